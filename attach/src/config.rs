@@ -14,14 +14,15 @@ pub(crate) struct Config {
     pub(crate) socket: OsString,
     /// `FERROSM_SIM_NODES`: names or GUIDs of this host's CAs, one per line.
     pub(crate) nodes: Vec<String>,
-    /// `FERROSM_SIM_SYSFS`: the sysfs directory, with `class/infiniband...` and `dev/infiniband`, for
-    /// accesses that do not go to the server.
+    /// `FERROSM_SIM_SYSFS`: the sysfs directory, with `class/infiniband...` and `dev/infiniband`,
+    /// for accesses that do not go to the server.
     pub(crate) sysfs: Option<OsString>,
     /// `FERROSM_ATTACH_SPIN_US`: time of polling for a reply before sleeping.
     pub(crate) spin: SpinWait,
 }
 
-/// Default time of polling: longer than most replies of a server that is awake, shorter than a sleep and its wakeup.
+/// Default time of polling: longer than most replies of a server that is awake, shorter than a
+/// sleep and its wakeup.
 const SPIN_US: u64 = 30;
 
 /// The configuration; `None` in a process that is not attached.

@@ -1,7 +1,8 @@
 //! An opened umad file: `read`, `write`, `ioctl` and `close`.
 //!
-//! Owns the rings and the request connection. Of the checks of a message, it makes only those that the kernel's `read`
-//! and `write` make before they return (Linux `drivers/infiniband/core/user_mad.c`); the server makes the others.
+//! Owns the rings and the request connection. Of the checks of a message, it makes only those that
+//! the kernel's `read` and `write` make before they return (Linux
+//! `drivers/infiniband/core/user_mad.c`); the server makes the others.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -69,7 +70,8 @@ impl Umad {
         }
         let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
         let (end, fd) = ClientEnd::new(fds).map_err(errno_of)?;
-        // The library's descriptors have high numbers, so this gets the lowest free number, as with `open`.
+        // The library's descriptors have high numbers, so this gets the lowest free number, as with
+        // `open`.
         let fd = rustix::io::fcntl_dupfd_cloexec(&fd, 0)?;
         let umad = Self {
             end,
@@ -176,7 +178,8 @@ impl Umad {
         }
     }
 
-    /// Closes the connection after the program's last descriptor was closed, even if a thread is still in a call.
+    /// Closes the connection after the program's last descriptor was closed, even if a thread is
+    /// still in a call.
     pub(crate) fn close_connection(&self) {
         // A forked child that closes its copies must not close the parent's file.
         if self.owner == process_id() {
@@ -187,7 +190,8 @@ impl Umad {
     }
 }
 
-/// Opens `issmN`. The descriptor is the connection itself: IsSM is set until its last copy is closed.
+/// Opens `issmN`. The descriptor is the connection itself: IsSM is set until its last copy is
+/// closed.
 pub(crate) fn open_issm(config: &Config, index: u32, nonblock: bool) -> Result<OwnedFd, Errno> {
     let connection = Connection::open(config).map_err(ServerError::errno)?;
     let result = connection.send_request(&ClientRequest::OpenIssm { index, nonblock });

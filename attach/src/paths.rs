@@ -16,8 +16,8 @@ pub(crate) enum SimulatedPath {
     Dev(String),
 }
 
-/// Classes of `/sys/class` in which attached programs see only the simulated fabric. `scsi_host` is included,
-/// because the machine's storage is not connected by simulated devices.
+/// Classes of `/sys/class` in which attached programs see only the simulated fabric. `scsi_host` is
+/// included, because the machine's storage is not connected by simulated devices.
 const CLASSES: [&str; 6] = [
     "infiniband",
     "infiniband_mad",
@@ -27,8 +27,8 @@ const CLASSES: [&str; 6] = [
     "scsi_host",
 ];
 
-/// Classifies a path. Only absolute paths can be of the simulated fabric; repeated slashes and single dots are
-/// ignored.
+/// Classifies a path. Only absolute paths can be of the simulated fabric; repeated slashes and
+/// single dots are ignored.
 pub(crate) fn classify(path: &[u8]) -> Option<SimulatedPath> {
     // Quick check that rejects nearly all paths.
     if !path.starts_with(b"/sys") && !path.starts_with(b"/dev") && !path.starts_with(b"//") {

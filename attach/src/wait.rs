@@ -1,8 +1,8 @@
-//! `poll` with simulated devices: polls the rings for a short time, then sleeps in libc's `poll`, so that other
-//! descriptors, signals and cancellation work as usual.
+//! `poll` with simulated devices: polls the rings for a short time, then sleeps in libc's `poll`,
+//! so that other descriptors, signals and cancellation work as usual.
 //!
-//! Corrects readiness: a descriptor that is readable for the kernel may have an incomplete message, or a wakeup
-//! byte of a message that was already received.
+//! Corrects readiness: a descriptor that is readable for the kernel may have an incomplete message,
+//! or a wakeup byte of a message that was already received.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,8 +19,8 @@ const READ: c_short = POLLIN | POLLRDNORM;
 /// Writing is always possible.
 const WRITE: c_short = POLLOUT | POLLWRNORM;
 
-/// Number of notices of the server's death after which each further one is delayed: a program that ignores them
-/// would use a whole processor.
+/// Number of notices of the server's death after which each further one is delayed: a program that
+/// ignores them would use a whole processor.
 const MAX_DEATH_NOTICES: u32 = 8;
 const NOTICE_DELAY: Duration = Duration::from_millis(50);
 
@@ -41,8 +41,8 @@ pub(crate) fn poll(
 ) -> i32 {
     let waiters = Waiters::collect_waiters(fds);
     if waiters.program_ignores_death() {
-        // Cancellation point before polling: OpenSM's receiver logs each failure, and a cancellation while it logs
-        // would leave the log's lock held.
+        // Cancellation point before polling: OpenSM's receiver logs each failure, and a
+        // cancellation while it logs would leave the log's lock held.
         sleep(&mut [], Some(NOTICE_DELAY));
     }
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
@@ -138,7 +138,8 @@ impl Waiters {
         self.readers(fds).for_each(|umad| umad.end.after_sleep());
     }
 
-    /// Corrects the results for simulated devices and counts all results. `has_revents`: the kernel filled in `revents`.
+    /// Corrects the results for simulated devices and counts all results. `has_revents`: the kernel
+    /// filled in `revents`.
     fn correct(&self, fds: &mut [pollfd], has_revents: bool) -> i32 {
         for (index, umad) in &self.0 {
             let entry = &mut fds[*index];

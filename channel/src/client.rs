@@ -1,7 +1,8 @@
 //! Client end of an opened umad file.
 //!
-//! Owned by the preloaded library and shared by the program's threads. Only [`ClientEnd::send`] blocks, if the
-//! ring is full. Waiting for a message is split into steps, so that the library can sleep in libc's own `poll`.
+//! Owned by the preloaded library and shared by the program's threads. Only [`ClientEnd::send`]
+//! blocks, if the ring is full. Waiting for a message is split into steps, so that the library can
+//! sleep in libc's own `poll`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering, fence};
@@ -59,18 +60,19 @@ pub enum ReceiveOutcome {
 /// The word `wake` of the ring to the client has three states:
 ///
 /// * ARMED: the server must send a byte with the next message, and sets `wake` to SIGNALLED.
-/// * SIGNALLED: one byte is in the socket or about to be sent, so the descriptor is readable. The client sets it for a message that was not
-///   announced, and requests the byte with `kick`; it may withdraw the request until the server has taken it.
+/// * SIGNALLED: one byte is in the socket or about to be sent, so the descriptor is readable. The
+///   client sets it for a message that was not announced, and requests the byte with `kick`; it may
+///   withdraw the request until the server has taken it.
 /// * QUIET: a client thread polls the ring; no byte, no system call.
 ///
-/// Each transition from SIGNALLED to ARMED, which only the client makes, entitles the client to read one byte from
-/// the socket; `owed` counts the bytes not yet read or withdrawn. So the number of bytes sent and not read is `owed`, plus one
-/// if SIGNALLED. A byte is read only if the ring was empty after `wake` became ARMED, so a byte that announces a
-/// waiting message is never read.
+/// Each transition from SIGNALLED to ARMED, which only the client makes, entitles the client to
+/// read one byte from the socket; `owed` counts the bytes not yet read or withdrawn. So the number
+/// of bytes sent and not read is `owed`, plus one if SIGNALLED. A byte is read only if the ring was
+/// empty after `wake` became ARMED, so a byte that announces a waiting message is never read.
 ///
-/// A file starts ARMED: the descriptor is readable exactly while a message is available, as `epoll` and `select` require.
-/// Only a thread in [`ClientEnd::begin_wait`] sets QUIET, while no thread sleeps in the kernel (`sleepers`), and
-/// never after [`ClientEnd::always_signal`].
+/// A file starts ARMED: the descriptor is readable exactly while a message is available, as `epoll`
+/// and `select` require. Only a thread in [`ClientEnd::begin_wait`] sets QUIET, while no thread
+/// sleeps in the kernel (`sleepers`), and never after [`ClientEnd::always_signal`].
 #[derive(Debug)]
 pub struct ClientEnd {
     mapping: Mapping,
@@ -89,7 +91,8 @@ struct ReceiveState {
     assembly: MessageAssembly,
     owed: u32,
     sleepers: u32,
-    /// A thread called [`ClientEnd::begin_wait`]: stale bytes may remain in the socket until the next wait.
+    /// A thread called [`ClientEnd::begin_wait`]: stale bytes may remain in the socket until the
+    /// next wait.
     has_waited: bool,
     quiet_disabled: bool,
 }
@@ -100,8 +103,8 @@ fn move_out_of_range(fd: OwnedFd) -> OwnedFd {
 }
 
 impl ClientEnd {
-    /// Creates the client end from the server's descriptors. Also returns the program's descriptor, which it may
-    /// close or duplicate: this end has its own copy.
+    /// Creates the client end from the server's descriptors. Also returns the program's descriptor,
+    /// which it may close or duplicate: this end has its own copy.
     ///
     /// # Errors
     ///
@@ -127,7 +130,8 @@ impl ClientEnd {
         self.wake.as_fd()
     }
 
-    /// Whether the server was found dead or the memory corrupt. Earlier messages can still be received.
+    /// Whether the server was found dead or the memory corrupt. Earlier messages can still be
+    /// received.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
@@ -145,8 +149,8 @@ impl ClientEnd {
         !self.is_closed()
     }
 
-    /// Consumes, copies or keeps the first message, as `choose` decides by its length. Copies as many bytes as
-    /// `buffer` has room for.
+    /// Consumes, copies or keeps the first message, as `choose` decides by its length. Copies as
+    /// many bytes as `buffer` has room for.
     ///
     /// # Errors
     ///
@@ -197,7 +201,8 @@ impl ClientEnd {
     ///
     /// # Errors
     ///
-    /// [`ChannelError::Closed`] if the server is dead, [`ChannelError::TooLong`], [`ChannelError::CorruptMemory`].
+    /// [`ChannelError::Closed`] if the server is dead, [`ChannelError::TooLong`],
+    /// [`ChannelError::CorruptMemory`].
     pub fn send(&self, parts: &[&[u8]]) -> Result<(), ChannelError> {
         let len = parts.iter().map(|part| part.len()).sum();
         if len > MAX_MESSAGE {
@@ -237,8 +242,8 @@ impl ClientEnd {
         Ok(())
     }
 
-    /// First step of waiting: returns true if a message is available. Otherwise the server need not send a byte until
-    /// [`ClientEnd::before_sleep`].
+    /// First step of waiting: returns true if a message is available. Otherwise the server need not
+    /// send a byte until [`ClientEnd::before_sleep`].
     pub fn begin_wait(&self) -> bool {
         let mut receive_state = self.receive_state();
         if self.is_ready(&mut receive_state) {
@@ -271,9 +276,9 @@ impl ClientEnd {
         self.is_ready(&mut receive_state)
     }
 
-    /// Last step before sleeping in the kernel on [`ClientEnd::wake_fd`] or a copy of it: the server sends a byte
-    /// with the next message. Returns true if a message is already available; then do not sleep, and do not call
-    /// [`ClientEnd::after_sleep`].
+    /// Last step before sleeping in the kernel on [`ClientEnd::wake_fd`] or a copy of it: the
+    /// server sends a byte with the next message. Returns true if a message is already available;
+    /// then do not sleep, and do not call [`ClientEnd::after_sleep`].
     pub fn before_sleep(&self) -> bool {
         let mut receive_state = self.receive_state();
         let direction = to_client(&self.mapping);
@@ -286,15 +291,15 @@ impl ClientEnd {
         false
     }
 
-    /// Must be called after the sleep. If the thread is cancelled before, the file never becomes QUIET again,
-    /// which only costs speed.
+    /// Must be called after the sleep. If the thread is cancelled before, the file never becomes
+    /// QUIET again, which only costs speed.
     pub fn after_sleep(&self) {
         let mut receive_state = self.receive_state();
         receive_state.sleepers = receive_state.sleepers.saturating_sub(1);
     }
 
-    /// From this call on, the descriptor is readable exactly while a message is available, for programs that poll it in ways
-    /// that the library does not intercept.
+    /// From this call on, the descriptor is readable exactly while a message is available, for
+    /// programs that poll it in ways that the library does not intercept.
     pub fn always_signal(&self) {
         let mut receive_state = self.receive_state();
         if std::mem::replace(&mut receive_state.quiet_disabled, true) {
@@ -316,8 +321,8 @@ impl ClientEnd {
         }
     }
 
-    /// Waits for a message with all steps and the kernel's `poll`. Returns false on timeout or if the server is
-    /// dead.
+    /// Waits for a message with all steps and the kernel's `poll`. Returns false on timeout or if
+    /// the server is dead.
     ///
     /// # Errors
     ///
@@ -359,7 +364,8 @@ impl ClientEnd {
         }
     }
 
-    /// Whether a complete message is available. Moves frames of a long message out of the ring to make room.
+    /// Whether a complete message is available. Moves frames of a long message out of the ring to
+    /// make room.
     fn is_ready(&self, receive_state: &mut ReceiveState) -> bool {
         let direction = to_client(&self.mapping);
         let ready: Result<bool, CorruptMemory> = receive_state
@@ -399,13 +405,15 @@ impl ClientEnd {
             match rustix::net::recv(&self.wake, &mut [0; 1], RecvFlags::DONTWAIT) {
                 Ok((1.., _)) => receive_state.owed -= 1,
                 Err(Errno::INTR) => {}
-                // The server has not sent the byte that was requested; it does not send it any more.
+                // The server has not sent the byte that was requested; it does not send it any
+                // more.
                 Err(Errno::AGAIN)
                     if to_client(&self.mapping).kick.swap(0, Ordering::SeqCst) != 0 =>
                 {
                     receive_state.owed -= 1;
                 }
-                // The server is about to send it. Read later, it would make the descriptor readable without a message.
+                // The server is about to send it. Read later, it would make the descriptor readable
+                // without a message.
                 Err(Errno::AGAIN) => {
                     let mut fds = [PollFd::new(&self.wake, PollFlags::IN)];
                     match rustix::event::poll(&mut fds, Some(&BYTE_WAIT)) {

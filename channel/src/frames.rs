@@ -1,7 +1,7 @@
 //! Requests and replies on the Unix socket, and their transport with file descriptors.
 //!
-//! A client sends [`MAGIC`], then requests; the server replies to each before the client sends the next. A frame
-//! is a length (u32, little endian) and that many bytes.
+//! A client sends [`MAGIC`], then requests; the server replies to each before the client sends the
+//! next. A frame is a length (u32, little endian) and that many bytes.
 //!
 //! A connection that does not start with [`MAGIC`] is an interactive one: see [`first_byte`].
 
@@ -46,26 +46,28 @@ pub enum ClientRequest {
     },
     /// Lists all sysfs files of the host. Reply: [`ServerReply::Files`].
     ListFiles,
-    /// Reads a file, with a path relative to `/sys/class`. Reply: [`ServerReply::File`] or [`ServerReply::Errno`].
+    /// Reads a file, with a path relative to `/sys/class`. Reply: [`ServerReply::File`] or
+    /// [`ServerReply::Errno`].
     ReadFile {
         /// For example `infiniband/mlx5_0/ports/1/lid`.
         path: String,
     },
-    /// Opens `umadN`, which the connection then represents. Reply: [`ServerReply::Opened`] with the descriptors of
-    /// [`crate::ClientFds`], or [`ServerReply::Errno`].
+    /// Opens `umadN`, which the connection then represents. Reply: [`ServerReply::Opened`] with the
+    /// descriptors of [`crate::ClientFds`], or [`ServerReply::Errno`].
     OpenUmad {
         /// Device number.
         index: u32,
     },
-    /// An ioctl on the opened file, executed after all earlier writes. Reply: [`ServerReply::Ioctl`].
+    /// An ioctl on the opened file, executed after all earlier writes. Reply:
+    /// [`ServerReply::Ioctl`].
     Ioctl {
         /// Request number.
         request: u32,
         /// Argument structure.
         arg: Vec<u8>,
     },
-    /// Opens `issmN` until the connection ends. Reply, possibly delayed: [`ServerReply::Opened`] without descriptors, or
-    /// [`ServerReply::Errno`].
+    /// Opens `issmN` until the connection ends. Reply, possibly delayed: [`ServerReply::Opened`]
+    /// without descriptors, or [`ServerReply::Errno`].
     OpenIssm {
         /// Device number.
         index: u32,
@@ -249,9 +251,9 @@ impl ServerReply {
     }
 }
 
-/// Returns the first byte of a new connection without consuming it: 0 from a client of this protocol (continue
-/// with [`accept_magic`]), anything else from an interactive one; `None` if the connection ended. Blocks as the
-/// socket does.
+/// Returns the first byte of a new connection without consuming it: 0 from a client of this
+/// protocol (continue with [`accept_magic`]), anything else from an interactive one; `None` if the
+/// connection ended. Blocks as the socket does.
 ///
 /// # Errors
 ///
@@ -306,7 +308,8 @@ pub fn send(socket: impl AsFd, frame: &[u8], fds: &[BorrowedFd<'_>]) -> std::io:
 ///
 /// # Errors
 ///
-/// `InvalidData` if the frame is too long, `UnexpectedEof` within a frame, or errors of the system call.
+/// `InvalidData` if the frame is too long, `UnexpectedEof` within a frame, or errors of the system
+/// call.
 pub fn receive(socket: impl AsFd) -> std::io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
     let mut fds = Vec::new();
     let mut len = [0; 4];
@@ -426,7 +429,8 @@ mod tests {
         ]
     }
 
-    /// Frames are decoded as encoded; truncated frames are not decoded as the original, and do not panic.
+    /// Frames are decoded as encoded; truncated frames are not decoded as the original, and do not
+    /// panic.
     #[test]
     fn frames_round_trip_and_truncated_ones_are_rejected() {
         for request in requests() {
@@ -447,7 +451,8 @@ mod tests {
         assert!(ServerReply::decode(&99u32.to_le_bytes()).is_err());
     }
 
-    /// Frames arrive in order with their descriptors; a connection that ends within a frame is an error.
+    /// Frames arrive in order with their descriptors; a connection that ends within a frame is an
+    /// error.
     #[test]
     fn frames_arrive_with_their_descriptors() {
         let (a, b) = UnixStream::pair().unwrap();

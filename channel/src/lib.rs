@@ -1,30 +1,33 @@
-//! Channel between the server of a simulated fabric and attached programs: a socket for requests, shared memory
-//! for MADs.
+//! Channel between the server of a simulated fabric and attached programs: a socket for requests,
+//! shared memory for MADs.
 //!
-//! Used by the daemon (`ferrosm sim`) on one side and the preloaded library (`attach`) on the other. The channel
-//! does not interpret messages, except in [`verbs`], where there is no kernel format to pass on.
+//! Used by the daemon (`ferrosm sim`) on one side and the preloaded library (`attach`) on the
+//! other. The channel does not interpret messages, except in [`verbs`], where there is no kernel
+//! format to pass on.
 //!
 //! # Structure
 //!
-//! * One Unix stream socket per opened device file carries [`frames`]: hello, list and read sysfs files, open,
-//!   ioctl. The file is closed when the connection ends.
-//! * Messages of a umad file pass through two byte rings in a sealed memfd ([`ServerEnd`], [`ClientEnd`]), without
-//!   a system call while both sides are awake.
-//! * The server wakes the client by a byte on a socket pair. The client's end of the pair is the program's file
-//!   descriptor, so `poll`, `select`, `epoll`, `dup` and `fork` work on it, and it hangs up when the server dies.
+//! * One Unix stream socket per opened device file carries [`frames`]: hello, list and read sysfs
+//!   files, open, ioctl. The file is closed when the connection ends.
+//! * Messages of a umad file pass through two byte rings in a sealed memfd ([`ServerEnd`],
+//!   [`ClientEnd`]), without a system call while both sides are awake.
+//! * The server wakes the client by a byte on a socket pair. The client's end of the pair is the
+//!   program's file descriptor, so `poll`, `select`, `epoll`, `dup` and `fork` work on it, and it
+//!   hangs up when the server dies.
 //! * All clients wake the server by one doorbell ([`ServerDoorbell`]).
 //!
 //! # Trust
 //!
-//! The peer may change shared memory at any time. It is read through atomics, copied before it is checked, and
-//! checked at every use; an invalid value is [`CorruptMemory`], which ends the connection of that client only.
+//! The peer may change shared memory at any time. It is read through atomics, copied before it is
+//! checked, and checked at every use; an invalid value is [`CorruptMemory`], which ends the
+//! connection of that client only.
 //!
 //! # Wakeups
 //!
-//! All wakeups use the same protocol. One side writes *data*, then reads *flag*; the other writes *flag*, then
-//! reads *data*; both have a sequentially consistent fence between the two steps. So at least one side sees the
-//! other's write: either the writer of data sees the flag and wakes the sleeper, or the sleeper sees the data and
-//! does not sleep.
+//! All wakeups use the same protocol. One side writes *data*, then reads *flag*; the other writes
+//! *flag*, then reads *data*; both have a sequentially consistent fence between the two steps. So
+//! at least one side sees the other's write: either the writer of data sees the flag and wakes the
+//! sleeper, or the sleeper sees the data and does not sleep.
 //!
 //! | data | flag | sleeper |
 //! |---|---|---|

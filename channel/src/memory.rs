@@ -21,7 +21,8 @@ pub(crate) struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is reached through atomics only, which threads may share; it is unmapped once, by `drop`.
+// SAFETY: the mapping is reached through atomics only, which threads may share; it is unmapped
+// once, by `drop`.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -63,15 +64,15 @@ impl Mapping {
 
     /// The control words, on the first page.
     pub(crate) fn control(&self) -> &[AtomicU32] {
-        // SAFETY: the first CONTROL_BYTES of the mapping live as long as `self`, are page aligned, hold any bits, and
-        // are only ever viewed as 32-bit atomics.
+        // SAFETY: the first CONTROL_BYTES of the mapping live as long as `self`, are page aligned,
+        // hold any bits, and are only ever viewed as 32-bit atomics.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), CONTROL_BYTES / 4) }
     }
 
     /// The data after the control words.
     pub(crate) fn data(&self) -> &[AtomicU64] {
-        // SAFETY: the bytes from CONTROL_BYTES to the end of the mapping live as long as `self`, are page aligned,
-        // hold any bits, and are only ever viewed as 64-bit atomics.
+        // SAFETY: the bytes from CONTROL_BYTES to the end of the mapping live as long as `self`,
+        // are page aligned, hold any bits, and are only ever viewed as 64-bit atomics.
         unsafe {
             std::slice::from_raw_parts(
                 self.start.as_ptr().add(CONTROL_BYTES).cast(),
@@ -83,7 +84,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `start` and `len` are those of `mmap`, and every slice of the mapping borrowed `self`.
+        // SAFETY: `start` and `len` are those of `mmap`, and every slice of the mapping borrowed
+        // `self`.
         let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok());
     }

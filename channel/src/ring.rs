@@ -1,8 +1,9 @@
 //! Byte ring between one producer and one consumer in two processes that do not trust each other.
 //!
-//! A frame is a 64-bit header (low half: length of this frame; high half: remaining length of the message in later
-//! frames) and the bytes, padded to 8. Positions count bytes and wrap at 2^32. All state is in the shared words,
-//! so a forked process continues where its parent was. The ring neither waits nor wakes the peer.
+//! A frame is a 64-bit header (low half: length of this frame; high half: remaining length of the
+//! message in later frames) and the bytes, padded to 8. Positions count bytes and wrap at 2^32. All
+//! state is in the shared words, so a forked process continues where its parent was. The ring
+//! neither waits nor wakes the peer.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -11,11 +12,12 @@ use crate::CorruptMemory;
 /// Length of one ring; a power of two. An opened file has one per direction.
 pub const RING_BYTES: usize = 256 * 1024;
 
-/// Maximum length of a message: more than any SA table, but limited so that a corrupt length cannot cause
-/// unbounded allocation.
+/// Maximum length of a message: more than any SA table, but limited so that a corrupt length cannot
+/// cause unbounded allocation.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// Minimum length of every frame of a split message except the last. The limit bounds the work per message.
+/// Minimum length of every frame of a split message except the last. The limit bounds the work per
+/// message.
 pub(crate) const MIN_SPLIT_FRAME: usize = 16 * 1024;
 
 const RING: u32 = 256 * 1024;
@@ -124,9 +126,9 @@ impl Ring<'_> {
         );
     }
 
-    /// Producer: writes as much of the message made of `parts` as fits, from byte `offset` on, and advances
-    /// `offset`. Returns true when the whole message is written. A message of up to [`MIN_SPLIT_FRAME`] bytes is never
-    /// split.
+    /// Producer: writes as much of the message made of `parts` as fits, from byte `offset` on, and
+    /// advances `offset`. Returns true when the whole message is written. A message of up to
+    /// [`MIN_SPLIT_FRAME`] bytes is never split.
     pub(crate) fn push(&self, parts: &[&[u8]], offset: &mut usize) -> Result<bool, CorruptMemory> {
         let total: usize = parts.iter().map(|part| part.len()).sum();
         loop {
@@ -203,8 +205,9 @@ pub(crate) struct MessageAssembly {
 }
 
 impl MessageAssembly {
-    /// Moves frames of a split message out of the ring. Returns true if [`MessageAssembly::complete_message`] has one.
-    /// A message of a single frame remains in the ring.
+    /// Moves frames of a split message out of the ring. Returns true if
+    /// [`MessageAssembly::complete_message`] has one. A message of a single frame remains in the
+    /// ring.
     pub(crate) fn pull(
         &mut self,
         ring: &Ring<'_>,

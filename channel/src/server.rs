@@ -60,10 +60,11 @@ impl ServerEnd {
         Ok((end, fds))
     }
 
-    /// Receives a message into `message`, which is cleared first. Returns false if no message is queued.
+    /// Receives a message into `message`, which is cleared first. Returns false if no message is
+    /// queued.
     ///
-    /// Messages written before a program closed the file or died are still available: receive until false, then
-    /// close.
+    /// Messages written before a program closed the file or died are still available: receive until
+    /// false, then close.
     ///
     /// # Errors
     ///
@@ -97,8 +98,9 @@ impl ServerEnd {
         Ok(true)
     }
 
-    /// Sends a message made of `parts`. Returns false if there is no room for all of it; then call again with the
-    /// same message when [`ServerEnd::is_ready`]. A message larger than the ring is sent over several calls.
+    /// Sends a message made of `parts`. Returns false if there is no room for all of it; then call
+    /// again with the same message when [`ServerEnd::is_ready`]. A message larger than the ring is
+    /// sent over several calls.
     ///
     /// # Errors
     ///
@@ -125,8 +127,8 @@ impl ServerEnd {
         Ok(is_complete)
     }
 
-    /// Whether [`ServerEnd::receive`] or a repeated [`ServerEnd::send`] may succeed now. Cheap, for the loop over
-    /// all clients and for [`ServerDoorbell::sleep`].
+    /// Whether [`ServerEnd::receive`] or a repeated [`ServerEnd::send`] may succeed now. Cheap, for
+    /// the loop over all clients and for [`ServerDoorbell::sleep`].
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let out = to_client(&self.mapping);
@@ -135,8 +137,8 @@ impl ServerEnd {
             || out.kick.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a wakeup could not be sent because the program has closed the file. Only sending detects this; usually
-    /// the server first sees the end of the request socket.
+    /// Whether a wakeup could not be sent because the program has closed the file. Only sending
+    /// detects this; usually the server first sees the end of the request socket.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
@@ -164,7 +166,8 @@ impl ServerEnd {
         }
     }
 
-    /// Sends the byte that the client requested (`kick`) for a message that arrived while it was not armed.
+    /// Sends the byte that the client requested (`kick`) for a message that arrived while it was
+    /// not armed.
     fn handle_kick(&mut self) {
         let direction = to_client(&self.mapping);
         if direction.kick.load(Ordering::Relaxed) != 0
@@ -211,7 +214,8 @@ mod tests {
         }
     }
 
-    /// Whatever a peer writes into the memory, both ends return a result or an error, within bounds.
+    /// Whatever a peer writes into the memory, both ends return a result or an error, within
+    /// bounds.
     #[test]
     fn corrupt_memory_gives_errors_within_bounds() {
         let doorbell = ServerDoorbell::new().unwrap();

@@ -15,7 +15,8 @@ use crate::memory::{Mapping, sealed_memfd};
 /// Maximum sleep: a client that corrupts the shared word can delay the server at most by this.
 const MAX_SLEEP: Duration = Duration::from_millis(250);
 
-/// Wakeup object of a server: the server sleeps in [`ServerDoorbell::sleep`], and clients and threads wake it.
+/// Wakeup object of a server: the server sleeps in [`ServerDoorbell::sleep`], and clients and
+/// threads wake it.
 #[derive(Debug)]
 pub struct ServerDoorbell {
     page: Mapping,
@@ -40,9 +41,9 @@ impl ServerDoorbell {
         })
     }
 
-    /// Sleeps until the doorbell rings, `timeout` has passed, or a signal arrives; at most 250 ms. `still_idle` is
-    /// called after `server_sleeping` is set, so that clients ring from then on. If it returns false, this function
-    /// returns at once. Only one thread may sleep at a doorbell.
+    /// Sleeps until the doorbell rings, `timeout` has passed, or a signal arrives; at most 250 ms.
+    /// `still_idle` is called after `server_sleeping` is set, so that clients ring from then on. If
+    /// it returns false, this function returns at once. Only one thread may sleep at a doorbell.
     ///
     /// # Errors
     ///
@@ -62,8 +63,8 @@ impl ServerDoorbell {
             Ok(())
         };
         sleeping.store(0, Ordering::SeqCst);
-        // Reset the doorbell, whether or not it rang: this is cheap once per sleep, and an old ring must not shorten the
-        // next sleep.
+        // Reset the doorbell, whether or not it rang: this is cheap once per sleep, and an old ring
+        // must not shorten the next sleep.
         let mut count = [0; 8];
         match rustix::io::read(&self.eventfd, &mut count) {
             Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
@@ -111,7 +112,8 @@ pub(crate) fn ring(sleeping: &AtomicU32, eventfd: &OwnedFd) {
 mod tests {
     use super::*;
 
-    /// The sleep ends if there is work already, if the doorbell rings before `poll`, and on timeout.
+    /// The sleep ends if there is work already, if the doorbell rings before `poll`, and on
+    /// timeout.
     #[test]
     fn sleep_ends_on_work_ring_or_timeout() {
         let doorbell = ServerDoorbell::new().unwrap();

@@ -1,8 +1,8 @@
 //! Polling for a short time before sleeping: a sleep and its wakeup take longer than most replies.
 //!
-//! A thread does not poll on a machine with one processor, where the peer can only run when this thread stops.
-//! It also does not poll while more threads are runnable than there are processors, because the scheduler would
-//! then penalise the polling thread by milliseconds.
+//! A thread does not poll on a machine with one processor, where the peer can only run when this
+//! thread stops. It also does not poll while more threads are runnable than there are processors,
+//! because the scheduler would then penalise the polling thread by milliseconds.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Messages between verbs programs and the server: requests about devices and queue pairs, and the messages in the
-//! rings of queue pairs and watched devices. Encoding and decoding only.
+//! Messages between verbs programs and the server: requests about devices and queue pairs, and the
+//! messages in the rings of queue pairs and watched devices. Encoding and decoding only.
 
 use crate::codec::{Decoder, Encoder, Malformed};
 
@@ -24,14 +24,14 @@ pub enum VerbsRequest {
         /// Device index.
         device: u32,
     },
-    /// Makes this connection a queue pair: [`OutgoingDatagram`] and [`ReceivedDatagram`] pass through the rings. Reply:
-    /// [`VerbsReply::QueuePair`] with descriptors, or an error number.
+    /// Makes this connection a queue pair: [`OutgoingDatagram`] and [`ReceivedDatagram`] pass
+    /// through the rings. Reply: [`VerbsReply::QueuePair`] with descriptors, or an error number.
     CreateQueuePair {
         /// Device index.
         device: u32,
     },
-    /// Modifies the connection's queue pair after all earlier messages were sent. Reply, also of the following
-    /// requests: [`crate::frames::ServerReply::Done`] or an error number.
+    /// Modifies the connection's queue pair after all earlier messages were sent. Reply, also of
+    /// the following requests: [`crate::frames::ServerReply::Done`] or an error number.
     ModifyQueuePair(WireQpParameters),
     /// Attaches the queue pair to a multicast group or detaches it.
     Multicast {
@@ -47,7 +47,8 @@ pub enum VerbsRequest {
 /// State and keys of a queue pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireQpParameters {
-    /// `enum ibv_qp_state`: 0 reset, 1 init, 2 ready to receive, 3 ready to send; other values are an error.
+    /// `enum ibv_qp_state`: 0 reset, 1 init, 2 ready to receive, 3 ready to send; other values are
+    /// an error.
     pub state: u32,
     /// Port number.
     pub port: u32,

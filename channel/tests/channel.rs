@@ -1,5 +1,5 @@
-//! Both ends of a channel: every message arrives once, complete and in order, no wakeup is lost, and a peer that
-//! writes invalid data or dies is an error.
+//! Both ends of a channel: every message arrives once, complete and in order, no wakeup is lost,
+//! and a peer that writes invalid data or dies is an error.
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::os::fd::AsFd;
@@ -181,7 +181,8 @@ fn messages_of_any_size_are_echoed_in_order() {
     }
 }
 
-/// A request for a byte is withdrawn if its message is consumed first: the descriptor does not become readable without a message.
+/// A request for a byte is withdrawn if its message is consumed first: the descriptor does not
+/// become readable without a message.
 #[test]
 fn descriptor_is_not_readable_after_the_message_is_consumed() {
     let doorbell = ServerDoorbell::new().unwrap();
@@ -196,7 +197,8 @@ fn descriptor_is_not_readable_after_the_message_is_consumed() {
     assert!(readable(&fd));
 }
 
-/// The descriptor is readable exactly while a message waits, also for programs that never poll the ring.
+/// The descriptor is readable exactly while a message waits, also for programs that never poll the
+/// ring.
 #[test]
 fn descriptor_is_readable_while_a_message_waits() {
     let doorbell = ServerDoorbell::new().unwrap();
@@ -251,7 +253,8 @@ fn descriptor_is_readable_while_a_message_waits() {
     }
 }
 
-/// A thread that sleeps in the kernel is woken although another one receives messages without sleeping.
+/// A thread that sleeps in the kernel is woken although another one receives messages without
+/// sleeping.
 #[test]
 fn sleeping_thread_is_woken_while_another_polls() {
     const MESSAGES: usize = 3000;

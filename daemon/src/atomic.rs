@@ -5,9 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes a temporary file in the same directory, syncs it, renames it to `path`, and syncs the directory.
+/// Writes a temporary file in the same directory, syncs it, renames it to `path`, and syncs the
+/// directory.
 ///
-/// `fill` writes the content. If anything fails, the temporary file is removed and `path` is unchanged.
+/// `fill` writes the content. If anything fails, the temporary file is removed and `path` is
+/// unchanged.
 ///
 /// # Errors
 /// I/O errors, and errors of `fill`.
@@ -38,7 +40,8 @@ fn write_with_mode(
         .prefix(".ferrosm-")
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(dir)
-        // tempfile's errors contain the random temporary path, which would make repeated failures look different in the log.
+        // tempfile's errors contain the random temporary path, which would make repeated failures
+        // look different in the log.
         .map_err(|error| {
             let kind = error.kind();
             if kind == io::ErrorKind::NotFound {

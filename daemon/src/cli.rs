@@ -26,7 +26,8 @@ pub use state::{StateArgs, StateCommand};
 
 /// An InfiniBand subnet manager.
 ///
-/// Exit status: 0 success, 1 failure, 2 usage, 78 invalid configuration; `attach` exits with the status of its program.
+/// Exit status: 0 success, 1 failure, 2 usage, 78 invalid configuration; `attach` exits with the
+/// status of its program.
 #[derive(Debug, Parser)]
 #[command(
     name = "ferrosm",
@@ -45,9 +46,10 @@ pub struct Cli {
 pub enum CliCommand {
     /// Run the subnet manager on a local port.
     ///
-    /// SIGHUP reloads the configuration and all input files, SIGUSR2 recomputes all routes, SIGTERM and SIGINT hand over and exit. Without
-    /// --ca and --port-guid it serves the port of the configuration file, otherwise the port served last, otherwise the only port with a
-    /// link; if several have one, it waits for 30 s and exits with status 1.
+    /// SIGHUP reloads the configuration and all input files, SIGUSR2 recomputes all routes, SIGTERM
+    /// and SIGINT hand over and exit. Without --ca and --port-guid it serves the port of the
+    /// configuration file, otherwise the port served last, otherwise the only port with a link; if
+    /// several have one, it waits for 30 s and exits with status 1.
     Run(Box<RunArgs>),
     /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
     #[cfg(feature = "simulator")]
@@ -65,24 +67,29 @@ pub enum CliCommand {
     Ports(PortsArgs),
     /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
     Topology(TopologyArgs),
-    /// Route a fabric file offline; verify reachability, loops and credit loops; measure the balance.
+    /// Route a fabric file offline; verify reachability, loops and credit loops; measure the
+    /// balance.
     #[cfg(feature = "simulator")]
     Route(RouteArgs),
-    /// Route a fabric file offline; explain the choice of the engine and the path between two ports.
+    /// Route a fabric file offline; explain the choice of the engine and the path between two
+    /// ports.
     #[cfg(feature = "simulator")]
     Explain(ExplainArgs),
     /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
-    /// Make the running service sweep the whole fabric, and print the problems found (exit status 1 if there are any).
+    /// Make the running service sweep the whole fabric, and print the problems found (exit status 1
+    /// if there are any).
     ///
-    /// A full sweep removes switches and hosts that do not respond from the routes, also a hung switch that still forwards, with all
-    /// hosts behind it. Light sweeps leave them in.
+    /// A full sweep removes switches and hosts that do not respond from the routes, also a hung
+    /// switch that still forwards, with all hosts behind it. Light sweeps leave them in.
     Sweep(SweepArgs),
     /// Make the running service hand over mastership to another SM and become standby.
     ///
-    /// The other SM needs a priority of at least 1. This SM reports priority 0 from then on, until it is master again or restarts.
+    /// The other SM needs a priority of at least 1. This SM reports priority 0 from then on, until
+    /// it is master again or restarts.
     Handover(ServiceArgs),
-    /// Make the running service take over a subnet despite `refuse-managed-subnet`, or run again after an SMInfo DISABLE.
+    /// Make the running service take over a subnet despite `refuse-managed-subnet`, or run again
+    /// after an SMInfo DISABLE.
     Takeover(ServiceArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
@@ -95,11 +102,12 @@ pub enum CliCommand {
     },
 }
 
-/// The local port. If none is named: for `run` the port served last, otherwise the only one with a link.
+/// The local port. If none is named: for `run` the port served last, otherwise the only one with a
+/// link.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the port of the configuration file, otherwise the
-    /// only one with a link.
+    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the port of the
+    /// configuration file, otherwise the only one with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
     /// Port number of the adapter; 0 (default): the only one with a link.
@@ -114,17 +122,20 @@ pub struct PortArgs {
 /// Flags of commands that run a subnet manager; they override the configuration file.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SmArgs {
-    /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists. `demo` ignores its state directory and metrics address.
+    /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists. `demo` ignores
+    /// its state directory and metrics address.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. If the local port is Down, its link has 10 s to come up.
+    /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. If the local
+    /// port is Down, its link has 10 s to come up.
     #[arg(long)]
     pub once: bool,
     /// Print a JSON report of each sweep to standard output, one per line.
     #[arg(long)]
     pub json: bool,
-    /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
-    /// dmodc, nue, file; `no_fallback` disables the fallback engines.
+    /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree,
+    /// updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc, nue, file; `no_fallback`
+    /// disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engine: Option<Vec<EngineName>>,
     /// Data VLs that routing may use [default: as many as the links have].
@@ -164,7 +175,8 @@ pub struct SmArgs {
     /// Write every MAD to this file for Wireshark.
     #[arg(long, value_name = "FILE.pcapng")]
     pub capture: Option<PathBuf>,
-    /// Record the run into this new file for `ferrosm replay`. The file holds M_Keys and SM_Keys; only its owner can read it.
+    /// Record the run into this new file for `ferrosm replay`. The file holds M_Keys and SM_Keys;
+    /// only its owner can read it.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
     /// Stop the recording at this size, in MiB.
@@ -176,7 +188,8 @@ pub struct SmArgs {
     /// Format of log lines.
     #[arg(long, value_enum)]
     pub log_format: Option<LogFormat>,
-    /// Log level: error, warn, info, debug, trace, or levels by module such as `info,ferrosm_core=debug`.
+    /// Log level: error, warn, info, debug, trace, or levels by module such as
+    /// `info,ferrosm_core=debug`.
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
 }
@@ -217,8 +230,8 @@ pub struct TopologyArgs {
     /// The local port to discover from.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8 (`ferrosm demo --help` lists all
-    /// topologies), instead of the live one.
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as
+    /// fat-tree:8 (`ferrosm demo --help` lists all topologies), instead of the live one.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
     #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = needs_simulator))]
     pub from: Option<String>,
@@ -259,8 +272,8 @@ pub struct ConfigArgs {
 /// Subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Check configuration files, the files that they name, and those of several subnets against each other; report all errors (exit
-    /// status 78).
+    /// Check configuration files, the files that they name, and those of several subnets against
+    /// each other; report all errors (exit status 78).
     Check {
         /// Configuration files [default: /etc/ferrosm.toml and /etc/ferrosm/*.toml].
         #[arg(value_name = "FILE")]
@@ -353,7 +366,8 @@ impl SmArgs {
             raw.sm.priority = Bounded::clamped(priority.into());
         }
         let path = |p: &PathBuf| p.to_string_lossy().into_owned();
-        // Paths in the configuration file are relative to its directory, those of flags to the working directory.
+        // Paths in the configuration file are relative to its directory, those of flags to the
+        // working directory.
         let absolute = |file: &PathBuf| path(std::path::absolute(file).as_ref().unwrap_or(file));
         if let Some(file) = &self.partitions_file {
             raw.partitions.file = absolute(file);

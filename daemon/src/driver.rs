@@ -1,7 +1,8 @@
 //! The loop that owns a [`SubnetManager`] and executes its outputs.
 //!
-//! It runs on one thread. It passes received MADs, timers, results and commands to the SM, sends MADs, runs routing jobs on a
-//! thread pool, and passes events and records to the [`Shell`]. It makes no decision about the fabric.
+//! It runs on one thread. It passes received MADs, timers, results and commands to the SM, sends
+//! MADs, runs routing jobs on a thread pool, and passes events and records to the [`Shell`]. It
+//! makes no decision about the fabric.
 
 mod commands;
 
@@ -35,7 +36,8 @@ use commands::{CommandClients, ResultSender};
 
 /// Most MADs received before outputs are executed, so that the SMP window stays full.
 const BATCH: usize = 64;
-/// Most replies that wait for durable state; while so many wait, requests stay in the queue of the SA server.
+/// Most replies that wait for durable state; while so many wait, requests stay in the queue of the
+/// SA server.
 const WAITING_REPLIES_MAX: usize = 4096;
 /// Rounds before the loop yields to other tasks of the runtime.
 const ROUNDS: u32 = 32;
@@ -78,7 +80,8 @@ pub trait Shell {
     /// Reports an event. `Break` ends the driver.
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
-    /// Passes a batch to the store. Returns its ticket, which replies wait for ([`Driver::with_durability`]).
+    /// Passes a batch to the store. Returns its ticket, which replies wait for
+    /// ([`Driver::with_durability`]).
     fn persist(&mut self, request: PersistRequest) -> Option<u64>;
 
     /// Reloads the configuration.
@@ -370,7 +373,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             match output {
                 Output::Send(mad) => self.send_mad(&mad)?,
                 Output::Compute(job) => {
-                    // A job cancelled by the clock could not be replayed: in a recorded run only its work units limit it.
+                    // A job cancelled by the clock could not be replayed: in a recorded run only
+                    // its work units limit it.
                     if !self.sm.is_recorded() {
                         let (budget, cancel) = (job.budget, job.cancel.clone());
                         tokio::spawn(async move {
@@ -413,7 +417,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The next output. Batches that no store writes count as durable together, when the outputs before are executed.
+    /// The next output. Batches that no store writes count as durable together, when the outputs
+    /// before are executed.
     fn next_output(&mut self) -> Option<Output> {
         let output = self.sm.poll_output();
         if output.is_some() || !core::mem::take(&mut self.has_unreported_batches) {
@@ -439,7 +444,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         }
     }
 
-    /// Passes a batch to the store. Without a store, or if the store has failed, the batch counts as durable, so that replies do not wait.
+    /// Passes a batch to the store. Without a store, or if the store has failed, the batch counts
+    /// as durable, so that replies do not wait.
     fn persist(&mut self, seq: u64, request: PersistRequest) {
         let ticket = self
             .shell

@@ -1,7 +1,7 @@
 //! Failures of commands: a message, a hint, and an exit status.
 //!
-//! Exit status: 0 success, 1 failure, 2 usage, 78 configuration; `attach` exits with the status of its program, or 126 or 127 if it cannot
-//! be executed (docs/operations.md).
+//! Exit status: 0 success, 1 failure, 2 usage, 78 configuration; `attach` exits with the status of
+//! its program, or 126 or 127 if it cannot be executed (docs/operations.md).
 
 use core::fmt;
 use std::process::ExitCode;
@@ -18,7 +18,8 @@ pub enum Failure {
         /// What the operator can do; may be empty.
         hint: String,
     },
-    /// The program of `attach` cannot be executed. Exit status 127 if it does not exist, otherwise 126, as in shells.
+    /// The program of `attach` cannot be executed. Exit status 127 if it does not exist, otherwise
+    /// 126, as in shells.
     NotRun {
         /// The message.
         message: String,

@@ -1,7 +1,7 @@
 //! The `ferrosm` program as a library: command line, configuration, driver, state, output.
 //!
-//! All I/O is here: files, clocks, threads, signals, terminals. `ferrosm_core` and `ferrosm_routing` make the decisions; this crate feeds
-//! them inputs and executes their outputs.
+//! All I/O is here: files, clocks, threads, signals, terminals. `ferrosm_core` and
+//! `ferrosm_routing` make the decisions; this crate feeds them inputs and executes their outputs.
 //!
 //! | module | contents |
 //! |---|---|

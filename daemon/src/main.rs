@@ -26,7 +26,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line. Help and usage errors end the program; flags of OpenSM are explained instead.
+/// Parses the command line. Help and usage errors end the program; flags of OpenSM are explained
+/// instead.
 fn parse() -> Result<Cli, Failure> {
     Cli::try_parse().or_else(|error| {
         let words: Vec<String> = std::env::args_os()

@@ -1,7 +1,8 @@
 //! Ports of the driver: one interface for real and simulated ports.
 //!
-//! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`]. [`ThreadedPort`] runs a blocking receiver in a
-//! thread with a bounded queue; `SimulatedPort` has the response before `send` returns.
+//! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`].
+//! [`ThreadedPort`] runs a blocking receiver in a thread with a bounded queue; `SimulatedPort` has
+//! the response before `send` returns.
 
 #[cfg(feature = "simulator")]
 mod simulated;
@@ -61,8 +62,9 @@ struct Shared {
 }
 
 impl ThreadedPort {
-    /// Starts the thread. `capacity` bounds the queue; if it exceeds all send windows together, only a flood of traps can fill it. MADs
-    /// that do not fit are dropped and counted: the SM retries its requests, and traps are repeated.
+    /// Starts the thread. `capacity` bounds the queue; if it exceeds all send windows together,
+    /// only a flood of traps can fill it. MADs that do not fit are dropped and counted: the SM
+    /// retries its requests, and traps are repeated.
     ///
     /// # Errors
     /// The thread cannot be started.

@@ -1,7 +1,7 @@
 //! The file of `--record`: created with mode 0600, written by a thread.
 //!
-//! The subnet manager never waits for the disk. A failure stops the recording with one warning; the file is then a recording of the run so
-//! far.
+//! The subnet manager never waits for the disk. A failure stops the recording with one warning; the
+//! file is then a recording of the run so far.
 
 use core::time::Duration;
 use std::fs::{File, OpenOptions};

@@ -1,7 +1,9 @@
-//! Connects replication to the SM: executes the SM's outputs about replication, and converts replication events to inputs.
+//! Connects replication to the SM: executes the SM's outputs about replication, and converts
+//! replication events to inputs.
 //!
-//! Owned by the driver. The election decides which SM is master; the SM decides which records a takeover starts from;
-//! [`ferrosm_replication`] maintains the replicas; the state writer reads the records.
+//! Owned by the driver. The election decides which SM is master; the SM decides which records a
+//! takeover starts from; [`ferrosm_replication`] maintains the replicas; the state writer reads the
+//! records.
 
 use core::time::Duration;
 use std::collections::hash_map::RandomState;
@@ -148,7 +150,8 @@ impl ReplicationLink {
         &self.replication
     }
 
-    /// Reports that the driver's loop runs, and how long the oldest pending reply has waited for the local disk.
+    /// Reports that the driver's loop runs, and how long the oldest pending reply has waited for
+    /// the local disk.
     pub fn report_alive(&self, disk_delay: Duration) {
         self.replication.set_disk_delay(disk_delay);
         self.replication.report_alive();
@@ -192,7 +195,8 @@ impl ReplicationLink {
         self.replication.set_role(role);
     }
 
-    /// Loads the state of other nodes (etcd) before the SM starts; `None` if there is none. Takes about a second at most.
+    /// Loads the state of other nodes (etcd) before the SM starts; `None` if there is none. Takes
+    /// about a second at most.
     pub async fn load_at_startup(&self) -> Option<RestoredState> {
         // The store is about to receive another node's records.
         self.writer.set_accepting(false);
@@ -222,7 +226,8 @@ impl ReplicationLink {
         });
     }
 
-    /// Completes the replica, then has the state writer read the records. The role must be inactive.
+    /// Completes the replica, then has the state writer read the records. The role must be
+    /// inactive.
     fn complete_and_read(
         &self,
         on_complete: impl FnOnce(Option<bool>, Option<Box<RestoredState>>) + Send + 'static,

@@ -1,7 +1,9 @@
-//! Messages to the service manager (sd_notify(3)): readiness, status and watchdog. Without a service manager, none is sent.
+//! Messages to the service manager (sd_notify(3)): readiness, status and watchdog. Without a
+//! service manager, none is sent.
 //!
-//! Each main loop of the process has a [`Heartbeat`]. The watchdog is notified by the loop that was the last to beat, once all have beaten
-//! since the last notification: a loop that hangs stops it, and no thread outlives the loops to continue it.
+//! Each main loop of the process has a [`Heartbeat`]. The watchdog is notified by the loop that was
+//! the last to beat, once all have beaten since the last notification: a loop that hangs stops it,
+//! and no thread outlives the loops to continue it.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -10,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sd_notify::NotifyState;
 use tracing::debug;
 
-/// Notifications per watchdog timeout, at least; a loop that is busy for less than the rest of the timeout is not late.
+/// Notifications per watchdog timeout, at least; a loop that is busy for less than the rest of the
+/// timeout is not late.
 const BEATS_PER_TIMEOUT: u32 = 4;
 
 /// The service manager. Clones share what it knows.
@@ -78,8 +81,8 @@ impl ServiceManager {
         }
     }
 
-    /// The port is open or waited for, so that the service is ready: units that need the network may wait for a link that this SM must
-    /// configure first.
+    /// The port is open or waited for, so that the service is ready: units that need the network
+    /// may wait for a link that this SM must configure first.
     pub fn set_ready(&self) {
         with(&self.shared, |shared| {
             if !core::mem::replace(&mut shared.is_ready, true) {
@@ -189,7 +192,8 @@ fn send(states: &[NotifyState<'_>]) {
 mod tests {
     use super::*;
 
-    /// One hung loop among several stops the notifications, whatever the others do; they continue when it beats or has ended.
+    /// One hung loop among several stops the notifications, whatever the others do; they continue
+    /// when it beats or has ended.
     #[test]
     fn watchdog_needs_a_beat_of_every_loop() {
         let mut loops = Loops::default();

@@ -1,6 +1,7 @@
 //! Signals: registered first, before anything can act on them.
 //!
-//! From [`Signals::register`] on, no handled signal ends the process; signals stay pending until they are read or forwarded to the driver.
+//! From [`Signals::register`] on, no handled signal ends the process; signals stay pending until
+//! they are read or forwarded to the driver.
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -16,7 +17,8 @@ pub struct Signals {
     interrupt: Signal,
     hangup: Signal,
     reroute: Signal,
-    /// SIGUSR1 makes OpenSM reopen its log. Without a handler, a log rotation written for OpenSM would end this process.
+    /// SIGUSR1 makes OpenSM reopen its log. Without a handler, a log rotation written for OpenSM
+    /// would end this process.
     _reopen_log: Signal,
 }
 
@@ -63,7 +65,8 @@ impl Signals {
         })
     }
 
-    /// The next signal: SIGTERM and SIGINT stop, SIGHUP reloads, SIGUSR2 reroutes. May be cancelled.
+    /// The next signal: SIGTERM and SIGINT stop, SIGHUP reloads, SIGUSR2 reroutes. May be
+    /// cancelled.
     pub async fn next(&mut self) -> Control {
         tokio::select! {
             // A process that stops needs no new configuration.
@@ -75,7 +78,8 @@ impl Signals {
         }
     }
 
-    /// Returns at the next SIGTERM or SIGINT, which is consumed. Other signals stay pending. May be cancelled.
+    /// Returns at the next SIGTERM or SIGINT, which is consumed. Other signals stay pending. May be
+    /// cancelled.
     pub async fn stopped(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -5,7 +5,8 @@ use ferrosm_opensm_compat::keyword::nearest_keywords;
 /// Most names in a suggestion.
 const SUGGESTIONS_MAX: usize = 3;
 
-/// The end of a message about an unknown name: similar names, otherwise an example; empty if there are no names.
+/// The end of a message about an unknown name: similar names, otherwise an example; empty if there
+/// are no names.
 pub(crate) fn suggest<'a>(unknown: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let lower = unknown.to_lowercase();

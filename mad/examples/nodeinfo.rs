@@ -1,4 +1,5 @@
-//! Queries NodeInfo of the local node and its neighbour: `nodeinfo [PATH...]`, with paths such as `0,1`.
+//! Queries NodeInfo of the local node and its neighbour: `nodeinfo [PATH...]`, with paths such as
+//! `0,1`.
 //!
 //! Demonstrates the umad transport; with `ibsim` running, `ibsim-run nodeinfo` needs no hardware.
 #![expect(clippy::print_stdout, reason = "an example's output")]

@@ -1,7 +1,8 @@
-//! Response rate of a port: `umad-rate COUNT WINDOW [threads|single]` sends COUNT Get(NodeInfo) along 0,1 with at most WINDOW
-//! unanswered and prints the rate.
+//! Response rate of a port: `umad-rate COUNT WINDOW [threads|single]` sends COUNT Get(NodeInfo)
+//! along 0,1 with at most WINDOW unanswered and prints the rate.
 //!
-//! `threads` (default) receives in a separate thread, `single` alternates between sending and receiving.
+//! `threads` (default) receives in a separate thread, `single` alternates between sending and
+//! receiving.
 #![expect(clippy::print_stdout, reason = "an example's output")]
 
 use std::error::Error;

@@ -1,8 +1,8 @@
 //! Captures: sent and received MADs as packets in a pcapng file for Wireshark.
 //!
-//! Ports deliver MADs without packet headers, so [`CaptureWriter`] synthesizes the packet: LRH, BTH, DETH, MAD, and zero
-//! checksums. [`Tap`] records the MADs that the [`Tapped`] halves of a port send and receive. A write error stops the capture and
-//! does not affect the port.
+//! Ports deliver MADs without packet headers, so [`CaptureWriter`] synthesizes the packet: LRH,
+//! BTH, DETH, MAD, and zero checksums. [`Tap`] records the MADs that the [`Tapped`] halves of a
+//! port send and receive. A write error stops the capture and does not affect the port.
 //!
 //! The module reads no clock. Captures contain keys as on the wire.
 
@@ -14,7 +14,8 @@ use crate::ids::{Lid, PKey, Qpn, Sl};
 use crate::mad::{Address, MAD_LEN, Mad, MadOut, MgmtClass};
 use crate::transport::{MadReceiver, MadSender, Received, TransportError};
 
-/// LINKTYPE_ERF: records of capture cards. Wireshark has no dissector for LINKTYPE_INFINIBAND (247).
+/// LINKTYPE_ERF: records of capture cards. Wireshark has no dissector for LINKTYPE_INFINIBAND
+/// (247).
 const LINKTYPE: u16 = 197;
 /// Record type: InfiniBand packet, starting with the LRH.
 const ERF_TYPE_INFINIBAND: u8 = 21;
@@ -125,7 +126,8 @@ impl<W: Write> CaptureWriter<W> {
         Ok(writer)
     }
 
-    /// Sets the port's LID, which received MADs lack. Directed-route MADs have the permissive LID instead.
+    /// Sets the port's LID, which received MADs lack. Directed-route MADs have the permissive LID
+    /// instead.
     pub const fn set_local_lid(&mut self, lid: Lid) {
         self.local_lid = lid;
     }
@@ -307,7 +309,8 @@ fn is_smp(mad: &Mad) -> bool {
     class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid
 }
 
-/// The ERF header of a packet of `len` bytes: time in 2^-32 seconds (little-endian), type and lengths.
+/// The ERF header of a packet of `len` bytes: time in 2^-32 seconds (little-endian), type and
+/// lengths.
 fn erf_header(unix_ns: u64, len: usize) -> [u8; ERF_HEADER_LEN] {
     let (seconds, ns) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
     let time = (seconds << 32) | ((ns << 32) / 1_000_000_000);

@@ -1,6 +1,7 @@
 //! MADs as text: a summary line, and one line for each field.
 //!
-//! [`describe`] uses the layouts that decode the MAD. Keys are never shown. The text is for logs and may change.
+//! [`describe`] uses the layouts that decode the MAD. Keys are never shown. The text is for logs
+//! and may change.
 
 use core::fmt::{self, Write};
 

@@ -1,8 +1,8 @@
 //! Identifiers of an InfiniBand subnet, one type each.
 //!
-//! Separate types prevent mixing LIDs, node GUIDs and port GUIDs. A value is anything that the wire can carry; whether it is
-//! valid in a context (a unicast LID, an existing port) is checked elsewhere. `Display` is the form that operators type, and
-//! `FromStr` parses it.
+//! Separate types prevent mixing LIDs, node GUIDs and port GUIDs. A value is anything that the wire
+//! can carry; whether it is valid in a context (a unicast LID, an existing port) is checked
+//! elsewhere. `Display` is the form that operators type, and `FromStr` parses it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -122,7 +122,8 @@ macro_rules! id {
 }
 
 id!(
-    /// A local identifier: 1 to 0xBFFF unicast, 0xC000 to 0xFFFE multicast, 0xFFFF permissive, 0 none.
+    /// A local identifier: 1 to 0xBFFF unicast, 0xC000 to 0xFFFE multicast, 0xFFFF permissive, 0
+    /// none.
     Lid(u16), "{}", "LID");
 id!(
     /// GUID of a node: the same on all its ports.
@@ -204,7 +205,8 @@ impl PKey {
     pub const DEFAULT_LIMITED: Self = Self(0x7FFF);
 }
 
-/// A key that protects a port's management state. `Debug` hides it; [`MKey::expose`] is the only access to the value.
+/// A key that protects a port's management state. `Debug` hides it; [`MKey::expose`] is the only
+/// access to the value.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct MKey(u64);
 

@@ -1,7 +1,7 @@
 //! InfiniBand management: identifiers, wire layouts, MADs, transports.
 //!
-//! All other crates depend on this one; without features it has no dependencies. It encodes, decodes and transfers, without
-//! policy.
+//! All other crates depend on this one; without features it has no dependencies. It encodes,
+//! decodes and transfers, without policy.
 //!
 //! | module | contents |
 //! |---|---|

@@ -42,7 +42,8 @@ crate::wire! {
     }
 }
 
-/// A directed route: the output port at each node, starting with the requester's. Without hops, the local node.
+/// A directed route: the output port at each node, starting with the requester's. Without hops, the
+/// local node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DrPath {
     len: u8,
@@ -102,8 +103,8 @@ impl DrPath {
         Some(p)
     }
 
-    /// The path of the response to a received SMP, from the receiver to the requester: its ReturnPath in reverse. `None` if HopCount is
-    /// out of range, or one end of the route is a LID.
+    /// The path of the response to a received SMP, from the receiver to the requester: its
+    /// ReturnPath in reverse. `None` if HopCount is out of range, or one end of the route is a LID.
     #[must_use]
     pub fn to_requester(mad: &Mad) -> Option<Self> {
         let header = DirectedHeader::decode(mad.as_bytes());

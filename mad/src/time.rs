@@ -1,7 +1,7 @@
 //! Time as a value: nanoseconds since the start of the run.
 //!
-//! The core and the simulator receive the time as input and read no clock, so runs are repeatable. Only the daemon converts a
-//! clock to [`Instant`]s.
+//! The core and the simulator receive the time as input and read no clock, so runs are repeatable.
+//! Only the daemon converts a clock to [`Instant`]s.
 
 use core::fmt;
 use core::ops::{Add, Sub};

@@ -1,11 +1,13 @@
 //! Layouts with fields at bit offsets, for all headers and attributes.
 //!
-//! The [`wire!`](crate::wire!) macro takes a table with one line per field (name, type, bit offset, width, and component mask
-//! bits of fields of SA records) and generates a struct with `decode`, `encode`, `encode_onto` (preserves reserved and vendor
-//! bits), `FIELDS` and `COMPONENTS`. Bit 0 is the most significant bit of byte 0, as in the specification. Decoding cannot fail:
-//! the type determines the length, and unknown codes are preserved. Fields that overlap, are out of order or exceed the layout do
-//! not compile, nor does decoding an array that is too short. [`part`] selects bytes of an array, also checked at compile time;
-//! bytes of unknown length are decoded with `decode_slice`.
+//! The [`wire!`](crate::wire!) macro takes a table with one line per field (name, type, bit offset,
+//! width, and component mask bits of fields of SA records) and generates a struct with `decode`,
+//! `encode`, `encode_onto` (preserves reserved and vendor bits), `FIELDS` and `COMPONENTS`. Bit 0
+//! is the most significant bit of byte 0, as in the specification. Decoding cannot fail: the type
+//! determines the length, and unknown codes are preserved. Fields that overlap, are out of order or
+//! exceed the layout do not compile, nor does decoding an array that is too short. [`part`] selects
+//! bytes of an array, also checked at compile time; bytes of unknown length are decoded with
+//! `decode_slice`.
 
 /// A value that fits into up to 64 bits.
 pub trait BitValue: Copy {
@@ -301,7 +303,8 @@ impl<T: BitValue + Default, const N: usize> WireField for [T; N] {
 /// In SA records, the component mask bits follow the width:
 /// * `cm 3`: bit 3 selects the field; `cm 0 | 1`: either of two bits does.
 /// * `cm_each 4`: the entries of an array have bits 4, 5, and so on.
-/// * `cm_of NodeInfo [2, 3, _]`: the field contains an attribute, and each field of the attribute has a bit; `_` for none.
+/// * `cm_of NodeInfo [2, 3, _]`: the field contains an attribute, and each field of the attribute
+///   has a bit; `_` for none.
 ///
 /// ```
 /// ferrosm_mad::wire! {
@@ -400,7 +403,8 @@ macro_rules! wire {
                 buf.first_chunk::<$len>().map(Self::decode)
             }
 
-            /// Writes the fields at the start of an array of at least `LEN` bytes; reserved and vendor bits are unchanged.
+            /// Writes the fields at the start of an array of at least `LEN` bytes; reserved and
+            /// vendor bits are unchanged.
             #[inline]
             pub fn encode_onto<const N: usize>(&self, buf: &mut [u8; N]) {
                 const { assert!(N >= $len, "the array is shorter than the layout") };

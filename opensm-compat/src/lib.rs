@@ -1,7 +1,7 @@
 //! OpenSM's file formats: readers of its input files and state files, and writers of its dumps.
 //!
-//! Parsers convert text to typed values, or return errors with line and column. Writers render a [`view::FabricView`]. Nothing
-//! here logs, prints or reads the configuration.
+//! Parsers convert text to typed values, or return errors with line and column. Writers render a
+//! [`view::FabricView`]. Nothing here logs, prints or reads the configuration.
 //!
 //! | module | contents |
 //! |---|---|

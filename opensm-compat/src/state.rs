@@ -1,7 +1,9 @@
-//! Reads the files in which OpenSM persists its state: `guid2lid`, `guid2mkey`, `neighbors` (cache directory) and
-//! `opensm-sa.dump` (dump directory). Formats: OpenSM osm_db_files.c, osm_db_pack.c and osm_sa.c.
+//! Reads the files in which OpenSM persists its state: `guid2lid`, `guid2mkey`, `neighbors` (cache
+//! directory) and `opensm-sa.dump` (dump directory). Formats: OpenSM osm_db_files.c, osm_db_pack.c
+//! and osm_sa.c.
 //!
-//! Files are imported completely or not at all: any error, reported with file and line, rejects all records.
+//! Files are imported completely or not at all: any error, reported with file and line, rejects all
+//! records.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -81,8 +83,8 @@ pub struct StateFileError {
     pub message: String,
 }
 
-/// Parses files, given with path and contents. The batch replaces persisted records of the same kinds and removes a persisted
-/// view, which does not match these files.
+/// Parses files, given with path and contents. The batch replaces persisted records of the same
+/// kinds and removes a persisted view, which does not match these files.
 ///
 /// # Errors
 /// All errors of all files.
@@ -376,7 +378,8 @@ impl StateFileParser {
         Ok(vec![Record::Registration(Registration::Service(Box::new(
             RegisteredService {
                 record,
-                // `RecordChange::put` encodes at Unix time 0, so the remaining time is the Unix time at which the lease expires.
+                // `RecordChange::put` encodes at Unix time 0, so the remaining time is the Unix
+                // time at which the lease expires.
                 lease_remaining_s: (lease_s != ServiceRecord::FOREVER).then_some(expiry_unix_s),
                 // The dump lacks the registering port: assume the port that provides the service.
                 registered_by: service_gid.guid(),

@@ -1,6 +1,7 @@
 //! Snapshot of nodes, links and routing for dumps, tables and diagrams.
 //!
-//! A view copies names and addresses and shares LFTs, so another thread may render it while the SM continues.
+//! A view copies names and addresses and shares LFTs, so another thread may render it while the SM
+//! continues.
 
 use std::sync::Arc;
 
@@ -328,8 +329,9 @@ impl FabricView {
         self.nodes.iter().filter(|n| n.kind == kind).count()
     }
 
-    /// Connected components, by number of end ports (then by number of nodes, then by first node). Packets pass through switches,
-    /// not through hosts: a host may have ports in several components.
+    /// Connected components, by number of end ports (then by number of nodes, then by first node).
+    /// Packets pass through switches, not through hosts: a host may have ports in several
+    /// components.
     #[must_use]
     pub fn components(&self) -> Vec<ConnectedComponent> {
         let link_ends = self.link_ends();
@@ -443,7 +445,8 @@ impl FabricView {
         }
     }
 
-    /// Whether a component contains a port. A port of a node without links belongs to that node's component; an unconnected CA port beside a linked one to none.
+    /// Whether a component contains a port. A port of a node without links belongs to that node's
+    /// component; an unconnected CA port beside a linked one to none.
     #[must_use]
     pub fn component_contains(&self, component: &ConnectedComponent, port: PortLocation) -> bool {
         if self.nodes[port.node].is_switch() {

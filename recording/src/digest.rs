@@ -1,4 +1,5 @@
-//! Digests of outputs and of routing results. They are the same on every machine for the same version of the program.
+//! Digests of outputs and of routing results. They are the same on every machine for the same
+//! version of the program.
 
 use core::fmt::{self, Write};
 use core::hash::Hasher;
@@ -107,7 +108,8 @@ impl OutputDigest {
                 self.add_tag(4);
                 self.digest.write_u64(*seq);
                 for update in updates {
-                    // Encoded for Unix time 0, so that the digest depends on the remaining time of a lease, not on the clock.
+                    // Encoded for Unix time 0, so that the digest depends on the remaining time of
+                    // a lease, not on the clock.
                     self.add_text(format_args!("{:?}", update.to_change(0)));
                 }
             }

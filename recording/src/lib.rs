@@ -1,11 +1,13 @@
-//! Recordings: every input of a [`SubnetManager`] with its time, so that a run can be replayed from a file alone (ADR 0019).
+//! Recordings: every input of a [`SubnetManager`] with its time, so that a run can be replayed from
+//! a file alone (ADR 0019).
 //!
-//! A recording begins with [`MAGIC`] and [`VERSION`] (two bytes, little-endian). Entries follow: length and FNV-1a digest of the payload
-//! (4 and 8 bytes, little-endian), then the payload, in postcard's encoding. Recordings contain M_Keys and SM_Keys.
+//! A recording begins with [`MAGIC`] and [`VERSION`] (two bytes, little-endian). Entries follow:
+//! length and FNV-1a digest of the payload (4 and 8 bytes, little-endian), then the payload, in
+//! postcard's encoding. Recordings contain M_Keys and SM_Keys.
 //!
-//! Outputs are not stored. Each input, and the end, has the number of polls for outputs before it and a digest of all outputs so far.
-//! [`Replay`] polls as often and compares the digest. A routing job is a pure function of an output, so its result is stored as a digest,
-//! too.
+//! Outputs are not stored. Each input, and the end, has the number of polls for outputs before it
+//! and a digest of all outputs so far. [`Replay`] polls as often and compares the digest. A routing
+//! job is a pure function of an output, so its result is stored as a digest, too.
 //!
 //! | module | contents |
 //! |---|---|
@@ -50,7 +52,8 @@ pub trait RecordingSink: fmt::Debug + Send {
     fn append(&mut self, bytes: Vec<u8>);
 }
 
-/// A [`SubnetManager`] that may be recorded. Modifying methods are wrapped; reading methods are available by dereference.
+/// A [`SubnetManager`] that may be recorded. Modifying methods are wrapped; reading methods are
+/// available by dereference.
 #[derive(Debug)]
 pub struct RecordedManager {
     manager: SubnetManager,
@@ -76,7 +79,8 @@ impl Deref for RecordedManager {
 }
 
 impl RecordedManager {
-    /// As [`SubnetManager::new`], recorded from the start. `source` describes the run, for example the seed of a simulation.
+    /// As [`SubnetManager::new`], recorded from the start. `source` describes the run, for example
+    /// the seed of a simulation.
     #[must_use]
     pub fn record(
         cfg: SmConfig,
@@ -145,7 +149,8 @@ impl RecordedManager {
         output
     }
 
-    /// As [`SubnetManager::registry_snapshot`]. It fills a cache and changes no output, so it is not recorded.
+    /// As [`SubnetManager::registry_snapshot`]. It fills a cache and changes no output, so it is
+    /// not recorded.
     pub fn registry_snapshot(&mut self) -> RegistrySnapshot {
         self.manager.registry_snapshot()
     }
@@ -215,7 +220,8 @@ impl Drop for Recorder {
 impl Entry<&Input> {
     /// The entry with its header.
     fn encode(&self) -> Vec<u8> {
-        // Serialisation cannot fail: `RecordedInput::Whole` never contains a variant that serde skips.
+        // Serialisation cannot fail: `RecordedInput::Whole` never contains a variant that serde
+        // skips.
         let payload = postcard::to_allocvec(self).unwrap_or_default();
         frame(&payload)
     }

@@ -1,4 +1,5 @@
-//! Replays a recording: the same inputs into a new [`SubnetManager`], whose outputs must be the same.
+//! Replays a recording: the same inputs into a new [`SubnetManager`], whose outputs must be the
+//! same.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -164,7 +165,8 @@ impl<'a> Replay<'a> {
     /// Replays everything, and passes each output with its time to `on_output`.
     ///
     /// # Errors
-    /// Where outputs or the result of a routing job differ, or an entry is damaged. Everything before is reproduced.
+    /// Where outputs or the result of a routing job differ, or an entry is damaged. Everything
+    /// before is reproduced.
     pub fn run(
         &mut self,
         on_output: &mut dyn FnMut(Instant, &Output),
@@ -212,8 +214,8 @@ impl<'a> Replay<'a> {
             on_output(self.now, &output);
             self.digest.add(&output);
             if let Output::Compute(mut job) = output {
-                // The recorded result may precede the SM abandoning the job; replay computes it only when it is needed, so the job must not
-                // be cancelled.
+                // The recorded result may precede the SM abandoning the job; replay computes it
+                // only when it is needed, so the job must not be cancelled.
                 job.detach();
                 self.jobs.insert(job.id, job);
             }
@@ -265,7 +267,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The entry at an offset, and the offset of the next; `None` if the recording ends before the entry does.
+/// The entry at an offset, and the offset of the next; `None` if the recording ends before the
+/// entry does.
 fn read_entry(recording: &[u8], offset: usize) -> Result<Option<(Entry, usize)>, String> {
     let Some(payload) = payload(recording.get(offset..).unwrap_or_default()) else {
         return Ok(None);

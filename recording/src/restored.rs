@@ -1,5 +1,5 @@
-//! [`RestoredState`] in a recording: its records, encoded at Unix time 0 so that leases keep their remaining time, and the view with its
-//! age.
+//! [`RestoredState`] in a recording: its records, encoded at Unix time 0 so that leases keep their
+//! remaining time, and the view with its age.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -44,8 +44,9 @@ impl RecordedRestored {
         }
     }
 
-    /// The recorded form of `restored`, and the state that a replay restores from it. The recorded SM must start from the latter, too: it
-    /// lacks nodes with duplicate GUIDs, which a view in memory may contain but records do not.
+    /// The recorded form of `restored`, and the state that a replay restores from it. The recorded
+    /// SM must start from the latter, too: it lacks nodes with duplicate GUIDs, which a view in
+    /// memory may contain but records do not.
     pub(crate) fn with_replayed(restored: RestoredState) -> (Self, RestoredState) {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);

@@ -12,15 +12,16 @@ pub struct Timing {
     pub heartbeat: Duration,
     /// A master is silent if the last ping that it answered is older than this.
     pub lease: Duration,
-    /// Longest time that a reply to a client waits for the acknowledgement of a standby. Must be more than two leases.
+    /// Longest time that a reply to a client waits for the acknowledgement of a standby. Must be
+    /// more than two leases.
     pub ack_timeout: Duration,
     /// Time after which a new master reports that no standby is in sync.
     pub startup_grace: Duration,
 }
 
 impl Timing {
-    /// Time after a ping during which its pong proves that the standby is in sync: one lease until the master acts on a missing pong, and
-    /// one more in case its process was stalled.
+    /// Time after a ping during which its pong proves that the standby is in sync: one lease until
+    /// the master acts on a missing pong, and one more in case its process was stalled.
     #[must_use]
     pub fn in_sync_validity(&self) -> Duration {
         self.lease.saturating_mul(2)
@@ -65,7 +66,8 @@ impl fmt::Display for StandbyLossReason {
 /// An event. GUIDs are those of the SMs' ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplicationEvent {
-    /// Of a master: replication as master has started. Only now may its records be used and changed.
+    /// Of a master: replication as master has started. Only now may its records be used and
+    /// changed.
     MasterReady,
     /// Of a master: a standby is in sync; from then on, the master waits for its acknowledgements.
     StandbyInSync {
@@ -79,16 +81,19 @@ pub enum ReplicationEvent {
         /// Why.
         reason: StandbyLossReason,
     },
-    /// Of a master: no replica is in sync. An alarm, reported once until [`ReplicationEvent::ProtectionRestored`].
+    /// Of a master: no replica is in sync. An alarm, reported once until
+    /// [`ReplicationEvent::ProtectionRestored`].
     ProtectionLost(String),
     /// Of a master: a replica is in sync again.
     ProtectionRestored,
-    /// Of a master: this process was stalled for this time. A standby may have taken over: verify the role before writing.
+    /// Of a master: this process was stalled for this time. A standby may have taken over: verify
+    /// the role before writing.
     ProcessStalled(Duration),
-    /// Of a master: another SM may have taken over. Stop writing, and find the master. Reported once, until the lease is valid again.
+    /// Of a master: another SM may have taken over. Stop writing, and find the master. Reported
+    /// once, until the lease is valid again.
     LeaseLost(String),
-    /// Of a master: another node took the key in etcd. It is master unless the subnet is partitioned: restart discovery without this
-    /// node's records.
+    /// Of a master: another node took the key in etcd. It is master unless the subnet is
+    /// partitioned: restart discovery without this node's records.
     Deposed {
         /// The new master.
         guid: u64,
@@ -111,7 +116,8 @@ pub enum ReplicationEvent {
         guid: u64,
         /// Whether the replica has all that the master had acknowledged.
         in_sync: bool,
-        /// Whether etcd failed shortly before, which may have kept the master from renewing its leases.
+        /// Whether etcd failed shortly before, which may have kept the master from renewing its
+        /// leases.
         is_uncertain: bool,
     },
     /// Of a standby: its master announced that it steps down.

@@ -1,8 +1,9 @@
-//! The standby's side of replication: which batches arrived, which of them are durable, and when the master last responded. Without I/O:
-//! messages and times in, messages, store jobs and events out.
+//! The standby's side of replication: which batches arrived, which of them are durable, and when
+//! the master last responded. Without I/O: messages and times in, messages, store jobs and events
+//! out.
 //!
-//! The master's silence is measured from when the last answered ping was sent, not from when its pong arrived, because a pong may be
-//! delayed.
+//! The master's silence is measured from when the last answered ping was sent, not from when its
+//! pong arrived, because a pong may be delayed.
 
 use std::collections::VecDeque;
 
@@ -153,8 +154,9 @@ impl Follower {
         })
     }
 
-    /// A node responded as master to the hello sent at `hello_sent`. The position in that hello was read from the store during `session`.
-    /// Returns the new session; `None` if the connection is not to be used.
+    /// A node responded as master to the hello sent at `hello_sent`. The position in that hello was
+    /// read from the store during `session`. Returns the new session; `None` if the connection is
+    /// not to be used.
     pub(crate) fn on_connected(
         &mut self,
         guid: u64,
@@ -186,7 +188,8 @@ impl Follower {
         Some(session)
     }
 
-    /// The connection ended; a reconnection is attempted at once. The silence continues to be measured.
+    /// The connection ended; a reconnection is attempted at once. The silence continues to be
+    /// measured.
     pub(crate) fn on_disconnected(&mut self, session: SessionId) {
         if self.follows(session)
             && let Some(master) = &mut self.master
@@ -198,7 +201,8 @@ impl Follower {
         }
     }
 
-    /// The master cannot be reached after the connection of this session ended, or is no longer master.
+    /// The master cannot be reached after the connection of this session ended, or is no longer
+    /// master.
     pub(crate) fn on_master_unreachable(&mut self, session: SessionId, now: NodeTime) {
         if self
             .master
@@ -228,7 +232,8 @@ impl Follower {
     /// Processes a message of the master.
     ///
     /// # Errors
-    /// [`ProtocolError`]: the connection must be closed. [`ProtocolError::Refused`] if the master rejected this follower.
+    /// [`ProtocolError`]: the connection must be closed. [`ProtocolError::Refused`] if the master
+    /// rejected this follower.
     pub(crate) fn on_message(
         &mut self,
         session: SessionId,
@@ -358,7 +363,8 @@ impl Follower {
         Some(Message::Ping(master.ping))
     }
 
-    /// Advances the time. Must be called several times per heartbeat interval, after all received messages were processed.
+    /// Advances the time. Must be called several times per heartbeat interval, after all received
+    /// messages were processed.
     pub(crate) fn tick(&mut self, now: NodeTime) {
         if now.saturating_sub(self.last_tick) > self.timing.lease {
             self.stalled_until = now;

@@ -1,9 +1,10 @@
-//! The master's side of replication: what each follower has acknowledged, which followers the master waits for, and since when. Without
-//! I/O: messages and times in, messages and events out.
+//! The master's side of replication: what each follower has acknowledged, which followers the
+//! master waits for, and since when. Without I/O: messages and times in, messages and events out.
 //!
-//! Invariant behind `in_sync` of [`ReplicationEvent::MasterSilent`]: while a follower may consider its replica complete, no batch that it
-//! lacks counts as acknowledged. A follower considers it complete for two leases from the ping whose pong reported it. The master
-//! therefore waits for a follower until two leases after the last such pong, whatever happens to the connection.
+//! Invariant behind `in_sync` of [`ReplicationEvent::MasterSilent`]: while a follower may consider
+//! its replica complete, no batch that it lacks counts as acknowledged. A follower considers it
+//! complete for two leases from the ping whose pong reported it. The master therefore waits for a
+//! follower until two leases after the last such pong, whatever happens to the connection.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -37,7 +38,8 @@ pub(crate) enum FollowerMessage {
         /// The encoded batch.
         body: Arc<[u8]>,
     },
-    /// All records: the sender reads the store and calls [`Leader::snapshot_sent`] before the last of them.
+    /// All records: the sender reads the store and calls [`Leader::snapshot_sent`] before the last
+    /// of them.
     Snapshot,
 }
 
@@ -57,7 +59,8 @@ pub(crate) struct Leader {
     /// Commit times of batches that a follower in sync has not acknowledged yet.
     committed: VecDeque<(u64, NodeTime)>,
     acknowledged: u64,
-    /// How long the local disk has delayed the oldest reply; its records are not at the followers either.
+    /// How long the local disk has delayed the oldest reply; its records are not at the followers
+    /// either.
     disk_delay: Duration,
     protection: Protection,
     events: Vec<ReplicationEvent>,
@@ -111,7 +114,8 @@ enum Phase {
 enum SyncState {
     /// The master does not wait.
     OutOfSync,
-    /// The master waits. It reports the follower in sync after an acknowledgement of `threshold`, the last acknowledged batch at its start.
+    /// The master waits. It reports the follower in sync after an acknowledgement of `threshold`,
+    /// the last acknowledged batch at its start.
     Joining { threshold: u64 },
     /// The master waits, and reports the follower in sync.
     InSync,
@@ -156,7 +160,8 @@ impl Leader {
         Ok(())
     }
 
-    /// The last batch that all followers in sync have acknowledged; without any, the last committed batch.
+    /// The last batch that all followers in sync have acknowledged; without any, the last committed
+    /// batch.
     #[must_use]
     pub(crate) const fn acknowledged(&self) -> u64 {
         self.acknowledged
@@ -318,7 +323,8 @@ impl Leader {
         self.update_followers(now);
     }
 
-    /// The next thing to send. `is_driver_alive`: the driver's loop runs; otherwise pings are not answered.
+    /// The next thing to send. `is_driver_alive`: the driver's loop runs; otherwise pings are not
+    /// answered.
     pub(crate) fn poll(
         &mut self,
         conn: ConnectionId,
@@ -367,7 +373,8 @@ impl Leader {
         }
     }
 
-    /// Sets how long the local disk has delayed the oldest reply; zero if none depends on unwritten records. Must precede [`Self::tick`].
+    /// Sets how long the local disk has delayed the oldest reply; zero if none depends on unwritten
+    /// records. Must precede [`Self::tick`].
     pub(crate) const fn set_disk_delay(&mut self, delay: Duration) {
         self.disk_delay = delay;
     }
@@ -377,8 +384,8 @@ impl Leader {
         let gap = now.saturating_sub(self.last_tick);
         self.last_tick = now;
         if gap > self.timing.lease {
-            // The process was stalled, so nothing was received from followers. No follower is dropped at once: the SM first verifies
-            // whether another one became master.
+            // The process was stalled, so nothing was received from followers. No follower is
+            // dropped at once: the SM first verifies whether another one became master.
             self.events.push(ReplicationEvent::ProcessStalled(gap));
             for follower in self.followers.values_mut() {
                 if let Some(link) = &mut follower.link {
@@ -573,7 +580,8 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Replies that wait for a slow local disk are not replicated: standbys must not consider their replica complete.
+    /// Replies that wait for a slow local disk are not replicated: standbys must not consider their
+    /// replica complete.
     #[test]
     fn slow_master_disk_ends_in_sync_before_replies_are_sent() {
         let timing = Timing {
@@ -609,7 +617,8 @@ mod tests {
         leader.set_disk_delay(ms(450));
         assert!(!pong_in_sync(&mut leader, 3, ms(550)));
         leader.take_events();
-        // Two leases after the last pong that reported in sync, no standby considers its replica complete.
+        // Two leases after the last pong that reported in sync, no standby considers its replica
+        // complete.
         leader.set_disk_delay(ms(900));
         assert!(!pong_in_sync(&mut leader, 4, ms(800)));
         assert!(!pong_in_sync(&mut leader, 4, ms(999)));

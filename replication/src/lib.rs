@@ -1,9 +1,11 @@
 //! Replicas of the master SM's persisted records at the standbys, so that a takeover loses nothing.
 //!
-//! [`Replication`] is the interface. [`tcp`] implements it from node to node: standbys connect to the master over TLS, with certificates on
-//! both sides. [`etcd`] implements it through an etcd cluster. Each runs on its own threads: no call of the driver blocks. State machines
-//! without I/O (`leader`, `follower`, `log`, `etcd::commit_queue`) decide from messages and times, and are tested in virtual time. This
-//! crate does not interpret records, and the election decides which SM is master.
+//! [`Replication`] is the interface. [`tcp`] implements it from node to node: standbys connect to
+//! the master over TLS, with certificates on both sides. [`etcd`] implements it through an etcd
+//! cluster. Each runs on its own threads: no call of the driver blocks. State machines without I/O
+//! (`leader`, `follower`, `log`, `etcd::commit_queue`) decide from messages and times, and are
+//! tested in virtual time. This crate does not interpret records, and the election decides which SM
+//! is master.
 //!
 //! # Use
 //!
@@ -66,7 +68,8 @@ pub enum RecordStoreError {
     Io(#[from] io::Error),
 }
 
-/// The store of a node. Calls may block on the disk. They come from one thread, possibly while a master's state writer runs.
+/// The store of a node. Calls may block on the disk. They come from one thread, possibly while a
+/// master's state writer runs.
 pub trait RecordStore: Send + Sync + 'static {
     /// The position of the records; `None` if it is unknown.
     fn position(&self) -> Option<Position>;
@@ -89,7 +92,8 @@ pub trait RecordStore: Send + Sync + 'static {
     /// They cannot be stored; nothing changed.
     fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError>;
 
-    /// Called when [`Replication::acknowledged`] has grown. Must not block, and must not call [`Replication`].
+    /// Called when [`Replication::acknowledged`] has grown. Must not block, and must not call
+    /// [`Replication`].
     fn acknowledged(&self, seq: u64) {
         let _ = seq;
     }
@@ -133,7 +137,8 @@ pub struct ReplicationStatus {
     pub master: Option<PeerStatus>,
 }
 
-/// Called when the replica is as complete as possible, with whether it has all that the master acknowledged; `None`: as in the last event.
+/// Called when the replica is as complete as possible, with whether it has all that the master
+/// acknowledged; `None`: as in the last event.
 pub type ReplicaCallback = Box<dyn FnOnce(Option<bool>) + Send>;
 
 /// Settings of replication, except for the identity of this node.
@@ -155,7 +160,8 @@ impl ReplicationSettings {
         }
     }
 
-    /// Stall of the driver's loop after which this node counts as stalled: with etcd at most the age at which its leases count as old.
+    /// Stall of the driver's loop after which this node counts as stalled: with etcd at most the
+    /// age at which its leases count as old.
     #[must_use]
     pub fn stall_limit(&self) -> Duration {
         match self {
@@ -167,13 +173,14 @@ impl ReplicationSettings {
         }
     }
 
-    /// Longest time that a batch waits for acknowledgements, plus a second. After it the batch counts as acknowledged, and the loss of
-    /// protection was reported.
+    /// Longest time that a batch waits for acknowledgements, plus a second. After it the batch
+    /// counts as acknowledged, and the loss of protection was reported.
     #[must_use]
     pub fn max_ack_delay(&self) -> Duration {
         let max_wait = match self {
             Self::Tcp(settings) => settings.timing.ack_timeout,
-            // A master acknowledges without etcd only after its leases, as last seen by standbys, have become old.
+            // A master acknowledges without etcd only after its leases, as last seen by standbys,
+            // have become old.
             Self::Etcd(settings) => {
                 settings.reply_timeout * 2 + Duration::from_secs(settings.silent_after_s.into())
             }
@@ -184,25 +191,30 @@ impl ReplicationSettings {
 
 /// An implementation of replication. No call blocks.
 pub trait Replication: Send + Sync + fmt::Debug {
-    /// Sets the role of the SM. Replication as master starts with [`ReplicationEvent::MasterReady`].
+    /// Sets the role of the SM. Replication as master starts with
+    /// [`ReplicationEvent::MasterReady`].
     fn set_role(&self, role: Role);
 
-    /// A batch is durable in the master's own store. Its number follows that of the batch before; the first follows the store's
-    /// position. Called in order, by one thread.
+    /// A batch is durable in the master's own store. Its number follows that of the batch before;
+    /// the first follows the store's position. Called in order, by one thread.
     fn committed(&self, seq: u64, batch: &RecordBatch);
 
-    /// Number of the last batch that all standbys in sync, or etcd, have acknowledged. Without standbys no acknowledgement is needed.
+    /// Number of the last batch that all standbys in sync, or etcd, have acknowledged. Without
+    /// standbys no acknowledgement is needed.
     fn acknowledged(&self) -> u64;
 
-    /// Reports that the driver's loop runs. Without a report for a while, other nodes consider this one dead.
+    /// Reports that the driver's loop runs. Without a report for a while, other nodes consider this
+    /// one dead.
     fn report_alive(&self);
 
-    /// Sets how long a master's own disk has delayed its oldest reply; zero if no reply depends on unwritten records. A reply that left at
-    /// the limit counts until its records are on disk. Before the delay is too long, standbys are no longer reported as in sync.
+    /// Sets how long a master's own disk has delayed its oldest reply; zero if no reply depends on
+    /// unwritten records. A reply that left at the limit counts until its records are on disk.
+    /// Before the delay is too long, standbys are no longer reported as in sync.
     fn set_disk_delay(&self, delay: Duration);
 
-    /// Completes the replica for a takeover. `on_complete` is called when it is as complete as possible, at once or from another
-    /// thread within about a second. The role must be [`Role::Inactive`] until then.
+    /// Completes the replica for a takeover. `on_complete` is called when it is as complete as
+    /// possible, at once or from another thread within about a second. The role must be
+    /// [`Role::Inactive`] until then.
     fn complete_replica(&self, on_complete: ReplicaCallback) {
         on_complete(None);
     }

@@ -1,6 +1,8 @@
-//! The recent history of a master: a standby that was disconnected briefly gets only the batches that it missed.
+//! The recent history of a master: a standby that was disconnected briefly gets only the batches
+//! that it missed.
 //!
-//! Without I/O. The history of each master has an epoch, a unique random number, so that two histories are never confused.
+//! Without I/O. The history of each master has an epoch, a unique random number, so that two
+//! histories are never confused.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -65,7 +67,8 @@ pub(crate) struct BatchLog {
 }
 
 impl BatchLog {
-    /// Starts a history from the records at `base` of an earlier one; `None` if their position is unknown.
+    /// Starts a history from the records at `base` of an earlier one; `None` if their position is
+    /// unknown.
     #[must_use]
     pub(crate) const fn new(epoch: u64, base: Option<Position>, limits: LogLimits) -> Self {
         let start = match base {
@@ -98,8 +101,9 @@ impl BatchLog {
         self.base
     }
 
-    /// Appends a batch and drops the oldest ones beyond the limits. A batch that exceeds the limits alone, or does not follow the last one,
-    /// empties the log: followers that need the missing batches get a snapshot.
+    /// Appends a batch and drops the oldest ones beyond the limits. A batch that exceeds the limits
+    /// alone, or does not follow the last one, empties the log: followers that need the missing
+    /// batches get a snapshot.
     ///
     /// # Errors
     /// [`DuplicateBatch`] if the number exists; nothing changes then.
@@ -127,7 +131,8 @@ impl BatchLog {
         Ok(())
     }
 
-    /// The batch number of a position; `None` if it is not part of this history (a diverged tail, or another fabric).
+    /// The batch number of a position; `None` if it is not part of this history (a diverged tail,
+    /// or another fabric).
     #[must_use]
     pub(crate) fn locate(&self, at: Position) -> Option<u64> {
         if at.epoch == self.epoch {

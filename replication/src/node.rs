@@ -1,5 +1,5 @@
-//! State shared by the driver and the replication thread in both implementations: requests to the store thread, events, acknowledgements,
-//! and whether the driver's loop runs.
+//! State shared by the driver and the replication thread in both implementations: requests to the
+//! store thread, events, acknowledgements, and whether the driver's loop runs.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -97,7 +97,8 @@ impl ReplicationNode {
         self.acknowledged.load(Ordering::Acquire)
     }
 
-    /// Sends an event to the driver. If its queue is full, the event is dropped and counted in the log.
+    /// Sends an event to the driver. If its queue is full, the event is dropped and counted in the
+    /// log.
     pub(crate) fn send_event(&self, event: ReplicationEvent) {
         tracing::debug!(?event, "replication event");
         if let Err(error) = self.events.try_send(event) {

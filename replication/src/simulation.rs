@@ -1,5 +1,5 @@
-//! Masters and standbys in virtual time, with connections that break or delay frames, and processes that die or stall. Invariants are
-//! checked after each step.
+//! Masters and standbys in virtual time, with connections that break or delay frames, and processes
+//! that die or stall. Invariants are checked after each step.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -494,8 +494,9 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Under all faults: a node that considers itself in sync has all acknowledged batches; records at each position equal the master's;
-    /// and after the last fault, all nodes are in sync with all records.
+    /// Under all faults: a node that considers itself in sync has all acknowledged batches; records
+    /// at each position equal the master's; and after the last fault, all nodes are in sync with
+    /// all records.
     #[test]
     fn standby_in_sync_has_all_acknowledged_batches(
         faults in faults(),
@@ -523,8 +524,8 @@ proptest! {
     }
 }
 
-/// The master waits for a standby with a hanging disk no longer than the limit. If no other is in sync, one alarm is raised, and its end is
-/// reported.
+/// The master waits for a standby with a hanging disk no longer than the limit. If no other is in
+/// sync, one alarm is raised, and its end is reported.
 #[test]
 fn hanging_standby_delays_replies_up_to_the_limit() {
     let mut world = World::new();
@@ -565,7 +566,8 @@ fn hanging_standby_delays_replies_up_to_the_limit() {
     assert_eq!(alarms[1], &ReplicationEvent::ProtectionRestored);
 }
 
-/// Standbys of a stalled master detect its silence after the lease, not before; the master detects its stall.
+/// Standbys of a stalled master detect its silence after the lease, not before; the master detects
+/// its stall.
 #[test]
 fn stalled_master_is_silent_after_the_lease() {
     let mut world = World::new();

@@ -1,5 +1,5 @@
-//! The thread that works on a standby's store, so that a slow disk delays no heartbeat. It executes requests in order and combines pending
-//! batches into one transaction.
+//! The thread that works on a standby's store, so that a slow disk delays no heartbeat. It executes
+//! requests in order and combines pending batches into one transaction.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -20,8 +20,8 @@ pub struct StoreSnapshot {
     pub records: Vec<RawRecord>,
 }
 
-/// A request to the thread. Flow control limits those pending: per connection, the batches that a master sends without acknowledgement,
-/// and one snapshot.
+/// A request to the thread. Flow control limits those pending: per connection, the batches that a
+/// master sends without acknowledgement, and one snapshot.
 pub(super) enum StoreThreadRequest {
     /// Store jobs of a session. After a failed job, the remaining jobs of its session are skipped.
     Jobs(SessionId, Vec<StoreJob>),

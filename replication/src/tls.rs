@@ -1,6 +1,7 @@
 //! Mutual authentication of nodes by certificates from files, signed by one CA. TLS 1.3 only.
 //!
-//! Changed files are read again, so certificates can be renewed while the program runs. Open connections are not affected.
+//! Changed files are read again, so certificates can be renewed while the program runs. Open
+//! connections are not affected.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -134,7 +135,8 @@ impl CertificateNotice {
 }
 
 impl Tls {
-    /// Reads the files. Unusable files raise an alarm; the SM runs without replication, and the files are read again at each connection.
+    /// Reads the files. Unusable files raise an alarm; the SM runs without replication, and the
+    /// files are read again at each connection.
     #[must_use]
     pub(crate) fn read(files: TlsFiles) -> Self {
         let file_times = files.file_times();
@@ -155,8 +157,8 @@ impl Tls {
         Self { files, state }
     }
 
-    /// The configurations for a new connection; `None` if the files never were usable. New files that are unusable are logged once and not
-    /// used.
+    /// The configurations for a new connection; `None` if the files never were usable. New files
+    /// that are unusable are logged once and not used.
     pub(crate) fn current(&self) -> Option<TlsConfigs> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let file_times = self.files.file_times();
@@ -235,7 +237,8 @@ impl TlsFiles {
         })
     }
 
-    /// The message due for a client's certificate. Only its expiry is checked: whether the servers accept it depends on their CA.
+    /// The message due for a client's certificate. Only its expiry is checked: whether the servers
+    /// accept it depends on their CA.
     #[cfg(any(feature = "etcd", test))]
     #[must_use]
     pub(crate) fn client_notice(&self, at: UnixTime) -> Option<CertificateNotice> {

@@ -1,7 +1,8 @@
 //! Messages between nodes, their encoding and its limits. No input from a peer causes a panic.
 //!
-//! After the TLS handshake both sides send [`PREAMBLE`], a magic word and the version, in a format common to all versions. Frames follow: a
-//! length of four bytes, big-endian, and a [`Message`] in postcard's encoding. Records are opaque bytes.
+//! After the TLS handshake both sides send [`PREAMBLE`], a magic word and the version, in a format
+//! common to all versions. Frames follow: a length of four bytes, big-endian, and a [`Message`] in
+//! postcard's encoding. Records are opaque bytes.
 
 use ferrosm_core::StepDownReason;
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
@@ -10,8 +11,8 @@ use thiserror::Error;
 
 use super::log::Position;
 
-/// Version of the protocol. A peer of another version is rejected: during an upgrade of one node after another, replication resumes when
-/// two nodes have the same version.
+/// Version of the protocol. A peer of another version is rejected: during an upgrade of one node
+/// after another, replication resumes when two nodes have the same version.
 pub(crate) const VERSION: u16 = 1;
 /// First bytes of each side.
 pub(crate) const PREAMBLE: [u8; 6] = {
@@ -22,7 +23,8 @@ pub(crate) const PREAMBLE: [u8; 6] = {
 pub(crate) const FRAME_MAX: usize = 64 << 20;
 /// Limit of a frame in bytes before the peer's hello.
 pub(crate) const HELLO_MAX: usize = 4096;
-/// Approximate size in bytes of the records in one frame of a snapshot. Pongs are sent between frames.
+/// Approximate size in bytes of the records in one frame of a snapshot. Pongs are sent between
+/// frames.
 pub(crate) const CHUNK: usize = 128 << 10;
 /// Limit of the records of a snapshot in bytes.
 pub(crate) const SNAPSHOT_MAX: usize = 1 << 30;
@@ -283,7 +285,8 @@ mod tests {
             prop_assert_eq!(decode_batch(body.0).unwrap(), batch);
         }
 
-        /// Arbitrary bytes are rejected or are a message; a message decodes to itself after encoding.
+        /// Arbitrary bytes are rejected or are a message; a message decodes to itself after
+        /// encoding.
         #[test]
         fn arbitrary_bytes_cause_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             if let Ok(message) = decode(&bytes) {

@@ -1,6 +1,8 @@
-//! Nodes in one process with real etcd processes: replication, death, a master that is cut off, failing members and clusters.
+//! Nodes in one process with real etcd processes: replication, death, a master that is cut off,
+//! failing members and clusters.
 //!
-//! Tests wait for events, counts or replies, with a limit that only a failing test reaches. Measured times are printed.
+//! Tests wait for events, counts or replies, with a limit that only a failing test reaches.
+//! Measured times are printed.
 
 #![cfg(feature = "etcd")]
 #![expect(clippy::unwrap_used, reason = "test code")]
@@ -67,7 +69,8 @@ impl Node {
         is_complete
     }
 
-    /// Ends the standby role and completes the replica; returns whether it then has all that its master acknowledged, `None` if unknown.
+    /// Ends the standby role and completes the replica; returns whether it then has all that its
+    /// master acknowledged, `None` if unknown.
     fn complete_replica(&self) -> Option<bool> {
         self.replication
             .set_role(Role::Inactive(StepDownReason::NoSuccessor));
@@ -359,7 +362,8 @@ fn replica_is_incomplete_after_acknowledgements_without_etcd() {
     assert_eq!(standby.complete_replica(), Some(true));
 }
 
-/// A node that never followed a master does not know whether etcd is complete, and a live master may still write.
+/// A node that never followed a master does not know whether etcd is complete, and a live master
+/// may still write.
 #[test]
 fn replica_is_complete_only_after_following_a_dead_master() {
     let cluster = Cluster::new(1);
@@ -454,7 +458,8 @@ fn oversized_record_is_written_with_the_snapshot() {
     standby.wait_for_equal_records(&master);
 }
 
-/// Renewals succeed but writes fail: one alarm states the reason, and no replica counts as complete from then on.
+/// Renewals succeed but writes fail: one alarm states the reason, and no replica counts as complete
+/// from then on.
 #[test]
 fn full_etcd_raises_an_alarm() {
     let cluster = Cluster::with_quota(2 << 20);
@@ -470,7 +475,8 @@ fn full_etcd_raises_an_alarm() {
     standby.expect_in_sync(1);
     let long = RecordKey::new(RecordKind::Routing, &[&[1]]);
     master.commit(vec![RecordChange::Put(long, vec![5; 6 << 20].into())]);
-    // etcd checks its quota against committed data: concurrent writes may succeed, and a later one fails.
+    // etcd checks its quota against committed data: concurrent writes may succeed, and a later one
+    // fails.
     let began = Instant::now();
     let event = loop {
         master.commit(vec![put_record(1, 1)]);
@@ -703,7 +709,8 @@ fn both_sides_require_certificates() {
     master.become_master(10);
     master.commit(vec![put_record(1, 1)]);
     master.wait_until_acknowledged();
-    // Both sides authenticate the peer. etcd rejects one node, the other node rejects etcd; the error says which.
+    // Both sides authenticate the peer. etcd rejects one node, the other node rejects etcd; the
+    // error says which.
     let (node, foreign) = (cluster.files("node"), cluster.files("foreign"));
     let untrusted_by_etcd = TlsFiles {
         ca: node.ca.clone(),

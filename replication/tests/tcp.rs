@@ -1,4 +1,5 @@
-//! Three nodes in one process, with real sockets and certificates: replication, death and return of the master, rejected peers.
+//! Three nodes in one process, with real sockets and certificates: replication, death and return of
+//! the master, rejected peers.
 //!
 //! Tests wait for events, counts or replies, with a limit that only a failing test reaches.
 
@@ -169,7 +170,8 @@ fn standby_gets_a_snapshot_and_then_batches() {
     assert!(master.replication.status().standbys.unwrap()[0].in_sync);
 }
 
-/// A node that started during a certificate renewal serves its subnet, and replicates when its files are correct.
+/// A node that started during a certificate renewal serves its subnet, and replicates when its
+/// files are correct.
 #[test]
 fn certificates_may_be_installed_after_the_start() {
     let site = Site::new(2);
@@ -506,7 +508,8 @@ fn garbage_ends_only_its_connection() {
     socket.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let mut response = Vec::new();
     let _ = socket.read_to_end(&mut response);
-    // From a peer with a certificate: another protocol, another version, an excessive length, malformed bytes, an unexpected first message.
+    // From a peer with a certificate: another protocol, another version, an excessive length,
+    // malformed bytes, an unexpected first message.
     let cases: [(&[u8], &str); 5] = [
         (
             b"GET / HTTP/1.1\r\n\r\n",

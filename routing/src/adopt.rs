@@ -1,7 +1,8 @@
 //! Adoption of installed tables: verification that tables read back from the switches may stay.
 //!
-//! At takeover or restart, a subnet manager knows the installed tables and possibly their SLs and VLs. It adopts them as a
-//! routing if they pass verification. Adoption does not improve routes and changes no entry for a LID in use.
+//! At takeover or restart, a subnet manager knows the installed tables and possibly their SLs and
+//! VLs. It adopts them as a routing if they pass verification. Adoption does not improve routes and
+//! changes no entry for a LID in use.
 
 use std::sync::Arc;
 
@@ -45,11 +46,12 @@ impl Describe for AdoptError {
     }
 }
 
-/// Verifies installed tables, with the VL plan and the tree constraint of their engine, and returns them as a routing of this
-/// graph. Entries for unused LIDs are removed. A tree constraint that the tables do not satisfy becomes
-/// [`TreeConstraint::Search`].
+/// Verifies installed tables, with the VL plan and the tree constraint of their engine, and returns
+/// them as a routing of this graph. Entries for unused LIDs are removed. A tree constraint that the
+/// tables do not satisfy becomes [`TreeConstraint::Search`].
 ///
-/// `vls` is the number of usable data VLs; `baseline_max_load` is [`crate::VerifiedRun::baseline_max_load`].
+/// `vls` is the number of usable data VLs; `baseline_max_load` is
+/// [`crate::VerifiedRun::baseline_max_load`].
 ///
 /// # Errors
 /// The tables cannot be adopted.
@@ -94,8 +96,8 @@ pub fn adopt(
     Ok((routing, proof))
 }
 
-/// Whether an entry for the LID of a switch does not lead towards it. Switches without end ports need no route to such a LID, but then drop
-/// its packets: any other entry is of an earlier fabric.
+/// Whether an entry for the LID of a switch does not lead towards it. Switches without end ports
+/// need no route to such a LID, but then drop its packets: any other entry is of an earlier fabric.
 fn has_dead_ends(topo: &Topology, tables: &Tables) -> bool {
     let switch_lids = topo.destinations().iter();
     let mut switch_lids = switch_lids.filter(|d| d.port == PortNum::ZERO);
@@ -141,7 +143,8 @@ fn without_unused_lids(topo: &Topology, tables: Tables) -> Tables {
     tables.into_par_iter().map(clean).collect()
 }
 
-/// Whether every route is up/down in a switch order (given by position): a switch that is reached downwards forwards downwards.
+/// Whether every route is up/down in a switch order (given by position): a switch that is reached
+/// downwards forwards downwards.
 fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
     if order.len() != topo.num_switches() {
         return false;
@@ -164,7 +167,8 @@ fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
     })
 }
 
-/// MFT entries of a spanning tree with every end port as a member; `None` if a link of the tree does not exist.
+/// MFT entries of a spanning tree with every end port as a member; `None` if a link of the tree
+/// does not exist.
 fn spanning_tree_ports(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Option<TreePorts> {
     if up.len() != topo.num_switches() {
         return None;
@@ -266,7 +270,8 @@ mod tests {
         );
     }
 
-    /// Two switches with a host on the first: the second needs no route to the LID of the first, but has one, to a port without a link.
+    /// Two switches with a host on the first: the second needs no route to the LID of the first,
+    /// but has one, to a port without a link.
     #[test]
     fn entries_to_unconnected_ports_are_rejected() {
         let mut b = TopologyBuilder::new();

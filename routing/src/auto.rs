@@ -1,9 +1,9 @@
 //! The automatic choice: which engines suit a fabric, by its structure (ADR 0008).
 //!
-//! [`crate::select`] runs the engines that this module names. A complete grid or a regular tree determines the engine, which is
-//! used without comparison. On any other fabric, a fast engine that always succeeds is the baseline, and slower engines are
-//! compared with it within the work budget. A loss of links does not change the engine: the installed routing is rerouted
-//! incrementally.
+//! [`crate::select`] runs the engines that this module names. A complete grid or a regular tree
+//! determines the engine, which is used without comparison. On any other fabric, a fast engine that
+//! always succeeds is the baseline, and slower engines are compared with it within the work budget.
+//! A loss of links does not change the engine: the installed routing is rerouted incrementally.
 
 use crate::diagnostics::{Structure, TreeFigures};
 use crate::engine::RoutingRequest;
@@ -15,9 +15,11 @@ use crate::topology::{SwitchIdx, Topology};
 /// Engines to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// Engines for the detected structure, best first, without a budget. The first whose tables pass verification is used.
+    /// Engines for the detected structure, best first, without a budget. The first whose tables
+    /// pass verification is used.
     pub structured: &'static [&'static str],
-    /// Fast engines for other fabrics, without a budget. The first whose tables pass verification is the baseline.
+    /// Fast engines for other fabrics, without a budget. The first whose tables pass verification
+    /// is the baseline.
     pub baseline: &'static [&'static str],
     /// Engines to compare with the baseline, each within its share of the budget.
     pub candidates: &'static [&'static str],
@@ -74,7 +76,8 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     };
     let no_grid = match grid(topo, hints) {
         Ok(grid) => {
-            // With missing links, the detours of dimension order overload some links; another engine may be better.
+            // With missing links, the detours of dimension order overload some links; another
+            // engine may be better.
             let family = (grid.family(), grid.is_complete());
             let reason = Structure::Grid(Box::new(grid));
             return match family {
@@ -103,7 +106,8 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
 }
 
-/// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL cannot cause a credit loop.
+/// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL
+/// cannot cause a credit loop.
 fn advice_for_tree(topo: &Topology, tree: &DetectedTree) -> Advice {
     let is_regular = is_regular(topo, tree);
     let reason = Structure::Tree {

@@ -1,11 +1,13 @@
 //! Selects the best of several verified routings.
 //!
-//! Two figures count: routes over the busiest channel ([`Proof::max_load`]), which limit all-to-all traffic, and the mean
-//! number of flows over the busiest channel in a shift permutation ([`crate::quality::ShiftCongestion`]), which limit the stages of
-//! a collective. The cost is `max_load` squared times the shift figure; `max_load` has the greater weight because it does not
-//! depend on the order in which a program numbers its processes. Routings within 5 % of the lowest cost count as equal: of
-//! these, the one that changes the fewest installed entries is selected, then the one with the fewest VLs, then the first. A
-//! restart on an unchanged fabric therefore changes no entry.
+//! Two figures count: routes over the busiest channel ([`Proof::max_load`]), which limit all-to-all
+//! traffic, and the mean number of flows over the busiest channel in a shift permutation
+//! ([`crate::quality::ShiftCongestion`]), which limit the stages of a collective. The cost is
+//! `max_load` squared times the shift figure; `max_load` has the greater weight because it does not
+//! depend on the order in which a program numbers its processes. Routings within 5 % of the lowest
+//! cost count as equal: of these, the one that changes the fewest installed entries is selected,
+//! then the one with the fewest VLs, then the first. A restart on an unchanged fabric therefore
+//! changes no entry.
 
 use crate::diagnostics::{DecidedBy, Diagnostic, RoutingFigures};
 use crate::engine::{Routing, RoutingRequest};
@@ -18,7 +20,8 @@ const COST_TOLERANCE: f64 = 1.05;
 /// Number of shift permutations evaluated per routing.
 const SHIFTS_MAX: usize = 64;
 
-/// Returns the best of the routings, which are in order of preference, and a diagnostic if there was more than one.
+/// Returns the best of the routings, which are in order of preference, and a diagnostic if there
+/// was more than one.
 pub(crate) fn select_best(
     request: &RoutingRequest<'_>,
     mut passed: Vec<(Routing, Proof)>,

@@ -2,7 +2,8 @@
 
 use crate::topology::SwitchIdx;
 
-/// A message about switches. The graph has no names; the caller supplies them when it formats the message.
+/// A message about switches. The graph has no names; the caller supplies them when it formats the
+/// message.
 pub trait Describe {
     /// The message on one line, with switches named by `label`.
     fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String;

@@ -1,5 +1,5 @@
-//! Decisions of engines, of engine selection and of the incremental reroute, for logs and reports. [`Describe`] adds the
-//! names of switches.
+//! Decisions of engines, of engine selection and of the incremental reroute, for logs and reports.
+//! [`Describe`] adds the names of switches.
 
 use std::fmt;
 

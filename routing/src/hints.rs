@@ -1,7 +1,8 @@
-//! Hints: contents of the engines' OpenSM input files (roots, hop weights, orders, torus description, tables).
+//! Hints: contents of the engines' OpenSM input files (roots, hop weights, orders, torus
+//! description, tables).
 //!
-//! The subnet manager resolves the GUIDs of the OpenSM input files to switches and LIDs. It reports GUIDs that are not in the
-//! fabric and omits them here.
+//! The subnet manager resolves the GUIDs of the OpenSM input files to switches and LIDs. It reports
+//! GUIDs that are not in the fabric and omits them here.
 
 use std::sync::Arc;
 
@@ -23,9 +24,11 @@ pub struct Hints {
     pub ids: Vec<(SwitchIdx, u64)>,
     /// Base LIDs of the end ports to route first, in order (`guid_routing_order_file`).
     pub routing_order: Vec<Lid>,
-    /// Weight of the outgoing direction of a switch port, in hops, 1 to 255 (`hop_weights_file`); 1 if not listed.
+    /// Weight of the outgoing direction of a switch port, in hops, 1 to 255 (`hop_weights_file`); 1
+    /// if not listed.
     pub hop_weights: Vec<(SwitchIdx, PortNum, u8)>,
-    /// Search order of ports; unlisted ports follow in ascending order (`port_search_ordering_file`).
+    /// Search order of ports; unlisted ports follow in ascending order
+    /// (`port_search_ordering_file`).
     pub port_order: Vec<(SwitchIdx, Vec<PortNum>)>,
     /// Switch ports whose routes do not count as load (`port_prof_ignore_file`).
     pub load_balance_ignored: Vec<(SwitchIdx, PortNum)>,
@@ -44,8 +47,8 @@ pub struct TorusHint {
     pub wraps: [bool; 3],
     /// Seeds, in the order in which they are tried.
     pub seeds: Vec<TorusSeed>,
-    /// Maximum size of a port group: the parallel links to one switch, or the end ports of a switch and its port 0
-    /// (`portgroup_max_ports`).
+    /// Maximum size of a port group: the parallel links to one switch, or the end ports of a switch
+    /// and its port 0 (`portgroup_max_ports`).
     pub portgroup_max_ports: u16,
     /// Order in which parallel links and end ports are used (`port_order`).
     pub port_order: Vec<PortNum>,

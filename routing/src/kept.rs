@@ -1,13 +1,14 @@
 //! Tables that switches keep because they reject writes. They are a constraint on the routing.
 //!
-//! A routing is computed as usual; then [`KeptTables::apply`] replaces what the switches keep, and the result is verified with it. If
-//! no engine passes in this way, no route leads through these switches any more (`KeptTables::views`): each has one link, which only
-//! its own end ports use. A channel that leaves such a switch depends on no other channel, whatever its tables are, so it is part of no
-//! credit loop.
+//! A routing is computed as usual; then [`KeptTables::apply`] replaces what the switches keep, and
+//! the result is verified with it. If no engine passes in this way, no route leads through these
+//! switches any more (`KeptTables::views`): each has one link, which only its own end ports use. A
+//! channel that leaves such a switch depends on no other channel, whatever its tables are, so it is
+//! part of no credit loop.
 //!
-//! Packets that a kept LFT entry would lose do not travel: all switches whose routes lead through the entry drop them. The end ports of a
-//! switch whose SLtoVL tables drop even SL 0 are cut off in the same way. Verification counts these pairs
-//! ([`crate::Proof::kept_unreachable`]).
+//! Packets that a kept LFT entry would lose do not travel: all switches whose routes lead through
+//! the entry drop them. The end ports of a switch whose SLtoVL tables drop even SL 0 are cut off in
+//! the same way. Verification counts these pairs ([`crate::Proof::kept_unreachable`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -84,7 +85,8 @@ impl KeptTables {
         self
     }
 
-    /// The graphs for which engines are tried, in this order. An LFT that is kept usually fits no routing that leads through its switch.
+    /// The graphs for which engines are tried, in this order. An LFT that is kept usually fits no
+    /// routing that leads through its switch.
     pub(crate) fn views(&self, topo: &Topology) -> Vec<(KeptSwitchUse, Topology)> {
         let full = (KeptSwitchUse::Transit, topo.clone());
         if self.is_empty() {
@@ -104,8 +106,8 @@ impl KeptTables {
         }
     }
 
-    /// The only link of a switch in [`KeptSwitchUse::EndPortsOnly`]: the one to which most kept entries lead, preferably not to another
-    /// switch that keeps tables.
+    /// The only link of a switch in [`KeptSwitchUse::EndPortsOnly`]: the one to which most kept
+    /// entries lead, preferably not to another switch that keeps tables.
     fn home_port(&self, topo: &Topology, s: SwitchIdx, kept: &KeptSwitch) -> Option<PortNum> {
         let entries = |port: PortNum| {
             let entries = kept.lft_blocks.values().flatten();
@@ -125,7 +127,8 @@ impl KeptTables {
         best.map(|link| link.port)
     }
 
-    /// Data VLs up to which VL = SL in every SLtoVL table that a switch keeps, at least 1. Switches that are cut off do not count.
+    /// Data VLs up to which VL = SL in every SLtoVL table that a switch keeps, at least 1. Switches
+    /// that are cut off do not count.
     pub(crate) fn identity_vls(&self, topo: &Topology) -> u8 {
         let mut vls = DATA_VLS_MAX;
         let switches = self.switches.iter();
@@ -247,8 +250,8 @@ impl KeptTables {
         plan.vls = vls;
     }
 
-    /// Whether packets of the pair (`from`, `dest`) may be lost at the entry of switch `at`: `at` keeps this entry, or it drops packets that
-    /// would be lost at a later switch.
+    /// Whether packets of the pair (`from`, `dest`) may be lost at the entry of switch `at`: `at`
+    /// keeps this entry, or it drops packets that would be lost at a later switch.
     pub(crate) fn excuses(
         &self,
         (from, dest): (SwitchIdx, &Destination),
@@ -283,7 +286,8 @@ impl KeptTables {
 }
 
 impl KeptSwitch {
-    /// Whether packets on SL 0 pass between the end ports of the switch, and between these and the link at a port.
+    /// Whether packets on SL 0 pass between the end ports of the switch, and between these and the
+    /// link at a port.
     fn passes_sl_0(&self, topo: &Topology, s: SwitchIdx, link: Option<PortNum>) -> bool {
         self.sl_to_vl.as_ref().is_none_or(|maps| {
             let passes = |input, output| maps.get(input, output)[0] < topo.vls(s, output);
@@ -327,8 +331,8 @@ fn reaches(topo: &Topology, tables: &Tables, from: SwitchIdx, d: &Destination) -
     false
 }
 
-/// Sets the kept entries of a switch. If one leads elsewhere than the planned one, and packets are lost or loop there, all switches whose
-/// routes lead through the switch drop packets to that LID.
+/// Sets the kept entries of a switch. If one leads elsewhere than the planned one, and packets are
+/// lost or loop there, all switches whose routes lead through the switch drop packets to that LID.
 fn apply_lft(
     topo: &Topology,
     tables: &mut Tables,
@@ -441,8 +445,8 @@ mod tests {
         }
     }
 
-    /// Kept entries that drop packets: hosts of this switch do not reach the LIDs, all others do. If the switch drops packets to its own
-    /// host, nobody reaches that.
+    /// Kept entries that drop packets: hosts of this switch do not reach the LIDs, all others do.
+    /// If the switch drops packets to its own host, nobody reaches that.
     #[test]
     fn lids_that_a_kept_lft_loses_are_named() {
         let topo = torus();
@@ -463,8 +467,8 @@ mod tests {
         }
     }
 
-    /// A switch in the middle of a chain keeps an LFT without the LID of a new host at one end: only the new host is not reached from the
-    /// other end.
+    /// A switch in the middle of a chain keeps an LFT without the LID of a new host at one end:
+    /// only the new host is not reached from the other end.
     #[test]
     fn kept_lft_of_a_cut_switch_loses_only_its_missing_lids() {
         let mut b = TopologyBuilder::new();
@@ -534,7 +538,8 @@ mod tests {
         }
     }
 
-    /// The SLtoVL tables of a switch drop all packets: its end ports are not reached, all others are.
+    /// The SLtoVL tables of a switch drop all packets: its end ports are not reached, all others
+    /// are.
     #[test]
     fn end_ports_behind_sl_to_vl_tables_that_drop_everything_are_cut_off() {
         let topo = torus();

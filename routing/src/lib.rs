@@ -1,9 +1,11 @@
-//! Routing engines for InfiniBand subnets, and verification of the forwarding tables that they compute.
+//! Routing engines for InfiniBand subnets, and verification of the forwarding tables that they
+//! compute.
 //!
-//! An engine computes linear forwarding tables ([`Tables`]) from a graph of switches ([`Topology`]). [`verify()`] decides
-//! whether the tables may be installed: every LID is reachable from every switch, without loops and without credit loops.
-//! Verification shares no code with the engines. This crate has no MADs, no GUIDs, no clock and no I/O; results do not
-//! depend on the number of threads.
+//! An engine computes linear forwarding tables ([`Tables`]) from a graph of switches
+//! ([`Topology`]). [`verify()`] decides whether the tables may be installed: every LID is reachable
+//! from every switch, without loops and without credit loops. Verification shares no code with the
+//! engines. This crate has no MADs, no GUIDs, no clock and no I/O; results do not depend on the
+//! number of threads.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,8 +1,8 @@
-//! State of a routing run from which an incremental reroute and its verification start. The cost of both is proportional to the
-//! changes.
+//! State of a routing run from which an incremental reroute and its verification start. The cost of
+//! both is proportional to the changes.
 //!
-//! The state is derived from the graph and the routing, so an empty cache is refilled without a change of the results. The
-//! verifier and the rerouter have separate parts.
+//! The state is derived from the graph and the routing, so an empty cache is refilled without a
+//! change of the results. The verifier and the rerouter have separate parts.
 
 use std::sync::{Arc, OnceLock};
 
@@ -53,7 +53,8 @@ impl RerouteCache {
     pub(crate) fn fill(&self, topo: &Topology, routing: &Routing) {
         self.0.verifier.get_or_init(|| {
             let mut verifier = IncrementalVerifier::new();
-            // Installed tables have passed verification. If these fail, the verifier stays empty, and the next verification is a full one.
+            // Installed tables have passed verification. If these fail, the verifier stays empty,
+            // and the next verification is a full one.
             let _proof = verifier.verify(topo, &routing.tables, &routing.vl_plan);
             verifier
         });

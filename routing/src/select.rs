@@ -1,12 +1,14 @@
 //! Engine selection: the first engine in the operator's list whose tables pass verification.
 //!
-//! `auto` in the list stands for the engines that suit the fabric (module `auto`): engines for its structure, or a fast baseline and
-//! candidates that are compared with it within the work budget of the request (module `best`). Engines that the operator names have no
-//! budget. The fallback engines follow at the end of every list: `updn`, and `nue` within the budget. They route any connected
-//! graph without credit loops. `no_fallback` in the list disables them.
+//! `auto` in the list stands for the engines that suit the fabric (module `auto`): engines for its
+//! structure, or a fast baseline and candidates that are compared with it within the work budget of
+//! the request (module `best`). Engines that the operator names have no budget. The fallback
+//! engines follow at the end of every list: `updn`, and `nue` within the budget. They route any
+//! connected graph without credit loops. `no_fallback` in the list disables them.
 //!
-//! If the fabric has only lost links or LIDs, the installed routing is rerouted incrementally. If that fails, `auto` first runs
-//! the engine of the installed routing, without a comparison, because traffic is waiting for routes.
+//! If the fabric has only lost links or LIDs, the installed routing is rerouted incrementally. If
+//! that fails, `auto` first runs the engine of the installed routing, without a comparison, because
+//! traffic is waiting for routes.
 
 use crate::auto::{self, Advice};
 use crate::best::select_best;
@@ -50,7 +52,8 @@ pub enum RejectReason {
     /// Its tables failed verification.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// Its tables pass, but replies on the SL of their request could deadlock. Does not apply to engines that the operator names.
+    /// Its tables pass, but replies on the SL of their request could deadlock. Does not apply to
+    /// engines that the operator names.
     #[error("replies on the SL of their request could deadlock")]
     Irreversible,
 }
@@ -121,8 +124,8 @@ impl Selection {
     }
 }
 
-/// Maximum load after any number of incremental reroutes, as a multiple of the load when the engine computed the routing. A full
-/// tree that loses an uplink of a leaf needs more than 1.
+/// Maximum load after any number of incremental reroutes, as a multiple of the load when the engine
+/// computed the routing. A full tree that loses an uplink of a leaf needs more than 1.
 pub(crate) const REROUTED_LOAD_MAX: u64 = 2;
 
 /// Engines of which one is used. The next stage runs if all of them fail.
@@ -142,7 +145,8 @@ enum Choice<'a> {
     First(Vec<&'a str>),
     /// The engine of the installed routing, within the budget.
     Installed(&'a str),
-    /// The best of the first of `baseline` that passes and of those `candidates` that pass within the budget.
+    /// The best of the first of `baseline` that passes and of those `candidates` that pass within
+    /// the budget.
     Best {
         baseline: Vec<&'a str>,
         candidates: Vec<&'a str>,
@@ -176,7 +180,8 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// `installed` is the engine of the installed routing, if the fabric has only lost switches or links since.
+    /// `installed` is the engine of the installed routing, if the fabric has only lost switches or
+    /// links since.
     fn from_advice(advice: Advice, installed: Option<&'a str>) -> impl Iterator<Item = Self> {
         let Advice {
             structured,
@@ -238,8 +243,8 @@ pub fn route_with_engines(engines: &[&str], request: &RoutingRequest<'_>) -> Sel
     run_engines(engines, request, &mut |_| {})
 }
 
-/// The installed routing, rerouted incrementally. `None` if the fabric did not only lose links or LIDs, or if the result fails verification
-/// or has too much load on a channel.
+/// The installed routing, rerouted incrementally. `None` if the fabric did not only lose links or
+/// LIDs, or if the result fails verification or has too much load on a channel.
 #[must_use]
 pub fn reroute_installed(request: &RoutingRequest<'_>) -> Option<Selection> {
     let (routing, proof, cache) = try_reroute(request)?;
@@ -281,7 +286,8 @@ fn run_engines(
     }
 }
 
-/// Reroutes the installed routing incrementally, if the fabric only lost links or LIDs and the result passes verification.
+/// Reroutes the installed routing incrementally, if the fabric only lost links or LIDs and the
+/// result passes verification.
 fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteCache)> {
     let last = request.previous.last_run.as_ref()?;
     let (mut routing, dependencies) = reroute_cached(request, &RerouteLimits::default())?;
@@ -290,7 +296,8 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
     if last.baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * last.baseline_max_load {
         return None;
     }
-    // Groups keep their trees, and on several VLs their SL: members send on that of their MCMemberRecord.
+    // Groups keep their trees, and on several VLs their SL: members send on that of their
+    // MCMemberRecord.
     if let Some(sl) = last.routing.trees.sl() {
         multicast::resolve_trees(request.topo, &mut routing, Some(sl));
         let sl_after = routing.trees.sl()?;
@@ -305,9 +312,10 @@ fn try_reroute(request: &RoutingRequest<'_>) -> Option<(Routing, Proof, RerouteC
     ))
 }
 
-/// The previous routing, rerouted within its VL plan at any cost in load: the SL of each path and the VL of each SL stay, so that the
-/// update interrupts few routes or none. Links and switches may be lost and new. `None` if no such routes are found, or if they fail
-/// verification or differ from the tables that switches keep.
+/// The previous routing, rerouted within its VL plan at any cost in load: the SL of each path and
+/// the VL of each SL stay, so that the update interrupts few routes or none. Links and switches may
+/// be lost and new. `None` if no such routes are found, or if they fail verification or differ from
+/// the tables that switches keep.
 #[must_use]
 pub fn route_within_vl_plan(request: &RoutingRequest<'_>) -> Option<(Routing, Proof)> {
     let routing = reroute_within_vl_plan(request)?;
@@ -315,7 +323,8 @@ pub fn route_within_vl_plan(request: &RoutingRequest<'_>) -> Option<(Routing, Pr
     Some((routing, proof))
 }
 
-/// The proof of a reroute; `None` if it fails or if the routing differs from the tables that switches keep.
+/// The proof of a reroute; `None` if it fails or if the routing differs from the tables that
+/// switches keep.
 fn verify_rerouted(
     request: &RoutingRequest<'_>,
     routing: &Routing,
@@ -465,8 +474,8 @@ impl Attempts<'_, '_> {
         }
     }
 
-    /// As [`Self::route_and_verify`]. Switches that keep SLtoVL tables limit the VLs: first to those on which all of them map VL = SL,
-    /// at last to one.
+    /// As [`Self::route_and_verify`]. Switches that keep SLtoVL tables limit the VLs: first to
+    /// those on which all of them map VL = SL, at last to one.
     fn route_within_kept(
         &mut self,
         engine: &dyn Engine,

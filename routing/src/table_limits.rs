@@ -1,9 +1,12 @@
-//! Switches with less than others: an LFT that is too small for all LIDs in use, or links with few VLs. They do not limit routes elsewhere.
+//! Switches with less than others: an LFT that is too small for all LIDs in use, or links with few
+//! VLs. They do not limit routes elsewhere.
 //!
-//! Engines, verification and reroute ignore the size of tables: they compute an entry for each LID. Entries above the end of a table are
-//! not written ([`Lft::truncated`]), and the switch drops these packets. Dropping packets adds no loop and no channel dependency. The
-//! functions here keep the routes of *other* switches out of such a switch, as far as the graph allows it: [`transit_lids`] finds the LIDs
-//! that lead through it, and [`without_transit`] removes links so that none do.
+//! Engines, verification and reroute ignore the size of tables: they compute an entry for each LID.
+//! Entries above the end of a table are not written ([`Lft::truncated`]), and the switch drops
+//! these packets. Dropping packets adds no loop and no channel dependency. The functions here keep
+//! the routes of *other* switches out of such a switch, as far as the graph allows it:
+//! [`transit_lids`] finds the LIDs that lead through it, and [`without_transit`] removes links so
+//! that none do.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -35,8 +38,8 @@ impl LimitedSwitch {
 /// Switches with few VLs may be this share of all, or one switch: otherwise the fabric has few VLs.
 const NARROW_SHARE: usize = 16;
 
-/// A switch whose links to other switches operate fewer VLs than all other links. It is routed as a leaf, so that routes elsewhere use
-/// more.
+/// A switch whose links to other switches operate fewer VLs than all other links. It is routed as a
+/// leaf, so that routes elsewhere use more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NarrowSwitch {
     /// The switch.
@@ -58,9 +61,10 @@ impl Describe for NarrowSwitch {
     }
 }
 
-/// The graph in which few switches do not limit the VLs of all: those whose links all have the fewest VLs become leaves with one neighbour,
-/// and several VLs of a route share one on their links. `None` if these are too many, if one of them alone connects parts of the fabric, or
-/// if others have as few VLs.
+/// The graph in which few switches do not limit the VLs of all: those whose links all have the
+/// fewest VLs become leaves with one neighbour, and several VLs of a route share one on their
+/// links. `None` if these are too many, if one of them alone connects parts of the fabric, or if
+/// others have as few VLs.
 #[must_use]
 pub fn widened(topo: &Topology) -> Option<(Topology, Vec<NarrowSwitch>)> {
     let vls = topo.common_vls();
@@ -90,7 +94,8 @@ pub fn widened(topo: &Topology) -> Option<(Topology, Vec<NarrowSwitch>)> {
     (others > vls).then(|| (wide, switches.collect()))
 }
 
-/// LIDs that a limited switch drops although routes of other switches lead through it, because there is no other way.
+/// LIDs that a limited switch drops although routes of other switches lead through it, because
+/// there is no other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DroppedTransit {
     /// The switch.
@@ -112,8 +117,8 @@ impl Describe for DroppedTransit {
     }
 }
 
-/// LIDs of other switches that some neighbour routes through the switch although its table cannot hold them, ascending. Routes to the LID
-/// of a switch count only if end ports use them.
+/// LIDs of other switches that some neighbour routes through the switch although its table cannot
+/// hold them, ascending. Routes to the LID of a switch count only if end ports use them.
 #[must_use]
 pub fn transit_lids(topo: &Topology, tables: &Tables, limited: LimitedSwitch) -> Vec<Lid> {
     let s = limited.switch;
@@ -138,9 +143,9 @@ pub fn transit_lids(topo: &Topology, tables: &Tables, limited: LimitedSwitch) ->
     transit.map(|d| d.lid).collect()
 }
 
-/// The graph in which each of these switches has links to only one neighbour in each part of the fabric that it connects: it forwards
-/// packets between others only where there is no other way. The neighbour with the most links is retained, then the one with the lowest
-/// LID.
+/// The graph in which each of these switches has links to only one neighbour in each part of the
+/// fabric that it connects: it forwards packets between others only where there is no other way.
+/// The neighbour with the most links is retained, then the one with the lowest LID.
 #[must_use]
 pub fn without_transit(topo: &Topology, switches: &[SwitchIdx]) -> Topology {
     let mut pruned = topo.clone();
@@ -203,8 +208,8 @@ pub fn truncated_tables(tables: &Tables, limited: &[LimitedSwitch]) -> Tables {
     truncated
 }
 
-/// Adds the entries that a limited switch cannot hold to a table that was read back, so that it can be verified: own LIDs are delivered,
-/// others leave by any link to another switch.
+/// Adds the entries that a limited switch cannot hold to a table that was read back, so that it can
+/// be verified: own LIDs are delivered, others leave by any link to another switch.
 #[must_use]
 pub fn completed_table(topo: &Topology, lft: &Lft, limited: LimitedSwitch) -> Lft {
     let top = usize::from(topo.top_lid().raw());
@@ -228,7 +233,8 @@ mod tests {
     use super::*;
     use crate::topology::TopologyBuilder;
 
-    /// Switches in a ring, with one link between neighbours, switch `i` with LID `i + 1` and a host with LID `10 + i`.
+    /// Switches in a ring, with one link between neighbours, switch `i` with LID `i + 1` and a host
+    /// with LID `10 + i`.
     fn ring(n: usize) -> Topology {
         let mut builder = TopologyBuilder::new();
         let lid = |i: usize| Lid(u16::try_from(i).unwrap());
@@ -240,7 +246,8 @@ mod tests {
         builder.build()
     }
 
-    /// A switch of a ring becomes the end of a line; in a line it stays, because it alone connects the two parts.
+    /// A switch of a ring becomes the end of a line; in a line it stays, because it alone connects
+    /// the two parts.
     #[test]
     fn transit_is_removed_where_there_is_another_way() {
         let ring = ring(5);

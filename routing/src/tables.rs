@@ -1,6 +1,7 @@
 //! Linear forwarding tables (LFTs), and the blocks in which two of them differ.
 //!
-//! A table has one byte per LID from 0 to the highest LID in use; 0xFF drops packets. Runs share unchanged tables (`Arc`).
+//! A table has one byte per LID from 0 to the highest LID in use; 0xFF drops packets. Runs share
+//! unchanged tables (`Arc`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -102,8 +103,8 @@ pub type Tables = Vec<Arc<Lft>>;
 
 /// Blocks to write to change `old` into `new`, ascending.
 ///
-/// If `old` is `None`, the installed table is unknown: all blocks of `new`. Blocks above the end of `new` are included if `old`
-/// has entries in them; [`Lft::block`] returns them as all 0xFF.
+/// If `old` is `None`, the installed table is unknown: all blocks of `new`. Blocks above the end of
+/// `new` are included if `old` has entries in them; [`Lft::block`] returns them as all 0xFF.
 pub fn changed_blocks<'a>(
     old: Option<&'a Lft>,
     new: &'a Lft,
@@ -141,7 +142,8 @@ mod tests {
         );
     }
 
-    /// The old table forwards LID 300, the new one ends at 100: block 4 is cleared, the empty block 3 is not written.
+    /// The old table forwards LID 300, the new one ends at 100: block 4 is cleared, the empty block
+    /// 3 is not written.
     #[test]
     fn blocks_above_the_new_top_are_cleared() {
         let (old, new) = (table(&[(5, 1), (300, 7)], 300), table(&[(5, 1)], 100));

@@ -1,8 +1,9 @@
 //! The graph for engines and verification: switches, links, end ports, and the owner of each LID.
 //!
-//! The subnet manager builds it once per routing run; it is immutable afterwards. It has no GUIDs and no port states: the caller
-//! omits links that must not carry traffic. Link rates are optional and affect quality figures only. Invalid input (a
-//! nonexistent port, a port with two links, a LID with two owners) never panics: the first entry is valid, later ones are ignored.
+//! The subnet manager builds it once per routing run; it is immutable afterwards. It has no GUIDs
+//! and no port states: the caller omits links that must not carry traffic. Link rates are optional
+//! and affect quality figures only. Invalid input (a nonexistent port, a port with two links, a LID
+//! with two owners) never panics: the first entry is valid, later ones are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,8 +100,8 @@ impl TopologyBuilder {
         Self::default()
     }
 
-    /// Adds a switch with `num_ports` external ports. `lid` is the base LID of port 0; a switch with LID 0 forwards packets but is
-    /// not a destination.
+    /// Adds a switch with `num_ports` external ports. `lid` is the base LID of port 0; a switch
+    /// with LID 0 forwards packets but is not a destination.
     pub fn switch(&mut self, num_ports: u8, lid: Lid) -> SwitchIdx {
         self.switches.push(SwitchSpec {
             num_ports,
@@ -117,13 +118,14 @@ impl TopologyBuilder {
         }
     }
 
-    /// Adds a link between two switches. A link that is added from both ends counts once. A loopback link (both ends on one
-    /// switch) is accepted and carries no traffic.
+    /// Adds a link between two switches. A link that is added from both ends counts once. A
+    /// loopback link (both ends on one switch) is accepted and carries no traffic.
     pub fn link(&mut self, a: (SwitchIdx, PortNum), b: (SwitchIdx, PortNum)) {
         self.links.push((a, b));
     }
 
-    /// Adds a CA or router port with `count` (2^LMC) LIDs from `lid`. A port with LID 0 is not a destination.
+    /// Adds a CA or router port with `count` (2^LMC) LIDs from `lid`. A port with LID 0 is not a
+    /// destination.
     pub fn end_port(&mut self, at: (SwitchIdx, PortNum), lid: Lid, count: u16) {
         self.end_ports.push((
             at.0,
@@ -135,14 +137,14 @@ impl TopologyBuilder {
         ));
     }
 
-    /// Sets the number of data VLs that a switch port operates, 1 to 15; 15 by default. Both ends of a link operate the lower
-    /// of their two numbers.
+    /// Sets the number of data VLs that a switch port operates, 1 to 15; 15 by default. Both ends
+    /// of a link operate the lower of their two numbers.
     pub fn vls(&mut self, at: (SwitchIdx, PortNum), count: u8) {
         self.vls.push((at, count));
     }
 
-    /// Sets the rate of the link at a switch port, in Mb/s (active width times active speed); 0: unknown. If the two ends of a
-    /// link have different rates, the lower one applies.
+    /// Sets the rate of the link at a switch port, in Mb/s (active width times active speed); 0:
+    /// unknown. If the two ends of a link have different rates, the lower one applies.
     pub fn rate(&mut self, at: (SwitchIdx, PortNum), mbps: u32) {
         self.rates.push((at, mbps));
     }
@@ -278,7 +280,8 @@ pub struct Topology {
     peers: Arc<[Option<(SwitchIdx, PortNum)>]>,
     /// Data VLs that routes may use, by flat port number.
     vls: Arc<[u8]>,
-    /// Data VLs that ports operate, by flat port number; fewer than `vls` only at leaves ([`Self::with_narrow_leaves`]).
+    /// Data VLs that ports operate, by flat port number; fewer than `vls` only at leaves
+    /// ([`Self::with_narrow_leaves`]).
     operated_vls: Arc<[u8]>,
     /// Mb/s by flat port number; 0: unknown.
     rates: Arc<[u32]>,
@@ -318,8 +321,8 @@ impl Topology {
         self.switches[s.index()].lid
     }
 
-    /// Identifies a switch independently of the discovery order: by its LID, or, without a LID, by its lowest end-port LID and the
-    /// LIDs and ports of its neighbours.
+    /// Identifies a switch independently of the discovery order: by its LID, or, without a LID, by
+    /// its lowest end-port LID and the LIDs and ports of its neighbours.
     fn stable_key(&self, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
         let lid = self.lid(s);
         if lid != Lid::NONE {
@@ -333,7 +336,8 @@ impl Topology {
         (lid, host.unwrap_or(Lid::NONE), neighbours)
     }
 
-    /// Switches by LID, or by their neighbours if they have none: an order that does not depend on the discovery order.
+    /// Switches by LID, or by their neighbours if they have none: an order that does not depend on
+    /// the discovery order.
     pub(crate) fn by_lid(&self) -> Vec<SwitchIdx> {
         let mut switches: Vec<SwitchIdx> = self.switches().collect();
         switches.sort_by_cached_key(|&s| (self.stable_key(s), s));
@@ -361,7 +365,8 @@ impl Topology {
         &self.links[self.link_base[s.index()]..self.link_base[s.index() + 1]]
     }
 
-    /// CA and router ports attached to a switch, with their LIDs, by number of the switch port; port 0 is not included.
+    /// CA and router ports attached to a switch, with their LIDs, by number of the switch port;
+    /// port 0 is not included.
     #[must_use]
     pub fn end_ports(&self, s: SwitchIdx) -> &[AttachedEndPort] {
         &self.end_ports[self.end_base[s.index()]..self.end_base[s.index() + 1]]
@@ -385,7 +390,8 @@ impl Topology {
         self.top_lid
     }
 
-    /// Data VLs that routes may use on the channel of a port, 1 to 15: those that it operates, except at a narrow leaf.
+    /// Data VLs that routes may use on the channel of a port, 1 to 15: those that it operates,
+    /// except at a narrow leaf.
     #[must_use]
     pub fn vls(&self, s: SwitchIdx, port: PortNum) -> u8 {
         self.flat_port(s, port).map_or(1, |i| self.vls[i])
@@ -402,9 +408,10 @@ impl Topology {
         exists.then(|| self.port_base[s.index()] + port.index())
     }
 
-    /// The graph in which routes may use all VLs on the links of these switches, each of which has one neighbour. A link that operates fewer
-    /// VLs carries several of them on one ([`crate::VlPlan::map`]). That adds no credit loop: nothing enters the channels of such a switch
-    /// from another channel, and nothing leaves it to one.
+    /// The graph in which routes may use all VLs on the links of these switches, each of which has
+    /// one neighbour. A link that operates fewer VLs carries several of them on one
+    /// ([`crate::VlPlan::map`]). That adds no credit loop: nothing enters the channels of such a
+    /// switch from another channel, and nothing leaves it to one.
     #[must_use]
     pub(crate) fn with_narrow_leaves(&self, leaves: &[SwitchIdx]) -> Self {
         let mut vls = self.vls.to_vec();
@@ -441,8 +448,9 @@ impl Topology {
         Some(self.rates[self.port_base[s.index()] + port.index()]).filter(|mbps| *mbps > 0)
     }
 
-    /// Links between switches that run below their possible rate: both switches have a faster port. A link between switches of
-    /// different generations, at the rate of the slower one, is not degraded.
+    /// Links between switches that run below their possible rate: both switches have a faster port.
+    /// A link between switches of different generations, at the rate of the slower one, is not
+    /// degraded.
     #[must_use]
     pub fn degraded_links(&self) -> Vec<DegradedLink> {
         let best_rate = |s: SwitchIdx| {

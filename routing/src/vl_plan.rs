@@ -1,11 +1,11 @@
 //! SLs and VLs of a routing: the SL of each path, and the VL of each SL on each channel.
 //!
-//! Engines fill in a [`VlPlan`], [`crate::verify()`] verifies it, and the subnet manager writes it as SLtoVLMappingTables. Path
-//! records carry the SL.
+//! Engines fill in a [`VlPlan`], [`crate::verify()`] verifies it, and the subnet manager writes it
+//! as SLtoVLMappingTables. Path records carry the SL.
 //!
-//! The SL of a packet is constant along its path. Each switch derives the VL from the input port, the output port and the
-//! SL (IBA 7.6.6, 14.2.5.8). All end ports of a switch that send to one LID share the path from that switch, so one SL for
-//! each (switch, LID) suffices.
+//! The SL of a packet is constant along its path. Each switch derives the VL from the input port,
+//! the output port and the SL (IBA 7.6.6, 14.2.5.8). All end ports of a switch that send to one LID
+//! share the path from that switch, so one SL for each (switch, LID) suffices.
 
 use std::sync::Arc;
 
@@ -45,7 +45,8 @@ pub enum PathSl {
 pub enum SlToVl {
     /// VL = SL mod [`VlPlan::vls`], everywhere.
     Modulo,
-    /// By switch (index): a table for each pair of input port (0 to the number of ports) and output port.
+    /// By switch (index): a table for each pair of input port (0 to the number of ports) and output
+    /// port.
     PerPorts(Vec<SlToVlMaps>),
 }
 
@@ -67,7 +68,8 @@ impl SlToVlMaps {
         }
     }
 
-    /// VLs of SLs 0 to 15 from an input port to an output port; VL 15 (drop, IBA 7.6.6) for nonexistent ports.
+    /// VLs of SLs 0 to 15 from an input port to an output port; VL 15 (drop, IBA 7.6.6) for
+    /// nonexistent ports.
     #[must_use]
     pub fn get(&self, input: PortNum, output: PortNum) -> [u8; SLS] {
         let inside = input.index() < self.ports && output.index() < self.ports;
@@ -144,8 +146,8 @@ impl VlPlan {
         }
     }
 
-    /// SL of packets that enter the fabric at switch `from` (from an end port or its port 0) for destination `to`; 0 if the
-    /// plan has no entry.
+    /// SL of packets that enter the fabric at switch `from` (from an end port or its port 0) for
+    /// destination `to`; 0 if the plan has no entry.
     #[must_use]
     pub fn sl(&self, from: SwitchIdx, to: &Destination) -> u8 {
         let in_row = |rows: &[Arc<[u8]>], i: usize| {
@@ -171,7 +173,8 @@ impl VlPlan {
         }
     }
 
-    /// VL of packets with this SL from port `input` (0: the switch itself) on the channel of port `output`.
+    /// VL of packets with this SL from port `input` (0: the switch itself) on the channel of port
+    /// `output`.
     #[must_use]
     pub fn vl(&self, at: SwitchIdx, input: PortNum, output: PortNum, sl: u8) -> u8 {
         match &self.sl_to_vl {
@@ -184,8 +187,9 @@ impl VlPlan {
 
     /// The SLtoVLMappingTable to write for a pair of ports of a switch.
     ///
-    /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs are taken modulo that number. This applies to links
-    /// to end ports and to narrow leaves ([`crate::table_limits::widened`]) only: engines use at most the VLs that all other links
+    /// If the link at `output` operates fewer VLs than [`Self::vls`], VLs are taken modulo that
+    /// number. This applies to links to end ports and to narrow leaves
+    /// ([`crate::table_limits::widened`]) only: engines use at most the VLs that all other links
     /// operate. VL 15, which drops packets, remains.
     #[must_use]
     pub fn map(

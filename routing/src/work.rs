@@ -1,8 +1,9 @@
 //! Work budget and cancellation of routing engines.
 //!
-//! This crate has no clock. An engine counts about one unit for each matrix cell, channel or dependency that it visits, and
-//! stops at the limit, so that the same input gives the same result on every machine. A caller with a clock cancels through a
-//! [`CancelToken`] at its deadline. Partial results are discarded.
+//! This crate has no clock. An engine counts about one unit for each matrix cell, channel or
+//! dependency that it visits, and stops at the limit, so that the same input gives the same result
+//! on every machine. A caller with a clock cancels through a [`CancelToken`] at its deadline.
+//! Partial results are discarded.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,7 +76,8 @@ impl WorkBudget {
         }
     }
 
-    /// The same limit, with a token that also cancels work without a limit, because no result is needed.
+    /// The same limit, with a token that also cancels work without a limit, because no result is
+    /// needed.
     #[must_use]
     pub fn with_abandoned(self, abandoned: CancelToken) -> Self {
         Self {
@@ -99,8 +101,8 @@ impl WorkBudget {
             .is_some_and(CancelToken::is_cancelled)
     }
 
-    /// A separate budget of `percent` of the remaining units, with the same token. It reserves nothing: the caller adds the
-    /// units spent of it with [`Self::spend`].
+    /// A separate budget of `percent` of the remaining units, with the same token. It reserves
+    /// nothing: the caller adds the units spent of it with [`Self::spend`].
     #[must_use]
     pub fn share(&self, percent: u8) -> Self {
         let remaining = self.limit.saturating_sub(self.spent());

@@ -1,14 +1,15 @@
-//! Admission of SA requests under load: fair between clients, with priority for joins over table scans.
+//! Admission of SA requests under load: fair between clients, with priority for joins over table
+//! scans.
 //!
-//! Each client has a queue for each class. Classes are served in turn with fixed weights, so none starves; within a class,
-//! clients are served in turn. A request that exceeds a limit is dropped and counted: clients retry after a timeout, but take
-//! BUSY as final.
+//! Each client has a queue for each class. Classes are served in turn with fixed weights, so none
+//! starves; within a class, clients are served in turn. A request that exceeds a limit is dropped
+//! and counted: clients retry after a timeout, but take BUSY as final.
 //!
-//! A client has at most one table and one scan in progress. Scans run in slices: the caller returns an unfinished scan
-//! ([`AdmissionQueue::resume`]), and other requests are served in between.
+//! A client has at most one table and one scan in progress. Scans run in slices: the caller returns
+//! an unfinished scan ([`AdmissionQueue::resume`]), and other requests are served in between.
 //!
-//! Tables are delayed while too many bytes of earlier tables are in flight: the kernel buffers a whole message until the client
-//! has acknowledged it, and does not report completion.
+//! Tables are delayed while too many bytes of earlier tables are in flight: the kernel buffers a
+//! whole message until the client has acknowledged it, and does not report completion.
 //!
 //! No I/O, no clock, no threads; the caller decides when to serve requests.
 
@@ -140,8 +141,8 @@ impl Default for AdmissionLimits {
     }
 }
 
-/// Assumed receive rate of clients in bytes of tables per second: half of what an adapter's QP1 achieves, so that bytes in flight
-/// are overestimated.
+/// Assumed receive rate of clients in bytes of tables per second: half of what an adapter's QP1
+/// achieves, so that bytes in flight are overestimated.
 const TABLE_BYTES_PER_S: u64 = 64 << 20;
 
 /// Outcome of a request.
@@ -221,7 +222,8 @@ impl RequestCounts {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClientLoad {
     counts: RequestCounts,
-    /// The kind of more than half of the requests, if there is one (Boyer and Moore, "MJRTY", 1981), and its lead.
+    /// The kind of more than half of the requests, if there is one (Boyer and Moore, "MJRTY",
+    /// 1981), and its lead.
     majority: Option<RequestKind>,
     lead: u32,
 }
@@ -395,7 +397,8 @@ impl<T> AdmissionQueue<T> {
         self.tables += usize::from(class == RequestClass::Table);
     }
 
-    /// The next request, or the next suspended scan. Call [`Self::finish`] when a table or scan is complete.
+    /// The next request, or the next suspended scan. Call [`Self::finish`] when a table or scan is
+    /// complete.
     pub fn take(&mut self, allowed: AllowedClasses) -> Option<(RequestClass, T)> {
         for _ in 0..=CLASSES {
             let (at, served) = self.turn;
@@ -509,7 +512,8 @@ impl<T> AdmissionQueue<T> {
         self.waiting == 0
     }
 
-    /// Removes state of clients without waiting requests and with a full token bucket. Call it periodically.
+    /// Removes state of clients without waiting requests and with a full token bucket. Call it
+    /// periodically.
     pub fn remove_idle_clients(&mut self, now: Instant) {
         self.clients.retain(|_, c| {
             c.waiting > 0 || c.in_progress.contains(&true) || c.bucket.full_at > now
@@ -670,7 +674,8 @@ mod tests {
         assert_eq!(clients, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
     }
 
-    /// 100 clients with endless scans: at most four run, at most one for each client, and reads are served between slices.
+    /// 100 clients with endless scans: at most four run, at most one for each client, and reads are
+    /// served between slices.
     #[test]
     fn scans_run_in_turn_and_reads_are_served_between_slices() {
         let mut queue = AdmissionQueue::new(AdmissionLimits::default());

@@ -1,8 +1,9 @@
-//! Alias GUIDs of all ports: the owner of each alias and the GUIDInfo table of each port (IBA 14.2.5.5).
+//! Alias GUIDs of all ports: the owner of each alias and the GUIDInfo table of each port (IBA
+//! 14.2.5.5).
 //!
-//! Views share the tables, which are immutable. They are split into shards, so that a change copies one or two shards and shares
-//! the rest: a subnet may have several hundred thousand aliases, and a host sets a few at a time. [`super::registry::aliases`] processes
-//! changes.
+//! Views share the tables, which are immutable. They are split into shards, so that a change copies
+//! one or two shards and shares the rest: a subnet may have several hundred thousand aliases, and a
+//! host sets a few at a time. [`super::registry::aliases`] processes changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -144,7 +145,8 @@ impl AliasTables {
     }
 }
 
-/// Shard of a GUID. Mixes the last bytes, in which the GUIDs of one vendor and generated aliases differ.
+/// Shard of a GUID. Mixes the last bytes, in which the GUIDs of one vendor and generated aliases
+/// differ.
 fn shard_index(guid: PortGuid) -> usize {
     let folded = guid.0 ^ guid.0 >> 8 ^ guid.0 >> 16;
     usize::try_from(folded % SHARDS as u64).unwrap_or(0)
@@ -168,7 +170,8 @@ mod tests {
     }
 
     proptest! {
-        /// Agrees with a map of all entries after any sequence of changes, and earlier clones are not modified.
+        /// Agrees with a map of all entries after any sequence of changes, and earlier clones are
+        /// not modified.
         #[test]
         fn tables_and_owners_agree(actions in prop::collection::vec((1u64..6, 1usize..40, 0u64..30, any::<bool>()), 0..80)) {
             let mut aliases = AliasTables::default();

@@ -7,8 +7,9 @@
 //!                 +----> SM thread   registrations, and queries about them
 //! ```
 //!
-//! The SM builds a [`View`] after each sweep and publishes it; requests are answered from the last published view while a sweep
-//! runs. The SM thread owns the registrations (multicast members, services, subscriptions, alias GUIDs), so writes need no lock.
+//! The SM builds a [`View`] after each sweep and publishes it; requests are answered from the last
+//! published view while a sweep runs. The SM thread owns the registrations (multicast members,
+//! services, subscriptions, alias GUIDs), so writes need no lock.
 //!
 //! | module | contents |
 //! |---|---|
@@ -28,8 +29,8 @@
 //! | [`tables`] | contents of device tables |
 //! | [`routing_origin`] | settings that the installed routing was computed from |
 //!
-//! This crate reads no clock, does no I/O and trusts no client: every request, whatever its bytes, is answered, or dropped and
-//! counted.
+//! This crate reads no clock, does no I/O and trusts no client: every request, whatever its bytes,
+//! is answered, or dropped and counted.
 
 pub mod admission;
 pub mod aliases;
@@ -116,8 +117,9 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
     Disposition::Reply(reply)
 }
 
-/// Requests of ports that the view lacks are dropped, as OpenSM does for LIDs: hosts take any error status as final, but retry after a
-/// timeout. A virtual function may register its GID after its first request, in any case after a failover.
+/// Requests of ports that the view lacks are dropped, as OpenSM does for LIDs: hosts take any error
+/// status as final, but retry after a timeout. A virtual function may register its GID after its
+/// first request, in any case after a failover.
 fn unknown_requester(view: &View, request: &SaRequest<'_>) -> Option<SaRefusal> {
     if request.attr == id::CLASS_PORT_INFO && request.method == Method::Get {
         return None;
@@ -132,7 +134,8 @@ fn unknown_requester(view: &View, request: &SaRequest<'_>) -> Option<SaRefusal> 
     is_unknown.then_some(SaRefusal::UnknownRequester(gid))
 }
 
-/// Answers a message of arbitrary bytes from a view. `None` if it is not a request, is dropped, or must be processed by the SM.
+/// Answers a message of arbitrary bytes from a view. `None` if it is not a request, is dropped, or
+/// must be processed by the SM.
 ///
 /// Entry point for fuzzing.
 #[must_use]

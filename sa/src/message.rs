@@ -1,5 +1,5 @@
-//! Requests and replies as complete messages: the transport (the kernel, or a simulated host's MAD layer) segments and
-//! reassembles them (RMPP).
+//! Requests and replies as complete messages: the transport (the kernel, or a simulated host's MAD
+//! layer) segments and reassembles them (RMPP).
 
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PKey, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
@@ -55,7 +55,8 @@ impl<'a> SaRequest<'a> {
         })
     }
 
-    /// Whether the request is trusted: it has the SM_Key, which [`super::answer`] has checked (docs/sm-behaviour.md 7.1).
+    /// Whether the request is trusted: it has the SM_Key, which [`super::answer`] has checked
+    /// (docs/sm-behaviour.md 7.1).
     #[must_use]
     pub fn is_trusted(&self) -> bool {
         self.sm_key != MKey::NONE
@@ -93,7 +94,8 @@ pub struct SaReply {
 }
 
 impl SaReply {
-    /// A reply without records. It is not sent if requests that are refused for this reason get no reply.
+    /// A reply without records. It is not sent if requests that are refused for this reason get no
+    /// reply.
     #[must_use]
     pub fn refused(refusal: SaRefusal) -> Self {
         Self {
@@ -124,8 +126,8 @@ impl SaReply {
         }
     }
 
-    /// The records found for a request. A Get succeeds with exactly one record, other methods with any number
-    /// (docs/sm-behaviour.md 7.6).
+    /// The records found for a request. A Get succeeds with exactly one record, other methods with
+    /// any number (docs/sm-behaviour.md 7.6).
     #[must_use]
     pub fn from_records(request: &SaRequest<'_>, records: ReplyRecords) -> Self {
         if records.is_full() {
@@ -164,7 +166,8 @@ impl SaReply {
         self.body.len().checked_div(self.stride).unwrap_or(0)
     }
 
-    /// The message for the transport: one MAD, or the 56-byte header and all records, which RMPP segments.
+    /// The message for the transport: one MAD, or the 56-byte header and all records, which RMPP
+    /// segments.
     #[must_use]
     pub fn to_bytes(&self, request: &SaRequest<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -200,7 +203,8 @@ impl SaReply {
         };
         header.encode_onto(&mut head);
         if table {
-            // The transport sets segment numbers and flags; a valid RMPP header makes it use RMPP (IBA 13.6.2).
+            // The transport sets segment numbers and flags; a valid RMPP header makes it use RMPP
+            // (IBA 13.6.2).
             let rmpp = RmppHeader {
                 version: RmppHeader::VERSION,
                 rmpp_type: RmppType::Data,
@@ -223,8 +227,8 @@ impl SaReply {
     }
 }
 
-/// Maximum size of the records of one reply. Tables of all nodes, links and ports of the largest subnet fit; all paths between
-/// all ports do not.
+/// Maximum size of the records of one reply. Tables of all nodes, links and ports of the largest
+/// subnet fit; all paths between all ports do not.
 const REPLY_LEN_MAX: usize = 64 << 20;
 
 /// Records that match a request.
@@ -237,7 +241,8 @@ pub struct ReplyRecords {
 }
 
 impl ReplyRecords {
-    /// For records of `stride` bytes. A table collects all matches; a Get stops at two, which is an error.
+    /// For records of `stride` bytes. A table collects all matches; a Get stops at two, which is an
+    /// error.
     #[must_use]
     pub fn new(request: &SaRequest<'_>, stride: usize) -> Self {
         Self {
@@ -260,7 +265,8 @@ impl ReplyRecords {
         self.body.len() / self.stride
     }
 
-    /// Whether the records exceed the size limit of a reply: refuse the request ([`SaRefusal::TooLarge`]).
+    /// Whether the records exceed the size limit of a reply: refuse the request
+    /// ([`SaRefusal::TooLarge`]).
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.body.len() > REPLY_LEN_MAX

@@ -1,7 +1,8 @@
-//! P_Keys of a port, and the partitions that two ports share (IBA 10.9.3; docs/sm-behaviour.md 7.9, 7.10, 9.8).
+//! P_Keys of a port, and the partitions that two ports share (IBA 10.9.3; docs/sm-behaviour.md 7.9,
+//! 7.10, 9.8).
 //!
-//! Two ports can communicate in a partition if both have its P_Key and at least one is a full member. The SA applies the same
-//! rule to the visibility of records.
+//! Two ports can communicate in a partition if both have its P_Key and at least one is a full
+//! member. The SA applies the same rule to the visibility of records.
 
 use std::sync::Arc;
 

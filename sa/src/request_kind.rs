@@ -1,4 +1,5 @@
-//! Kinds of requests, by attribute and method, as metrics count them. Their number is fixed: unknown attributes and methods share one kind.
+//! Kinds of requests, by attribute and method, as metrics count them. Their number is fixed:
+//! unknown attributes and methods share one kind.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The settings that the installed routing was computed from, and how its SLtoVLMappingTables were written. Persisted with the
-//! routing and part of the published view.
+//! The settings that the installed routing was computed from, and how its SLtoVLMappingTables were
+//! written. Persisted with the routing and part of the published view.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,15 @@ pub struct RoutingInputs {
     pub input_files_digest: u64,
 }
 
-/// Identifies one state of the SLtoVL and VLArbitration tables of the fabric. It is persisted before the first table is written, and
-/// again with the routing when all tables are written. If the two differ, an SM failed in between and the tables are unknown.
+/// Identifies one state of the SLtoVL and VLArbitration tables of the fabric. It is persisted
+/// before the first table is written, and again with the routing when all tables are written. If
+/// the two differ, an SM failed in between and the tables are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct SlToVlEpoch {
     /// Incremented before tables are written.
     pub number: u64,
-    /// Port of the SM that incremented it: SMs that do not know of each other never produce the same epoch.
+    /// Port of the SM that incremented it: SMs that do not know of each other never produce the
+    /// same epoch.
     pub sm_port: PortGuid,
 }
 

@@ -1,7 +1,9 @@
-//! SLtoVL and VLArbitration tables that the SM read from devices instead of writing them (docs/sm-behaviour.md 7.14).
+//! SLtoVL and VLArbitration tables that the SM read from devices instead of writing them
+//! (docs/sm-behaviour.md 7.14).
 //!
-//! A sweep does not read these tables, because a switch with 64 ports has 4,096 SLtoVLMappingTables. The SM reads them on behalf
-//! of clients and caches them until the device restarts or the SM writes other tables. Views share the tables, which are immutable.
+//! A sweep does not read these tables, because a switch with 64 ports has 4,096
+//! SLtoVLMappingTables. The SM reads them on behalf of clients and caches them until the device
+//! restarts or the SM writes other tables. Views share the tables, which are immutable.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +26,8 @@ pub struct NodeVlTables {
 /// Identifies a table of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VlTableId {
-    /// SLtoVLMappingTable from an input port to an output port; a CA or router has one for each port.
+    /// SLtoVLMappingTable from an input port to an output port; a CA or router has one for each
+    /// port.
     SlToVl(PortNum, PortNum),
     /// A VLArbitrationTable block of a port: 1 to 4.
     VlArbitration(PortNum, u8),

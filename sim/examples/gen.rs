@@ -1,4 +1,5 @@
-//! Prints a fabric in ibnetdiscover's format: `cargo run -p ferrosm-sim --example gen -- SPEC|FILE > NEW`.
+//! Prints a fabric in ibnetdiscover's format:
+//! `cargo run -p ferrosm-sim --example gen -- SPEC|FILE > NEW`.
 //!
 //! `SPEC` is a text for [`ferrosm_sim::generate::from_spec`]; `FILE` is in any format that
 //! [`ferrosm_sim::ibnet::read`] supports. ibsim can load the result.

@@ -4,8 +4,8 @@
 //! $ cargo run --release -p ferrosm-sim --example judge -- fat-tree:36
 //! ```
 //!
-//! LIDs and shortest paths are written to the snapshot directly, without MADs. Variants: SLtoVLMappingTables for
-//! every input and output port, and one multicast group of all hosts.
+//! LIDs and shortest paths are written to the snapshot directly, without MADs. Variants:
+//! SLtoVLMappingTables for every input and output port, and one multicast group of all hosts.
 
 #![allow(
     clippy::print_stdout,

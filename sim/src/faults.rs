@@ -14,9 +14,10 @@ use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
 /// Faults of the whole fabric, or of one node.
 ///
-/// Loss, duplication, jitter and latency of a node affect every MAD that starts, ends or passes there, in addition
-/// to those of the fabric. The fields from `service` on concern the agent: a node with its own faults uses its own
-/// values, other nodes use those of the fabric. Probabilities range from 0 to 1 and are drawn from the net's seed.
+/// Loss, duplication, jitter and latency of a node affect every MAD that starts, ends or passes
+/// there, in addition to those of the fabric. The fields from `service` on concern the agent: a
+/// node with its own faults uses its own values, other nodes use those of the fabric. Probabilities
+/// range from 0 to 1 and are drawn from the net's seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
     /// Probability that a MAD is lost, per direction.
@@ -58,7 +59,8 @@ pub enum Garbage {
     Attribute,
     /// Wrong attribute modifier.
     Modifier,
-    /// Other values in unused bits of the tables that Sets wrote. The tables have the written values.
+    /// Other values in unused bits of the tables that Sets wrote. The tables have the written
+    /// values.
     UnusedBits,
     /// One of the above except `UnusedBits`, drawn per reply.
     Any,
@@ -138,7 +140,8 @@ impl Faults {
         }
     }
 
-    /// These faults without loss, duplication, jitter and latency: initial value of a node's own faults.
+    /// These faults without loss, duplication, jitter and latency: initial value of a node's own
+    /// faults.
     #[must_use]
     pub const fn agent_only(self) -> Self {
         Self {
@@ -168,12 +171,13 @@ pub struct LinkFaults {
     pub jitter: Duration,
     /// Latency of the link; `None`: the default of the fabric.
     pub latency: Option<Duration>,
-    /// Time in which the receiver drains one MAD. Further MADs wait for credits, and the sender's XmitWait counts
-    /// the time.
+    /// Time in which the receiver drains one MAD. Further MADs wait for credits, and the sender's
+    /// XmitWait counts the time.
     pub drain: Duration,
 }
 
-/// One or both directions of the link at a port. Faults stay with the ports if the cable is removed.
+/// One or both directions of the link at a port. Faults stay with the ports if the cable is
+/// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkDirection {
     /// Both directions.

@@ -1,8 +1,8 @@
 //! Device management agent of a storage target (IBA 16.3): an I/O unit with one SRP controller.
 //!
-//! Its replies are those of Linux's SRP target: 16 slots of which the first is used, one service `SRP.T10:` and
-//! the identifier. Controller GUID, service ID and identifier are the node GUID. The agent is host software, so
-//! agent faults do not affect it. Connections are not supported.
+//! Its replies are those of Linux's SRP target: 16 slots of which the first is used, one service
+//! `SRP.T10:` and the identifier. Controller GUID, service ID and identifier are the node GUID. The
+//! agent is host software, so agent faults do not affect it. Connections are not supported.
 
 use ferrosm_mad::attr::CapMask;
 use ferrosm_mad::ids::AttrId;

@@ -1,4 +1,5 @@
-//! Simulated InfiniBand fabric: nodes, links, faults, generators, and oracles that check the SM's configuration.
+//! Simulated InfiniBand fabric: nodes, links, faults, generators, and oracles that check the SM's
+//! configuration.
 //!
 //! Depends on `ferrosm-mad` only: the oracles share no code with the SM.
 //!

@@ -1,8 +1,8 @@
 //! In-process transport into a simulated fabric: a MAD is answered before `send` returns.
 //!
-//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its own queue. There
-//! are no faults and delays. Repeated traps, leases and link training need the time, which the caller sets by
-//! [`SimNet::set_time`].
+//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its
+//! own queue. There are no faults and delays. Repeated traps, leases and link training need the
+//! time, which the caller sets by [`SimNet::set_time`].
 
 use std::collections::VecDeque;
 use std::io;
@@ -212,7 +212,8 @@ impl SimPort {
         self.sender.port.at
     }
 
-    /// Sets whether lost requests are reported immediately as [`Received::SendFailed`]; off by default.
+    /// Sets whether lost requests are reported immediately as [`Received::SendFailed`]; off by
+    /// default.
     pub fn report_failures(&self, report: bool) {
         let port = &self.sender.port;
         port.shared.lock().queues[port.queue].report_failures = report;

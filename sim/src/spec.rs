@@ -55,14 +55,15 @@ pub struct NodeSpec {
     pub options: NodeOptions,
 }
 
-/// How an SMA handles bit 31 of PortInfo's attribute modifier, by which a requester announces support of extended
-/// speeds.
+/// How an SMA handles bit 31 of PortInfo's attribute modifier, by which a requester announces
+/// support of extended speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum AgentModel {
     /// Reports extended speeds to all requesters.
     #[default]
     Current,
-    /// Reports and accepts extended speeds only if the bit is set; otherwise reports an extended speed as QDR.
+    /// Reports and accepts extended speeds only if the bit is set; otherwise reports an extended
+    /// speed as QDR.
     OnRequest,
     /// No extended speeds; ignores the bit.
     IgnoresExtendedSpeeds,
@@ -93,8 +94,8 @@ impl AgentModel {
 pub struct NodeOptions {
     /// How its SMA handles PortInfo's attribute modifier.
     pub agent: AgentModel,
-    /// Additional CapabilityMask bits. The SMA implements Notice, LinkSpeedWidthPairsTable, LinkRoundTripLatency
-    /// and MulticastPKeyTrapSuppressionEnabled only with their bits.
+    /// Additional CapabilityMask bits. The SMA implements Notice, LinkSpeedWidthPairsTable,
+    /// LinkRoundTripLatency and MulticastPKeyTrapSuppressionEnabled only with their bits.
     pub more_capabilities: u32,
     /// Cleared CapabilityMask bits.
     pub fewer_capabilities: u32,
@@ -187,8 +188,8 @@ impl FabricSpec {
     }
 }
 
-/// Connected components of the fabric, each with its nodes in ascending order, ordered by their first node. An SM
-/// reaches only its own component.
+/// Connected components of the fabric, each with its nodes in ascending order, ordered by their
+/// first node. An SM reaches only its own component.
 #[must_use]
 pub fn connected_components(spec: &FabricSpec) -> Vec<Vec<NodeIdx>> {
     let mut sets = DisjointSets::new(spec.nodes.len());

@@ -15,11 +15,12 @@ use crate::qos::QosPolicy;
 use crate::routing_origin::RoutingInputs;
 use crate::sa::settings::{PrefixRoute, SaSettings};
 
-/// Work units of routing engines that one core of a current server executes in a second, rounded down: benchmark `budget`.
+/// Work units of routing engines that one core of a current server executes in a second, rounded
+/// down: benchmark `budget`.
 const WORK_UNITS_PER_SECOND: u64 = 80_000_000;
 
-/// The limit of work units for a routing budget. On an idle machine it is reached before the time limit, so that the same fabric gets the
-/// same routing.
+/// The limit of work units for a routing budget. On an idle machine it is reached before the time
+/// limit, so that the same fabric gets the same routing.
 #[must_use]
 pub fn work_units(budget: Duration) -> u64 {
     let units = budget.as_nanos() * u128::from(WORK_UNITS_PER_SECOND) / 1_000_000_000;
@@ -30,8 +31,9 @@ pub fn work_units(budget: Duration) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DrainPolicy {
-    /// A routing that requires it is not installed before the operator requests a reroute or changes the settings of the routing. Until
-    /// then the routing in force is rerouted within its VL plan.
+    /// A routing that requires it is not installed before the operator requests a reroute or
+    /// changes the settings of the routing. Until then the routing in force is rerouted within its
+    /// VL plan.
     #[default]
     Avoid,
     /// Yes.
@@ -41,9 +43,11 @@ pub enum DrainPolicy {
 /// Settings of one SM.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmConfig {
-    /// SM priority, 0 to 15. The SM with the highest priority becomes master; ties go to the lowest port GUID.
+    /// SM priority, 0 to 15. The SM with the highest priority becomes master; ties go to the lowest
+    /// port GUID.
     pub priority: u8,
-    /// Priority while master, if higher than `priority`; prevents failback when a preferred SM returns.
+    /// Priority while master, if higher than `priority`; prevents failback when a preferred SM
+    /// returns.
     pub master_priority: u8,
     /// SM_Key shared by the SMs of the subnet.
     #[serde(with = "exposed")]
@@ -83,7 +87,8 @@ pub struct SmConfig {
     pub local_phy_errors: u8,
     /// OverrunErrors threshold of trap 130.
     pub overrun_errors: u8,
-    /// Whether a link whose ends differ in NeighborMTU or OperationalVLs is bounced. If not, the values are rewritten.
+    /// Whether a link whose ends differ in NeighborMTU or OperationalVLs is bounced. If not, the
+    /// values are rewritten.
     pub bounce_links: bool,
     /// Routing engines, in the order in which they are tried.
     pub engines: Vec<String>,
@@ -117,21 +122,26 @@ pub struct SmConfig {
     pub max_outstanding_per_node: u16,
     /// Interval at which a standby polls the master.
     pub sm_poll_interval: Duration,
-    /// Retries of an unanswered poll, one per interval, before a standby starts discovery and takes over.
+    /// Retries of an unanswered poll, one per interval, before a standby starts discovery and takes
+    /// over.
     pub sm_poll_retries: u8,
-    /// Ports of other ferrosm SMs, which respond in every state and are polled at `peer_poll_interval`.
+    /// Ports of other ferrosm SMs, which respond in every state and are polled at
+    /// `peer_poll_interval`.
     pub peer_sms: Arc<BTreeSet<PortGuid>>,
     /// Interval at which a standby polls such a master.
     pub peer_poll_interval: Duration,
-    /// Retries of an unanswered poll of such a master, one per interval, before a standby starts discovery and takes over.
+    /// Retries of an unanswered poll of such a master, one per interval, before a standby starts
+    /// discovery and takes over.
     pub peer_poll_retries: u8,
     /// Attempts to send HANDOVER to an SM that does not respond.
     pub handover_tries: u8,
-    /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to hand over.
+    /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to
+    /// hand over.
     pub wait_polls: u8,
     /// Ports at which other SMs are accepted; `None` for all.
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
-    /// Whether the SM writes to a subnet that another SM has configured only after the operator allows it.
+    /// Whether the SM writes to a subnet that another SM has configured only after the operator
+    /// allows it.
     pub refuse_managed_subnet: bool,
 }
 

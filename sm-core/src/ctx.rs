@@ -1,7 +1,8 @@
 //! The context of a component: what it accesses besides its own state.
 //!
-//! A component reads and changes the observed fabric and enqueues SMPs and outputs; it does not access other components. It requests their
-//! actions in [`Effects`], which the manager applies when the component returns.
+//! A component reads and changes the observed fabric and enqueues SMPs and outputs; it does not
+//! access other components. It requests their actions in [`Effects`], which the manager applies
+//! when the component returns.
 
 use std::collections::BTreeSet;
 
@@ -42,8 +43,8 @@ impl Ctx<'_> {
         })
     }
 
-    /// The Set of a table of a port failed. The port is read again, unless the device keeps the table: the end of the sweep reports that
-    /// ([`crate::sweep::kept::report_kept`]).
+    /// The Set of a table of a port failed. The port is read again, unless the device keeps the
+    /// table: the end of the sweep reports that ([`crate::sweep::kept::report_kept`]).
     pub(crate) fn record_port_rejection(
         &mut self,
         p: PortRef,
@@ -94,7 +95,8 @@ pub(crate) struct Effects {
     pub(crate) added_links: Vec<(PortRef, PortRef)>,
     /// Ports with another width or speed than before, except in full sweeps.
     pub(crate) changed_rates: Vec<PortRef>,
-    /// End ports that were discovered, or whose device may have been reset: it may have lost its alias GUIDs.
+    /// End ports that were discovered, or whose device may have been reset: it may have lost its
+    /// alias GUIDs.
     pub(crate) reset_ports: Vec<PortGuid>,
     /// Switch ports whose state fell.
     pub(crate) lost_links: Vec<PortRef>,
@@ -123,7 +125,8 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Whether no action is requested, as after most responses. Not inlined: the code of a response must fit into the cache.
+    /// Whether no action is requested, as after most responses. Not inlined: the code of a response
+    /// must fit into the cache.
     #[inline(never)]
     pub(crate) fn is_empty(&self) -> bool {
         let Self {

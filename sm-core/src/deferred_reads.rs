@@ -1,12 +1,16 @@
-//! SMPs on behalf of SA clients: reads of SLtoVL and VLArb tables that a query needs, and writes of registered alias GUIDs (GUIDInfo).
+//! SMPs on behalf of SA clients: reads of SLtoVL and VLArb tables that a query needs, and writes of
+//! registered alias GUIDs (GUIDInfo).
 //!
-//! A block of alias GUIDs is written when a registration changed it. After a reset of its device, a start or a takeover it is read first
-//! and written only if it differs: hosts take each write as a GID change and flush their paths.
+//! A block of alias GUIDs is written when a registration changed it. After a reset of its device, a
+//! start or a takeover it is read first and written only if it differs: hosts take each write as a
+//! GID change and flush their paths.
 //!
-//! They are sent in rounds between sweeps, so that a sweep or an MFT update waits at most one round for what one client requests. A query
-//! whose tables are unknown is deferred until they are read. A client that repeats it meanwhile waits for the same reply.
+//! They are sent in rounds between sweeps, so that a sweep or an MFT update waits at most one round
+//! for what one client requests. A query whose tables are unknown is deferred until they are read.
+//! A client that repeats it meanwhile waits for the same reply.
 //!
-//! The tables that were read belong to the observed fabric; alias GUIDs belong to the registry ([`crate::sa::registry`]).
+//! The tables that were read belong to the observed fabric; alias GUIDs belong to the registry
+//! ([`crate::sa::registry`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -34,8 +38,9 @@ use crate::tables::sl_to_vl::SlToVlSelector;
 const ROUND_MAX: usize = 16_384;
 /// Deferred queries; further ones are dropped for the client to retry.
 const WAITING_MAX: usize = 256;
-/// Writes of a block of alias GUIDs that a device does not accept. A device that did not respond is read and written again after the next
-/// sweep, one that rejected the block after its next reset or registration.
+/// Writes of a block of alias GUIDs that a device does not accept. A device that did not respond is
+/// read and written again after the next sweep, one that rejected the block after its next reset or
+/// registration.
 const WRITES_MAX: u8 = 3;
 
 /// A block of alias GUIDs that a device may not have.
@@ -66,8 +71,8 @@ impl DeferredReads {
         *self = Self::default();
     }
 
-    /// Defers a query until the tables that its reply needs are known, or replies if they are. Returns the kind of a query that is dropped
-    /// because too many wait.
+    /// Defers a query until the tables that its reply needs are known, or replies if they are.
+    /// Returns the kind of a query that is dropped because too many wait.
     pub(crate) fn defer(
         &mut self,
         outbox: &mut Outbox,
@@ -97,7 +102,8 @@ impl DeferredReads {
         self.read_and_write(blocks);
     }
 
-    /// Reads blocks of alias GUIDs, and writes those that differ. Blocks to be written anyway are not read.
+    /// Reads blocks of alias GUIDs, and writes those that differ. Blocks to be written anyway are
+    /// not read.
     fn read_and_write(&mut self, blocks: AliasBlocks) {
         for block in blocks {
             self.guid_blocks.entry(block).or_insert(PendingBlock {
@@ -107,8 +113,9 @@ impl DeferredReads {
         }
     }
 
-    /// Enqueues the SMPs of a round, and replies to queries that need no further table. Returns whether there are any SMPs. Since the last
-    /// round, registrations changed the blocks of alias GUIDs in `changed`; devices may have lost those in `unverified`.
+    /// Enqueues the SMPs of a round, and replies to queries that need no further table. Returns
+    /// whether there are any SMPs. Since the last round, registrations changed the blocks of alias
+    /// GUIDs in `changed`; devices may have lost those in `unverified`.
     pub(crate) fn start_round(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -150,8 +157,8 @@ impl DeferredReads {
         !ops.is_empty()
     }
 
-    /// At most `room` tables that deferred queries need, in order of the queries' arrival. Queries that need no further table are replied
-    /// to.
+    /// At most `room` tables that deferred queries need, in order of the queries' arrival. Queries
+    /// that need no further table are replied to.
     fn needed_tables(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -188,8 +195,8 @@ impl DeferredReads {
         !self.waiting.is_empty()
     }
 
-    /// A table was read. A device that rejects the read has no such table: an empty one is stored, and it is not read again. Queries do not
-    /// wait for a table whose read is unanswered.
+    /// A table was read. A device that rejects the read has no such table: an empty one is stored,
+    /// and it is not read again. Queries do not wait for a table whose read is unanswered.
     pub(crate) fn on_table_read(&mut self, fabric: &mut Subnet, op: SmpOp, outcome: &SmpOutcome) {
         let Some((at, table)) = table_of(op) else {
             return;
@@ -227,7 +234,8 @@ impl DeferredReads {
         }
     }
 
-    /// The write of a block of alias GUIDs succeeded or failed. A failed write is repeated in the next rounds, at most [`WRITES_MAX`] times.
+    /// The write of a block of alias GUIDs succeeded or failed. A failed write is repeated in the
+    /// next rounds, at most [`WRITES_MAX`] times.
     pub(crate) fn on_guid_info_set(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -282,7 +290,8 @@ pub(crate) fn alias_guid_block(
     Some(GuidInfo { guids }.encode())
 }
 
-/// Whether a block of GUIDs has the wanted aliases. GUID 0 of a port, the first of block 0, is its own (IBA vol. 1, 14.2.5.5).
+/// Whether a block of GUIDs has the wanted aliases. GUID 0 of a port, the first of block 0, is its
+/// own (IBA vol. 1, 14.2.5.5).
 fn has_aliases(block: u8, data: &[u8; 64], desired: &[u8; 64]) -> bool {
     let first = if block == 0 { 8 } else { 0 };
     data[first..] == desired[first..]
@@ -320,7 +329,8 @@ fn table_of(op: SmpOp) -> Option<(PortRef, VlTableId)> {
 mod tests {
     use super::*;
 
-    /// An agent reports the port's own GUID as the first of block 0. In other blocks the first GUID is an alias as well.
+    /// An agent reports the port's own GUID as the first of block 0. In other blocks the first GUID
+    /// is an alias as well.
     #[test]
     fn first_guid_counts_except_in_block_0() {
         let desired = [0; 64];

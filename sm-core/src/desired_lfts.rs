@@ -10,19 +10,22 @@ use crate::subnet::NodeIdx;
 /// LFTs by node.
 pub(crate) type NodeLfts = Vec<(NodeIdx, Arc<Lft>)>;
 
-/// The desired LFT of each switch, with the switch's position in the order of the engine that computed the LFTs.
+/// The desired LFT of each switch, with the switch's position in the order of the engine that
+/// computed the LFTs.
 #[derive(Debug, Default)]
 pub(crate) struct DesiredLfts {
     /// Ascending by node.
     lfts: NodeLfts,
     /// By index in `lfts`; empty if the engine has no order.
     order: Vec<u32>,
-    /// Switches with small LFTs of which some links are not routed ([`ferrosm_routing::table_limits::without_transit`]).
+    /// Switches with small LFTs of which some links are not routed
+    /// ([`ferrosm_routing::table_limits::without_transit`]).
     stubs: BTreeSet<NodeIdx>,
 }
 
 impl DesiredLfts {
-    /// LFTs, ascending by node, the order of their switches, and the switches of which some links are not routed.
+    /// LFTs, ascending by node, the order of their switches, and the switches of which some links
+    /// are not routed.
     pub(crate) fn new(lfts: NodeLfts, order: Vec<u32>, stubs: BTreeSet<NodeIdx>) -> Self {
         debug_assert!(lfts.is_sorted_by_key(|(n, _)| *n));
         Self { lfts, order, stubs }

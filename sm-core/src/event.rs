@@ -1,4 +1,5 @@
-//! What a [`crate::SubnetManager`] reports to the operator. Events are data; `Display` formats them as one line.
+//! What a [`crate::SubnetManager`] reports to the operator. Events are data; `Display` formats them
+//! as one line.
 
 mod about_sm;
 mod key_violation;
@@ -30,11 +31,13 @@ pub use removal::NodeRemovalReason;
 /// Whether outputs wait for durable state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurabilityEvent {
-    /// The store is late: replies to SA clients leave before the registrations that they confirm are durable.
+    /// The store is late: replies to SA clients leave before the registrations that they confirm
+    /// are durable.
     RepliesUnprotected,
     /// The store has caught up: replies wait for durable state again.
     RepliesProtected,
-    /// The store is late: SLtoVL tables or M_Keys are written before the records that must precede them are durable.
+    /// The store is late: SLtoVL tables or M_Keys are written before the records that must precede
+    /// them are durable.
     WritesUnprotected,
 }
 
@@ -101,7 +104,8 @@ pub enum Event {
     SweepCompleted(Box<SweepReport>),
     /// A problem was found while no sweep ran, and is not in the report of the last sweep.
     ProblemFound(Problem),
-    /// The SM's own port is down or the local node does not respond. The SM waits until the port is up.
+    /// The SM's own port is down or the local node does not respond. The SM waits until the port is
+    /// up.
     LocalPortUnusable(NoLinkReason),
     /// The SM's own port can be used again.
     LocalPortUsable(PortName),
@@ -133,7 +137,8 @@ pub enum Event {
     HandoverFailed(AboutSm<election::ElectionNotice>),
     /// A condition that the operator must resolve.
     Alarm(AboutSm<election::ElectionNotice>),
-    /// The SM stopped after [`crate::Command::Stop`]: another SM became master, none did, or this SM was not master.
+    /// The SM stopped after [`crate::Command::Stop`]: another SM became master, none did, or this
+    /// SM was not master.
     Stopped {
         /// The new master, by its port GUID.
         handed_to: Option<AboutSm<PortGuid>>,
@@ -148,19 +153,22 @@ pub enum Event {
     RequestRefused(Box<RefusedRequest>),
     /// This number of further requests was refused; they are not reported one by one.
     FurtherRequestsRefused(u64),
-    /// Configured members of partitions are not in the subnet. Each is reported once, and again after it was in the subnet.
+    /// Configured members of partitions are not in the subnet. Each is reported once, and again
+    /// after it was in the subnet.
     PartitionMembersAbsent(Vec<AbsentMember>),
     /// A node was discovered after the first sweep, with this number of links.
     NodeAdded(NodeName, usize),
     /// A node was removed from the subnet.
     NodeRemoved(NodeName, NodeRemovalReason),
-    /// A switch lost LinearFDBTop since it was last read: it restarted and lost its tables, which are written again.
+    /// A switch lost LinearFDBTop since it was last read: it restarted and lost its tables, which
+    /// are written again.
     SwitchRestarted(NodeName),
     /// A link came up between two ports of nodes that were not added with it.
     LinkUp(PortName, PortName),
     /// A link went down.
     LinkDown(PortName, PortName),
-    /// A link runs below the width or speed that both ports have enabled. Reported once, and again after its rate changed.
+    /// A link runs below the width or speed that both ports have enabled. Reported once, and again
+    /// after its rate changed.
     LinkDegraded(Box<LinkRateChange>),
     /// A link runs at the width and speed that both ports have enabled, and was degraded before.
     LinkRestored(Box<LinkRateChange>),

@@ -18,12 +18,14 @@ pub use crate::event::{DurabilityEvent, Event};
 
 /// An input of the SM.
 ///
-/// Recordings contain it serialised, except [`Input::RoutingComputed`] and [`ReplicaEvent::Loaded`], which have a form of their own.
+/// Recordings contain it serialised, except [`Input::RoutingComputed`] and
+/// [`ReplicaEvent::Loaded`], which have a form of their own.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
     Mad(MadIn),
-    /// A message to subnet administration (QP1, reassembled) that [`crate::sa::answer`] does not answer from the view.
+    /// A message to subnet administration (QP1, reassembled) that [`crate::sa::answer`] does not
+    /// answer from the view.
     Gmp {
         /// The sender.
         from: Peer,
@@ -51,7 +53,8 @@ pub enum Input {
     Peer(PeerEvent),
     /// Replication reports about the replica of the master's records.
     Replica(ReplicaEvent),
-    // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
+    // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped
+    // variants are therefore last.
     /// The result of a [`RoutingJob`].
     #[serde(skip)]
     RoutingComputed(Box<RoutingJobResult>),
@@ -60,9 +63,11 @@ pub enum Input {
 /// What replication and the driver report about the SMs, this one included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PeerEvent {
-    /// Another SM reported that it is ferrosm: it responds even while it sweeps, and is polled at the pace of ferrosm SMs.
+    /// Another SM reported that it is ferrosm: it responds even while it sweeps, and is polled at
+    /// the pace of ferrosm SMs.
     Ferrosm(PortGuid),
-    /// Replication receives nothing from the master any more. A standby of that master scans the SMs at once.
+    /// Replication receives nothing from the master any more. A standby of that master scans the
+    /// SMs at once.
     Silent {
         /// The master.
         guid: PortGuid,
@@ -80,16 +85,19 @@ pub enum PeerEvent {
         /// The replica has all that the master acknowledged.
         in_sync: bool,
     },
-    /// This process stalled for so long that another SM may be master: nothing is written before an SMInfo scan.
+    /// This process stalled for so long that another SM may be master: nothing is written before an
+    /// SMInfo scan.
     Stalled,
-    /// The master's lease is lost, and another SM may acquire it: nothing is written before an SMInfo scan.
+    /// The master's lease is lost, and another SM may acquire it: nothing is written before an
+    /// SMInfo scan.
     LeaseLost,
     /// The given SM acquired the master's lease: if this SM is master, it starts discovery again.
     Deposed(PortGuid),
 }
 
-/// What replication reports about the replica at this node. A standby reports state Discovering until it is in sync, or no replica is
-/// available, so that no master hands over to an SM without the registrations.
+/// What replication reports about the replica at this node. A standby reports state Discovering
+/// until it is in sync, or no replica is available, so that no master hands over to an SM without
+/// the registrations.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ReplicaEvent {
     /// A standby's replica has all that this master acknowledged.
@@ -106,9 +114,11 @@ pub enum ReplicaEvent {
 pub struct LoadedReplica {
     /// Number of the load.
     pub load: u64,
-    /// Whether the store has all that the master acknowledged; `None`: as replication last reported.
+    /// Whether the store has all that the master acknowledged; `None`: as replication last
+    /// reported.
     pub complete: Option<bool>,
-    /// The state of the records in the store; `None` if they cannot be read, or without replication.
+    /// The state of the records in the store; `None` if they cannot be read, or without
+    /// replication.
     pub restored: Option<Box<RestoredState>>,
 }
 
@@ -117,9 +127,11 @@ pub struct LoadedReplica {
 pub enum ReplicationRole {
     /// Master, with a new history: later batches of this SM are persisted and replicated.
     Master,
-    /// Standby: the store receives the master's records, and later batches of this SM are not persisted.
+    /// Standby: the store receives the master's records, and later batches of this SM are not
+    /// persisted.
     Standby,
-    /// Neither; after a term as master, with the reason. The store does not change, except by batches of this SM if it was master.
+    /// Neither; after a term as master, with the reason. The store does not change, except by
+    /// batches of this SM if it was master.
     Inactive(StepDownReason),
 }
 
@@ -154,10 +166,12 @@ pub enum LocalPortEvent {
     Changed,
 }
 
-/// Which batches of [`Output::Persist`] and [`Output::PersistView`] are durable; each includes all earlier ones.
+/// Which batches of [`Output::Persist`] and [`Output::PersistView`] are durable; each includes all
+/// earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Persisted {
-    /// The last batch that is durable by the policy of the store: on the local disk, and acknowledged by the standbys in sync.
+    /// The last batch that is durable by the policy of the store: on the local disk, and
+    /// acknowledged by the standbys in sync.
     pub durable: u64,
     /// The last batch that is on the local disk.
     pub on_disk: u64,
@@ -190,27 +204,32 @@ pub enum Output {
     },
     /// Reply to SA queries from this view ([`crate::sa::answer`]); with `None`, drop them.
     Publish(Option<Arc<View>>),
-    /// Run [`RoutingJob::run`] on any thread and pass the result, if any, to [`Input::RoutingComputed`].
+    /// Run [`RoutingJob::run`] on any thread and pass the result, if any, to
+    /// [`Input::RoutingComputed`].
     Compute(Box<RoutingJob>),
-    /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that depend on them wait for that, and so do
-    /// writes to devices if [`RecordUpdate::precedes_device_writes`].
+    /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that
+    /// depend on them wait for that, and so do writes to devices if
+    /// [`RecordUpdate::precedes_device_writes`].
     Persist {
         /// Number of the batch; batches are numbered from 1.
         seq: u64,
         /// The changes, in order.
         updates: Vec<RecordUpdate>,
     },
-    /// Persist this view ([`crate::sa::view::persist`]) in place of the earlier one; with `None` remove it.
+    /// Persist this view ([`crate::sa::view::persist`]) in place of the earlier one; with `None`
+    /// remove it.
     PersistView {
         /// Number of the batch, in the same sequence.
         seq: u64,
         /// The view.
         view: Option<Arc<View>>,
     },
-    /// Change the role in replication, after all batches before this output. Only with [`crate::SubnetManager::enable_replication`].
+    /// Change the role in replication, after all batches before this output. Only with
+    /// [`crate::SubnetManager::enable_replication`].
     Replicate(ReplicationRole),
-    /// This standby takes over: complete the replica, and load the state of the records in the store ([`ReplicaEvent::Loaded`]). Repeated
-    /// if the SM lost its link or stalled before it was master, because the replica is then outdated; earlier loads are then ignored.
+    /// This standby takes over: complete the replica, and load the state of the records in the
+    /// store ([`ReplicaEvent::Loaded`]). Repeated if the SM lost its link or stalled before it was
+    /// master, because the replica is then outdated; earlier loads are then ignored.
     LoadReplica {
         /// Number of the load.
         load: u64,

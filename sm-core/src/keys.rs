@@ -1,9 +1,11 @@
 //! M_Keys: which one a request carries, and which keys are persisted.
 //!
-//! A protected port drops requests without its key, so the keys that the SM wrote outlive it: one record for the key of all ports,
-//! and one for each port that may have another. Before the SM writes a new key, ports that may have the old one are persisted as
-//! exceptions; each exception is removed when its port reports the new key. A restart in the middle, with a third key configured, therefore
-//! knows all of them. A replica replaces them by the keys and links that another SM knew: the key of a port is then known before the port was read.
+//! A protected port drops requests without its key, so the keys that the SM wrote outlive it: one
+//! record for the key of all ports, and one for each port that may have another. Before the SM
+//! writes a new key, ports that may have the old one are persisted as exceptions; each exception is
+//! removed when its port reports the new key. A restart in the middle, with a third key configured,
+//! therefore knows all of them. A replica replaces them by the keys and links that another SM knew:
+//! the key of a port is then known before the port was read.
 //!
 //! Keys are secrets: they are sent only to ports.
 
@@ -21,8 +23,8 @@ use crate::subnet::{Port, PortRef, Subnet};
 /// Keys that one port may have.
 const CANDIDATES_MAX: usize = 6;
 const _: () = assert!(CANDIDATES_MAX <= MAX_RETRIES as usize + 1);
-/// Further keys tried where the port behind a link is unknown. For such a port, only three other candidates exist: the common, the
-/// configured and the previous key.
+/// Further keys tried where the port behind a link is unknown. For such a port, only three other
+/// candidates exist: the common, the configured and the previous key.
 const FALLBACKS_MAX: usize = CANDIDATES_MAX - 3;
 
 /// The keys that ports may have, besides those that they report.
@@ -89,8 +91,8 @@ impl MKeyRing {
         }
     }
 
-    /// The M_Key that the target of a request is expected to have. Retries try the other keys that it may have: after a key change, or
-    /// if a response was lost, the expected key can be wrong.
+    /// The M_Key that the target of a request is expected to have. Retries try the other keys that
+    /// it may have: after a key change, or if a response was lost, the expected key can be wrong.
     pub(crate) fn key_for(
         &self,
         fabric: &Subnet,
@@ -105,8 +107,9 @@ impl MKeyRing {
         keys[usize::from(attempt) % count.max(1)]
     }
 
-    /// Number of retries that try each key of the target twice, because their order may change between attempts; 0 if there is one key.
-    /// The queue limits it to [`MAX_RETRIES`], which is enough to try each key once.
+    /// Number of retries that try each key of the target twice, because their order may change
+    /// between attempts; 0 if there is one key. The queue limits it to [`MAX_RETRIES`], which is
+    /// enough to try each key once.
     pub(crate) fn retries_for_all_keys(
         &self,
         fabric: &Subnet,
@@ -121,12 +124,14 @@ impl MKeyRing {
         u8::try_from(attempts - 1).unwrap_or(u8::MAX)
     }
 
-    /// Whether no port has another key than it reports, as in most subnets: checked for each request.
+    /// Whether no port has another key than it reports, as in most subnets: checked for each
+    /// request.
     fn has_none(&self, configured: MKey) -> bool {
         self.exceptions.is_empty() && [configured, self.common, self.previous] == [MKey::NONE; 3]
     }
 
-    /// The keys that the target of a request may have, the most likely first, and how many there are.
+    /// The keys that the target of a request may have, the most likely first, and how many there
+    /// are.
     fn candidates(
         &self,
         fabric: &Subnet,
@@ -164,7 +169,8 @@ impl MKeyRing {
         (None, behind.copied())
     }
 
-    /// Persists the configured key, and which ports may have another one, before it is written to any port.
+    /// Persists the configured key, and which ports may have another one, before it is written to
+    /// any port.
     pub(crate) fn persist_change(&mut self, ctx: &mut Ctx<'_>, lids: &LidMap) {
         let (old, new) = (self.common, ctx.cfg.m_key);
         if old == new {
@@ -175,7 +181,8 @@ impl MKeyRing {
             let at = ctx.fabric.port_by_guid(*guid);
             let reported = at.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
             let recorded = self.exceptions.get(guid).copied();
-            // The old key may never have been written to an absent port; that costs one more attempt when it returns.
+            // The old key may never have been written to an absent port; that costs one more
+            // attempt when it returns.
             let actual = if reported == MKey::NONE {
                 recorded.unwrap_or(old)
             } else {
@@ -203,7 +210,8 @@ impl MKeyRing {
         ctx.outbox.persist(updates);
     }
 
-    /// Removes the exceptions of ports that report the common key. Call it when a sweep as master is complete.
+    /// Removes the exceptions of ports that report the common key. Call it when a sweep as master
+    /// is complete.
     pub(crate) fn remove_exceptions(&mut self, ctx: &mut Ctx<'_>) {
         if self.exceptions.is_empty() {
             return;

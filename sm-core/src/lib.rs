@@ -1,7 +1,9 @@
-//! The subnet manager as a state machine: discovery, LIDs, tables, links, traps. It performs no I/O.
+//! The subnet manager as a state machine: discovery, LIDs, tables, links, traps. It performs no
+//! I/O.
 //!
-//! [`SubnetManager`] handles [`Input`]s and returns [`Output`]s. It has no clock, threads or locks, so that a run is reproducible from its
-//! inputs, and a simulator with virtual time can inject any fault.
+//! [`SubnetManager`] handles [`Input`]s and returns [`Output`]s. It has no clock, threads or locks,
+//! so that a run is reproducible from its inputs, and a simulator with virtual time can inject any
+//! fault.
 //!
 //! ```text
 //!  Discover -> SmScan -> ReadTables -> Route (job) -> WriteTables -> Arm -> Activate -> idle

@@ -12,7 +12,8 @@ use crate::subnet::{PortRef, Subnet};
 
 /// The LID assignment.
 ///
-/// Invariant: every change of the map is submitted to the store before the new LID is written to a device.
+/// Invariant: every change of the map is submitted to the store before the new LID is written to a
+/// device.
 #[derive(Debug, Default)]
 pub(crate) struct LidTable {
     map: LidMap,
@@ -55,7 +56,8 @@ impl LidTable {
         self.lids_of(guid).map(|(lid, _)| lid)
     }
 
-    /// Replaces the map by that of a replica. LIDs of the old map may have been assigned to other ports meanwhile.
+    /// Replaces the map by that of a replica. LIDs of the old map may have been assigned to other
+    /// ports meanwhile.
     pub(crate) fn load_replica(&mut self, map: LidMap) {
         self.map = map;
         self.confirmed = ConfirmedLids::default();
@@ -88,7 +90,8 @@ impl LidTable {
         self.confirmed.on_full_sweep(sweep);
     }
 
-    /// Assigns LIDs to all end ports. Returns how many ports get another LID, and whether the plan changed.
+    /// Assigns LIDs to all end ports. Returns how many ports get another LID, and whether the plan
+    /// changed.
     pub(crate) fn assign(&mut self, ctx: &mut Ctx<'_>, policy: LidPolicy) -> (usize, bool) {
         let plan = lids::plan(ctx.fabric, &self.map, &self.confirmed, ctx.cfg, policy);
         for (p, lid) in &plan.conflicts {

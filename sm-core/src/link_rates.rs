@@ -1,7 +1,7 @@
 //! Links that run below the width or speed that both of their ports have enabled.
 //!
-//! A full sweep checks all links, a local sweep those of ports whose width or speed changed. Each link is reported once, and again after
-//! its rate changed.
+//! A full sweep checks all links, a local sweep those of ports whose width or speed changed. Each
+//! link is reported once, and again after its rate changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,14 +1,16 @@
 //! Links that the routes avoid: links that flap, and links that do not become active.
 //!
-//! A link that was lost [`LinkStability::FLAPS`] times in a row is reported once. The routes avoid it until it was up for its hold time,
-//! so that they do not change with each flap. The hold time starts at [`LinkStability::HOLD_MIN`] and doubles, up to
-//! [`LinkStability::HOLD_MAX`], each time that the link flaps again.
+//! A link that was lost [`LinkStability::FLAPS`] times in a row is reported once. The routes avoid
+//! it until it was up for its hold time, so that they do not change with each flap. The hold time
+//! starts at [`LinkStability::HOLD_MIN`] and doubles, up to [`LinkStability::HOLD_MAX`], each time
+//! that the link flaps again.
 //!
-//! A link that is not active after [`LinkStability::ATTEMPTS`] sweeps would drop what the routes send over it. The routes avoid it until it
-//! is active. Activation is tried again at increasing intervals.
+//! A link that is not active after [`LinkStability::ATTEMPTS`] sweeps would drop what the routes
+//! send over it. The routes avoid it until it is active. Activation is tried again at increasing
+//! intervals.
 //!
-//! Only links between switches are avoided, and none that something cannot be reached without. If no engine finds a routing without them,
-//! they are used.
+//! Only links between switches are avoided, and none that something cannot be reached without. If
+//! no engine finds a routing without them, they are used.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +37,8 @@ struct LinkRecord {
     flaps: u32,
     first_flap: Instant,
     last_flap: Instant,
-    /// The sweep that counted the last loss, and at which end: it may see it at the other end as well.
+    /// The sweep that counted the last loss, and at which end: it may see it at the other end as
+    /// well.
     counted: Option<(u32, PortRef)>,
     /// How long the link must be up before it is used again; zero before it flapped.
     hold: Duration,
@@ -132,7 +135,8 @@ impl LinkStability {
         )
     }
 
-    /// The state of a port fell: its link was lost, at least for a moment. `sweep` is the number of the running sweep.
+    /// The state of a port fell: its link was lost, at least for a moment. `sweep` is the number of
+    /// the running sweep.
     pub(crate) fn on_link_lost(&mut self, ctx: &mut Ctx<'_>, at: PortRef, sweep: u32) {
         let now = ctx.now;
         let peer = last_peer(ctx.fabric, at);
@@ -172,8 +176,9 @@ impl LinkStability {
         ctx.outbox.emit(event);
     }
 
-    /// A sweep is complete. `inactive` are ports that it configured and that are not active: the link of each is reported, and tried again
-    /// with the next light sweep, or later if the routes avoid it.
+    /// A sweep is complete. `inactive` are ports that it configured and that are not active: the
+    /// link of each is reported, and tried again with the next light sweep, or later if the routes
+    /// avoid it.
     pub(crate) fn on_sweep_completed(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -283,7 +288,8 @@ impl LinkStability {
         ctx.effects.routing_stale = true;
     }
 
-    /// No engine found a routing: links that it had to avoid are used from now on, until they are stable. Returns whether there are any.
+    /// No engine found a routing: links that it had to avoid are used from now on, until they are
+    /// stable. Returns whether there are any.
     pub(crate) fn use_avoided(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let was_avoiding = !self.avoided.is_empty();
         for record in self.links.values_mut().filter(|_| was_avoiding) {
@@ -299,7 +305,8 @@ impl LinkStability {
         times.flatten().min()
     }
 
-    /// Ends hold times that are over, and takes the links whose activation is due to be tried again.
+    /// Ends hold times that are over, and takes the links whose activation is due to be tried
+    /// again.
     pub(crate) fn take_due(&mut self, ctx: &mut Ctx<'_>) -> DueLinks {
         let mut due = DueLinks::default();
         if self.due().is_none_or(|at| at > ctx.now) {
@@ -380,7 +387,8 @@ fn is_avoidable(fabric: &Subnet, a: PortRef, b: PortRef) -> bool {
     }
 }
 
-/// The candidates without which all switches remain connected; earlier ones are kept in preference to later ones.
+/// The candidates without which all switches remain connected; earlier ones are kept in preference
+/// to later ones.
 fn dispensable(fabric: &Subnet, candidates: &[(PortRef, PortRef)]) -> Vec<(PortRef, PortRef)> {
     if candidates.is_empty() {
         return Vec::new();
@@ -471,7 +479,8 @@ mod tests {
         assert!(!is_avoidable(&fabric, only.0, only.1));
     }
 
-    /// A link that flaps is avoided, and used if no engine finds a routing without it. Its hold time ends all the same.
+    /// A link that flaps is avoided, and used if no engine finds a routing without it. Its hold
+    /// time ends all the same.
     #[test]
     fn link_is_used_if_no_routing_is_found_without_it() {
         let (fabric, links) = fabric(3, &[(0, 1), (1, 2), (2, 0)]);

@@ -1,4 +1,5 @@
-//! Nodes, ports and other locations as data, for events and reports. `Display` formats them within a line.
+//! Nodes, ports and other locations as data, for events and reports. `Display` formats them within
+//! a line.
 
 use core::fmt;
 
@@ -26,7 +27,8 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// A port: `"description" (GUID) port 3`; port 0 stands for the switch itself and is named like its node.
+/// A port: `"description" (GUID) port 3`; port 0 stands for the switch itself and is named like its
+/// node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortName {
     /// Its node; `None` if the node was removed.

@@ -1,8 +1,10 @@
-//! P_Key tables: read before anything is written, written before links are armed (IBA vol. 1, 14.2.5.7).
+//! P_Key tables: read before anything is written, written before links are armed (IBA vol. 1,
+//! 14.2.5.7).
 //!
-//! A table is read once, so that existing keys keep their indices, and again only after the device restarted, its link was down, or
-//! another SM was master. Only blocks that differ are written. A switch port checks packets only if its own table has room for all keys of
-//! the end port behind it; that is decided here and written with PortInfo by [`crate::plan::port_settings`].
+//! A table is read once, so that existing keys keep their indices, and again only after the device
+//! restarted, its link was down, or another SM was master. Only blocks that differ are written. A
+//! switch port checks packets only if its own table has room for all keys of the end port behind
+//! it; that is decided here and written with PortInfo by [`crate::plan::port_settings`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +105,8 @@ fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
     })
 }
 
-/// Number of end ports that have full membership in a partition with one configuration, and not with the next.
+/// Number of end ports that have full membership in a partition with one configuration, and not
+/// with the next.
 pub(crate) fn count_lost_full_memberships(
     fabric: &Subnet,
     before: &SmConfig,
@@ -129,8 +132,8 @@ fn known_keys(fabric: &Subnet, p: PortRef) -> Option<Vec<PKey>> {
     fabric.port(p)?.pkeys.entries(table_len(fabric, p))
 }
 
-/// The keys of a port for SA access checks: its table, or the wanted keys if the table is unknown, so that an unresponsive device grants no
-/// additional access.
+/// The keys of a port for SA access checks: its table, or the wanted keys if the table is unknown,
+/// so that an unresponsive device grants no additional access.
 pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> PKeySet {
     match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
         Some(keys) => PKeySet::new(keys),
@@ -188,7 +191,8 @@ impl PartitionTables {
         }
     }
 
-    /// Writes the table of a switch port in front of an end port. Returns whether the port may check packets.
+    /// Writes the table of a switch port in front of an end port. Returns whether the port may
+    /// check packets.
     fn write_enforcement(&mut self, ctx: &mut Ctx<'_>, p: PortRef, end_port: PortRef) -> bool {
         let capacity = table_len(ctx.fabric, p);
         let behind = match self.writes.get(&end_port) {
@@ -233,7 +237,8 @@ impl PartitionTables {
         self.fullest
     }
 
-    /// Writes the blocks that differ. Returns whether the table is in place or being written: a device may keep the one that it has.
+    /// Writes the blocks that differ. Returns whether the table is in place or being written: a
+    /// device may keep the one that it has.
     fn write_blocks(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -253,7 +258,8 @@ impl PartitionTables {
             .collect();
         if let Some(port) = ctx.fabric.port_mut(p) {
             for block in 0..count {
-                // Blocks that were assumed to be empty are known from now on, or are about to be written.
+                // Blocks that were assumed to be empty are known from now on, or are about to be
+                // written.
                 port.pkeys
                     .set_block(block, PKeyTable::block_of(current, block));
             }
@@ -303,7 +309,8 @@ impl PartitionTables {
                 ctx.effects.set_echoed(p, id::PKEY_TABLE, echo);
             }
             Err(kind) => {
-                // A switch port with an incomplete table must not check packets: it would drop valid ones.
+                // A switch port with an incomplete table must not check packets: it would drop
+                // valid ones.
                 if let Some(port) = ctx.fabric.port_mut(p) {
                     port.enforces_p_keys = false;
                 }
@@ -313,7 +320,8 @@ impl PartitionTables {
     }
 }
 
-/// Clears the entries of a block that have no effect: invalid keys (base 0), and those beyond the `room` that the table has for the block.
+/// Clears the entries of a block that have no effect: invalid keys (base 0), and those beyond the
+/// `room` that the table has for the block.
 fn normalize_pkeys(data: &mut [u8; 64], room: usize) {
     for (i, entry) in data.chunks_exact_mut(2).enumerate() {
         if i >= room || (entry[0] & 0x7F, entry[1]) == (0, 0) {
@@ -322,8 +330,9 @@ fn normalize_pkeys(data: &mut [u8; 64], room: usize) {
     }
 }
 
-/// Reads the unknown blocks of tables that will be compared. Without configured partitions the first block is enough for a port
-/// without a LID: if it has the power-up content, the other blocks are empty.
+/// Reads the unknown blocks of tables that will be compared. Without configured partitions the
+/// first block is enough for a port without a LID: if it has the power-up content, the other blocks
+/// are empty.
 pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     let configured = ctx.cfg.partitions.is_configured();
     let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
@@ -377,7 +386,8 @@ pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: 
     share_equal_table(ctx.fabric, p);
 }
 
-/// Shares the memory of a port's table with the port before it, or with the same port of the node before it: most have equal tables.
+/// Shares the memory of a port's table with the port before it, or with the same port of the node
+/// before it: most have equal tables.
 fn share_equal_table(fabric: &mut Subnet, p: PortRef) {
     let before = |i: usize| u32::try_from(i).ok()?.checked_sub(1);
     let port = before(p.port.index()).and_then(|num| u8::try_from(num).ok());

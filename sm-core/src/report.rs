@@ -66,7 +66,8 @@ pub enum ProblemKind {
     LinkNotRouted(ferrosm_mad::attr::PortState),
     /// Two ports had the same LID; this one was assigned another.
     LidConflict(Lid),
-    /// The ends of a link that is up differ in NeighborMTU or OperationalVLs; the values are rewritten.
+    /// The ends of a link that is up differ in NeighborMTU or OperationalVLs; the values are
+    /// rewritten.
     LinkMismatch,
     /// As [`Self::LinkMismatch`], but the link was bounced (`links.bounce`).
     LinkBounced,
@@ -79,7 +80,8 @@ pub enum ProblemKind {
     },
     /// A switch without a linear forwarding table.
     NoLinearTable,
-    /// The LFT of the switch is smaller than the highest LID in use: it drops packets to LIDs beyond its end.
+    /// The LFT of the switch is smaller than the highest LID in use: it drops packets to LIDs
+    /// beyond its end.
     LftTooSmall {
         /// Entries of its LFT.
         entries: u16,
@@ -90,7 +92,8 @@ pub enum ProblemKind {
         /// The first of these.
         first_own: Option<Lid>,
     },
-    /// The MFT of the switch is smaller than the highest MLID in use: members of groups there are left out.
+    /// The MFT of the switch is smaller than the highest MLID in use: members of groups there are
+    /// left out.
     MftTooSmall {
         /// Entries of its MFT.
         entries: u16,
@@ -102,7 +105,8 @@ pub enum ProblemKind {
         /// MLIDs that have members at this switch, or behind it.
         mlids: usize,
     },
-    /// No multicast tree is free of deadlocks with the routes: groups forward no packets, so that there is no IPoIB.
+    /// No multicast tree is free of deadlocks with the routes: groups forward no packets, so that
+    /// there is no IPoIB.
     MulticastDisabled,
     /// The switch reported a LinearFDBTop beyond the end of its LFT; a valid one is written.
     LftTopTooHigh {
@@ -120,7 +124,8 @@ pub enum ProblemKind {
     },
     /// The port cannot join the broadcast group of a partition: its host has no IPoIB there.
     CannotJoinBroadcastGroup(PKey, SaRefusal),
-    /// The switch port does not enforce P_Keys: its table is too small for the P_Keys of the end port behind it.
+    /// The switch port does not enforce P_Keys: its table is too small for the P_Keys of the end
+    /// port behind it.
     PKeysNotEnforced {
         /// P_Keys of the end port.
         needed: usize,
@@ -176,7 +181,8 @@ impl ProblemKind {
         }
     }
 
-    /// Whether a setting of the operator is not in force because of it, although every port is up, addressed and routed.
+    /// Whether a setting of the operator is not in force because of it, although every port is up,
+    /// addressed and routed.
     #[must_use]
     pub const fn breaks_setting(&self) -> bool {
         matches!(
@@ -434,7 +440,8 @@ pub struct SweepReport {
     pub problems: Vec<Problem>,
     /// Ports of the LID map that are absent from the subnet.
     pub absent: usize,
-    /// The P_Key table with the fewest free entries; `None` without configured partitions, and for local sweeps.
+    /// The P_Key table with the fewest free entries; `None` without configured partitions, and for
+    /// local sweeps.
     pub fullest_pkey_table: Option<PKeyTableUsage>,
 }
 

@@ -21,14 +21,17 @@ use crate::report::{Problem, ProblemKind, SweepReport};
 use crate::routing_origin::RoutingInputs;
 use crate::subnet::{Node, NodeIdx, Subnet};
 
-/// A fabric that changes faster than it can be routed is programmed with the result of an outdated job after this many attempts.
+/// A fabric that changes faster than it can be routed is programmed with the result of an outdated
+/// job after this many attempts.
 const STALE_RESULTS_MAX: u8 = 3;
 
-/// Shortest and longest time until the second and further retries of an update that dropped routes and wrote them back. Each retry
-/// interrupts routes. Meanwhile LFTs may not suit a fabric that has changed, so the switch must not stay untried for long.
+/// Shortest and longest time until the second and further retries of an update that dropped routes
+/// and wrote them back. Each retry interrupts routes. Meanwhile LFTs may not suit a fabric that has
+/// changed, so the switch must not stay untried for long.
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(80));
 
-/// A fabric that has grown by this factor since an engine routed it is starting up: the engine runs again, even if that drains routes.
+/// A fabric that has grown by this factor since an engine routed it is starting up: the engine runs
+/// again, even if that drains routes.
 const STARTUP_GROWTH: usize = 2;
 
 /// A routing, with the node of each of its switches.
@@ -43,7 +46,8 @@ pub(crate) struct NewRouting {
     pub(crate) proof: Proof,
     /// LIDs that some end ports do not reach.
     pub(crate) unreachable: Vec<Lid>,
-    /// The constraint of multicast trees if its LFT update stops between two stages; `None` if no tree is known to be deadlock-free then.
+    /// The constraint of multicast trees if its LFT update stops between two stages; `None` if no
+    /// tree is known to be deadlock-free then.
     pub(crate) trees_if_aborted: Option<TreeConstraint>,
 }
 
@@ -63,7 +67,8 @@ pub(crate) enum AbortedUpdate {
 enum TreeRouting {
     /// The routing in force.
     InForce,
-    /// LFTs have entries of the routing in force and of the one before. This is the routing in force, with a tree constraint that suits both.
+    /// LFTs have entries of the routing in force and of the one before. This is the routing in
+    /// force, with a tree constraint that suits both.
     Interim(InstalledRouting),
     /// LFTs have entries of other routings, and no tree is known to be deadlock-free with them.
     None,
@@ -95,9 +100,11 @@ pub(crate) struct RoutingState {
     trees_if_aborted: Option<TreeConstraint>,
     /// The last LFT update was aborted: the next sweep computes routes again.
     is_aborted: bool,
-    /// No LFT update has completed since the last one was aborted. Only then do jobs determine trees for the next abort.
+    /// No LFT update has completed since the last one was aborted. Only then do jobs determine
+    /// trees for the next abort.
     has_aborted_before: bool,
-    /// No job begins before this time merely because the last update was aborted: each attempt interrupts the routes that it drops.
+    /// No job begins before this time merely because the last update was aborted: each attempt
+    /// interrupts the routes that it drops.
     retry_at: Option<Instant>,
     /// The delay of the last retry; zero after a complete update.
     retry_delay: Duration,
@@ -105,7 +112,8 @@ pub(crate) struct RoutingState {
     is_retry: bool,
     /// What the next job starts from.
     start: RoutingStart,
-    /// What the current job started from, and the minimum for the next; [`RoutingStart::Incremental`] once its routing is in force.
+    /// What the current job started from, and the minimum for the next;
+    /// [`RoutingStart::Incremental`] once its routing is in force.
     job_start: RoutingStart,
     /// The ID of the current job, and the token that abandons it.
     job: Option<(u64, CancelToken)>,
@@ -117,7 +125,8 @@ pub(crate) struct RoutingState {
     stale_results: u8,
     /// Counts configurations: a job is for one of them.
     configuration: u64,
-    /// Number of switches of the last routing that an engine computed or that was adopted; 0 before.
+    /// Number of switches of the last routing that an engine computed or that was adopted; 0
+    /// before.
     engine_switches: usize,
 }
 
@@ -231,7 +240,8 @@ impl RoutingState {
         is_first
     }
 
-    /// The routing in force, with trees that are deadlock-free between the stages of its LFT update.
+    /// The routing in force, with trees that are deadlock-free between the stages of its LFT
+    /// update.
     fn interim_trees(&self) -> TreeRouting {
         let Some(((run, nodes), trees)) =
             self.installed.as_ref().zip(self.trees_if_aborted.clone())
@@ -275,7 +285,8 @@ impl RoutingState {
         }
     }
 
-    /// The next job starts from `start`, or from what an earlier request named if that discards more.
+    /// The next job starts from `start`, or from what an earlier request named if that discards
+    /// more.
     pub(crate) fn reroute_from(&mut self, start: RoutingStart) {
         self.start = self.start.max(start);
         self.is_stale = true;
@@ -361,7 +372,8 @@ impl RoutingState {
         self.result.take()
     }
 
-    /// Whether a result is used. One of another configuration never is; an outdated one only if earlier ones were discarded.
+    /// Whether a result is used. One of another configuration never is; an outdated one only if
+    /// earlier ones were discarded.
     pub(crate) fn accept(&mut self, result: &RoutingJobResult) -> bool {
         let is_of_other_configuration = result.generation != self.configuration;
         if is_of_other_configuration || (self.is_stale && self.stale_results < STALE_RESULTS_MAX) {
@@ -375,7 +387,8 @@ impl RoutingState {
         true
     }
 
-    /// Whether the fabric changes faster than it can be routed: the current job's result is used if no other configuration takes effect.
+    /// Whether the fabric changes faster than it can be routed: the current job's result is used if
+    /// no other configuration takes effect.
     pub(crate) const fn is_outpaced(&self) -> bool {
         self.stale_results >= STALE_RESULTS_MAX
     }

@@ -1,8 +1,9 @@
 //! Which sweep comes next, and which switches and ports it reads again.
 //!
-//! A light sweep reads SwitchInfo of every switch; a local sweep reads the switches and ports that traps, light sweeps or failed requests
-//! named; a full sweep reads the whole fabric: at startup, on request, when the SM's own port changes, and when the observed fabric may
-//! be inconsistent ([`ConsistencyCheck`]). Local sweeps do not postpone light sweeps, however often they run.
+//! A light sweep reads SwitchInfo of every switch; a local sweep reads the switches and ports that
+//! traps, light sweeps or failed requests named; a full sweep reads the whole fabric: at startup,
+//! on request, when the SM's own port changes, and when the observed fabric may be inconsistent
+//! ([`ConsistencyCheck`]). Local sweeps do not postpone light sweeps, however often they run.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -11,10 +12,12 @@ use ferrosm_mad::time::Instant;
 
 use crate::subnet::{NodeIdx, PortRef};
 
-/// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm sources.
+/// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm
+/// sources.
 pub(crate) const LIGHT_SPACING: Duration = Duration::from_secs(1);
 
-/// Time between checks of what was postponed until after a light sweep, of inconsistencies and of silent ports, without light sweeps.
+/// Time between checks of what was postponed until after a light sweep, of inconsistencies and of
+/// silent ports, without light sweeps.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Interval of light sweeps if the configuration has none: they find changes whose traps were lost.
@@ -55,11 +58,12 @@ impl Rereads {
     }
 }
 
-/// Schedules a full sweep after timeouts, invalid responses or contradictory neighbour reports, which can leave the observed fabric wrong
-/// without any further trap.
+/// Schedules a full sweep after timeouts, invalid responses or contradictory neighbour reports,
+/// which can leave the observed fabric wrong without any further trap.
 ///
-/// The sweep waits until there was no inconsistency for [`Self::QUIET_INTERVALS`] light sweep intervals, because a full sweep treats an
-/// unanswered request as an absent node. The delay doubles each time the inconsistency persists.
+/// The sweep waits until there was no inconsistency for [`Self::QUIET_INTERVALS`] light sweep
+/// intervals, because a full sweep treats an unanswered request as an absent node. The delay
+/// doubles each time the inconsistency persists.
 #[derive(Debug, Default)]
 struct ConsistencyCheck {
     is_pending: bool,
@@ -115,7 +119,8 @@ pub(crate) struct SweepSchedule {
     light_requested: bool,
     /// To be read by the next local sweep.
     next: Rereads,
-    /// To be read after the next light sweep: they may have changed after they were read, or did not accept a Set.
+    /// To be read after the next light sweep: they may have changed after they were read, or did
+    /// not accept a Set.
     after_light: Rereads,
     /// When the next light sweep is due; without a link, when the port is read again.
     timer: Option<Instant>,
@@ -209,7 +214,8 @@ impl SweepSchedule {
         self.consistency.record_inconsistency(now);
     }
 
-    /// Two links contradict each other. The conflict may last until the full sweep, which therefore must not wait for its end.
+    /// Two links contradict each other. The conflict may last until the full sweep, which therefore
+    /// must not wait for its end.
     pub(crate) const fn record_link_conflict(&mut self, now: Instant) {
         if !self.consistency.is_pending {
             self.consistency.record_inconsistency(now);
@@ -239,8 +245,8 @@ impl SweepSchedule {
         self.check_due = None;
     }
 
-    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none. `light_due` is when the next one was due
-    /// before a local sweep.
+    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none.
+    /// `light_due` is when the next one was due before a local sweep.
     pub(crate) fn finish_sweep(
         &mut self,
         now: Instant,
@@ -256,7 +262,8 @@ impl SweepSchedule {
         self.last_light = now;
     }
 
-    /// What was postponed until after a light sweep is due. Returns whether the fabric has to be checked by a full sweep.
+    /// What was postponed until after a light sweep is due. Returns whether the fabric has to be
+    /// checked by a full sweep.
     pub(crate) fn take_postponed(&mut self, now: Instant, interval: Duration) -> bool {
         self.next.append(&mut self.after_light);
         self.consistency.is_due(now, check_interval(interval))
@@ -296,8 +303,8 @@ impl SweepSchedule {
         [self.timer, self.check_due].into_iter().flatten().min()
     }
 
-    /// What an idle SM does next. `may_sweep` is whether it is the master and has a link; otherwise only full sweeps begin, which
-    /// discover who is master.
+    /// What an idle SM does next. `may_sweep` is whether it is the master and has a link; otherwise
+    /// only full sweeps begin, which discover who is master.
     pub(crate) fn next(&mut self, now: Instant, may_sweep: bool) -> Due {
         if may_sweep && core::mem::take(&mut self.light_requested) {
             let soon = self.last_light + LIGHT_SPACING;
@@ -306,7 +313,8 @@ impl SweepSchedule {
         let overdue = self.timer.is_some_and(|t| t + LIGHT_SPACING <= now);
         match self.requested {
             Some(SweepKind::Full) => return Due::Full,
-            // A light sweep that is overdue precedes local sweeps, or one local sweep after another would leave no time for it.
+            // A light sweep that is overdue precedes local sweeps, or one local sweep after another
+            // would leave no time for it.
             Some(SweepKind::Local) if may_sweep && !overdue => return Due::Local,
             Some(SweepKind::Local) | None => {}
         }
@@ -352,7 +360,8 @@ mod tests {
         PortRef::new(Subnet::default().add_node(node), PortNum(1))
     }
 
-    /// A timer that remains would be in the past until the next sweep, and the driver would not sleep.
+    /// A timer that remains would be in the past until the next sweep, and the driver would not
+    /// sleep.
     #[test]
     fn stopped_schedule_has_no_timer() {
         let mut schedule = SweepSchedule::new(at(0));

@@ -1,12 +1,14 @@
-//! Surveys: how many new switch ports are behind a port that leads to more of them than a sweep accepts uncounted
-//! ([`crate::sweep::discovery::budget`]).
+//! Surveys: how many new switch ports are behind a port that leads to more of them than a sweep
+//! accepts uncounted ([`crate::sweep::discovery::budget`]).
 //!
-//! A survey follows the links behind the port breadth-first and stores nothing but the GUIDs and DR paths of switches. It runs between
-//! other activities, in batches of [`BATCH`] ports, so that other changes wait for one batch at most. A batch with a node that does not
-//! respond is interrupted for them at the first timeout, once: it is repeated later, and then ends. If the survey comes to an end, the next
-//! sweep accepts what it counted. If it exceeds `sweep.new-port-budget`, the port stays excluded and is counted up to that limit again
-//! after a delay that doubles; up to [`QUICK_MAX`] it is counted as often as its neighbour is read, so that a device that was repaired
-//! returns soon.
+//! A survey follows the links behind the port breadth-first and stores nothing but the GUIDs and DR
+//! paths of switches. It runs between other activities, in batches of [`BATCH`] ports, so that
+//! other changes wait for one batch at most. A batch with a node that does not respond is
+//! interrupted for them at the first timeout, once: it is repeated later, and then ends. If the
+//! survey comes to an end, the next sweep accepts what it counted. If it exceeds
+//! `sweep.new-port-budget`, the port stays excluded and is counted up to that limit again after a
+//! delay that doubles; up to [`QUICK_MAX`] it is counted as often as its neighbour is read, so that
+//! a device that was repaired returns soon.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -29,7 +31,8 @@ use crate::sweep::discovery::endless::WITHOUT_HOST_MAX;
 const BATCH: usize = 256;
 /// Switch ports up to which a survey counts while a full one would be too early: a few switches.
 const QUICK_MAX: u32 = 256;
-/// Shortest and longest time between two surveys up to `sweep.new-port-budget`, and after a device misreported what is behind it.
+/// Shortest and longest time between two surveys up to `sweep.new-port-budget`, and after a device
+/// misreported what is behind it.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(3600));
 
 /// The end of a survey.
@@ -158,7 +161,8 @@ impl Surveys {
         }
     }
 
-    /// Begins a survey that is due, or continues the one that runs. Returns whether there are requests.
+    /// Begins a survey that is due, or continues the one that runs. Returns whether there are
+    /// requests.
     pub(crate) fn begin_batch(&mut self, ctx: &mut Ctx<'_>) -> bool {
         while self.running.is_none() {
             let Some(at) = self.due.pop_front() else {
@@ -363,8 +367,8 @@ mod tests {
         }
     }
 
-    /// Other work interrupts a batch with a silent node once. The survey continues with the same batch, so that it comes to an end however
-    /// often there is other work.
+    /// Other work interrupts a batch with a silent node once. The survey continues with the same
+    /// batch, so that it comes to an end however often there is other work.
     #[test]
     fn interrupted_batch_is_repeated_to_its_end() {
         let mut fabric = Subnet::default();

@@ -1,8 +1,9 @@
 //! Traps: TrapRepress, re-reads and trap storms (IBA vol. 1, 13.4.9, 14.2.5.1).
 //!
-//! The SM represses every trap and re-reads the nodes and ports that it names. A port that repeats a trap faster than
-//! [`TrapMonitor::STORM`] allows is a storm source: re-reads for all storm sources are combined, about once a second, and their traps are
-//! not forwarded. So a storm costs at most one re-read a second, and a change before the last trap is read after it.
+//! The SM represses every trap and re-reads the nodes and ports that it names. A port that repeats
+//! a trap faster than [`TrapMonitor::STORM`] allows is a storm source: re-reads for all storm
+//! sources are combined, about once a second, and their traps are not forwarded. So a storm costs
+//! at most one re-read a second, and a change before the last trap is read after it.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,9 +41,11 @@ pub(crate) enum Reread {
 /// Detects trap storms, and delays the re-reads for storm sources.
 #[derive(Debug, Default)]
 pub(crate) struct TrapMonitor {
-    /// By trap number, LID and port: consecutive traps without a quiet period, and the time of the last one.
+    /// By trap number, LID and port: consecutive traps without a quiet period, and the time of the
+    /// last one.
     seen: BTreeMap<(u16, Lid, PortNum), (u32, Instant)>,
-    /// Re-reads for storm sources since the last one. Bounded by the fabric: it contains only known nodes and ports.
+    /// Re-reads for storm sources since the last one. Bounded by the fabric: it contains only known
+    /// nodes and ports.
     delayed: BTreeSet<Reread>,
     /// Earliest time of the next re-read of `delayed`.
     delayed_until: Instant,
@@ -51,11 +54,13 @@ pub(crate) struct TrapMonitor {
 }
 
 impl TrapMonitor {
-    /// Consecutive traps of one kind from one port that are handled at once; further ones make it a storm source.
+    /// Consecutive traps of one kind from one port that are handled at once; further ones make it a
+    /// storm source.
     const STORM: u32 = 10;
     /// Time without traps after which a port is no longer a storm source.
     const QUIET: Duration = Duration::from_secs(5);
-    /// Maximum number of sources. At the limit quiet sources are dropped, and traps of new ones count as a storm.
+    /// Maximum number of sources. At the limit quiet sources are dropped, and traps of new ones
+    /// count as a storm.
     const MAX: usize = 4096;
 
     /// Counts a trap. Returns whether it belongs to a storm.
@@ -117,7 +122,8 @@ impl TrapMonitor {
 /// The effects of a trap.
 #[derive(Debug, Default)]
 pub(crate) struct TrapOutcome {
-    /// The notice to forward to subscribers, with the port that issued it; `None` for a storm source.
+    /// The notice to forward to subscribers, with the port that issued it; `None` for a storm
+    /// source.
     pub(crate) forward: Option<(Notice, Option<PortRef>)>,
     /// Re-reads that are due now.
     pub(crate) rereads: Vec<Reread>,
@@ -228,8 +234,9 @@ fn repress(ctx: &mut Ctx<'_>, received: &MadIn, own_lid: Option<Lid>) {
     ctx.outbox.send(to, mad);
 }
 
-/// TrapRepress of a trap from a port with this M_Key. Any host can send a trap from another LID, so that the configured M_Key goes only to ports
-/// that reported it: for other senders the key of the trap is repeated.
+/// TrapRepress of a trap from a port with this M_Key. Any host can send a trap from another LID, so
+/// that the configured M_Key goes only to ports that reported it: for other senders the key of the
+/// trap is repeated.
 fn trap_repress(trap: &Mad, reported: MKey) -> Mad {
     let mut mad = *trap;
     let mut header = mad.header();
@@ -280,9 +287,11 @@ fn rereads(fabric: &Subnet, notice: &Notice, at: PortRef) -> Vec<Reread> {
     }
 }
 
-/// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan, any other change a read of PortInfo.
-/// The scan includes only ports that are known to have an SM, so PortInfo of another one is read as well. A CapabilityMask that differs
-/// from that of the port is a change whatever the flags: drivers merge traps, for example when an SM starts while the host sets its name.
+/// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan,
+/// any other change a read of PortInfo. The scan includes only ports that are known to have an SM,
+/// so PortInfo of another one is read as well. A CapabilityMask that differs from that of the port
+/// is a change whatever the flags: drivers merge traps, for example when an SM starts while the
+/// host sets its name.
 fn local_change_rereads(
     change: &LocalChangeDetails,
     at: PortRef,
@@ -316,7 +325,8 @@ mod tests {
         Instant::START + Duration::from_millis(ms)
     }
 
-    /// A source is in a storm from its eleventh trap until five seconds without traps; other trap numbers and ports are other sources.
+    /// A source is in a storm from its eleventh trap until five seconds without traps; other trap
+    /// numbers and ports are other sources.
     #[test]
     fn storm_lasts_until_a_quiet_period() {
         let mut traps = TrapMonitor::default();
@@ -331,7 +341,8 @@ mod tests {
         assert!(!traps.is_storm(128, SOURCE, PortNum::ZERO, at(last + 5_000)));
     }
 
-    /// Traps of sources beyond the limit count as a storm, and after a quiet period new sources are accepted again.
+    /// Traps of sources beyond the limit count as a storm, and after a quiet period new sources are
+    /// accepted again.
     #[test]
     fn number_of_sources_is_limited() {
         let mut traps = TrapMonitor::default();
@@ -380,7 +391,8 @@ mod tests {
         assert_eq!(rereads(&fabric, &notice, sm), [Reread::Sms]);
     }
 
-    /// A host starts an SM while it sets its name, and its driver sends one trap for both: the port is read, because the mask differs.
+    /// A host starts an SM while it sets its name, and its driver sends one trap for both: the port
+    /// is read, because the mask differs.
     #[test]
     fn changed_capability_mask_is_read_whatever_the_flags() {
         let mut fabric = Subnet::default();

@@ -1,5 +1,5 @@
-//! Work units that each engine needs without a limit, and work units per second: the basis of the SM's `WORK_UNITS_PER_SECOND`
-//! and of the fabrics for which a budget of two seconds suffices.
+//! Work units that each engine needs without a limit, and work units per second: the basis of the
+//! SM's `WORK_UNITS_PER_SECOND` and of the fabrics for which a budget of two seconds suffices.
 
 #[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "shared module, partly used here")]

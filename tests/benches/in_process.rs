@@ -1,10 +1,10 @@
 //! Time and SMPs of the SM against a simulated fabric in the same thread.
 //!
-//! `cargo bench -p ferrosm-tests --bench in_process [-- SPEC ...]` prints one table per fabric: cold bring-up, a
-//! second full sweep, and one lost link, each as the median of several runs with the routing time. Then follow the
-//! SMPs by attribute and the minimum that any SM has to send: one NodeInfo per live link end, PortInfo reads of all
-//! ports, two PortInfo writes per live link end, and every block of every LFT. Last come SA replies from memory,
-//! without a transport.
+//! `cargo bench -p ferrosm-tests --bench in_process [-- SPEC ...]` prints one table per fabric:
+//! cold bring-up, a second full sweep, and one lost link, each as the median of several runs with
+//! the routing time. Then follow the SMPs by attribute and the minimum that any SM has to send: one
+//! NodeInfo per live link end, PortInfo reads of all ports, two PortInfo writes per live link end,
+//! and every block of every LFT. Last come SA replies from memory, without a transport.
 
 #![allow(
     clippy::expect_used,

@@ -1,7 +1,8 @@
 //! Measures engines on fabrics of known shape: time, balance, and stability after one lost link.
 //!
-//! `cargo bench -p ferrosm-tests --bench routes -- [engine=A,B] [lost=20] [reroute=1] [NAME-PART | FILE.net]...`. A file is the output
-//! of ibnetdiscover. `lost=N` first removes every Nth link; `reroute=1` measures only the incremental reroute.
+//! `cargo bench -p ferrosm-tests --bench routes -- [engine=A,B] [lost=20] [reroute=1] [NAME-PART | FILE.net]...`.
+//! A file is the output of ibnetdiscover. `lost=N` first removes every Nth link; `reroute=1`
+//! measures only the incremental reroute.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -197,7 +198,8 @@ fn report_lost_link(
     }
 }
 
-/// Measures the incremental reroute after a lost link, its incremental verification, and the planning of the LFT update.
+/// Measures the incremental reroute after a lost link, its incremental verification, and the
+/// planning of the LFT update.
 fn report_reroute(topo: &Topology, routed: &Routing, degraded_topo: &Topology) {
     let previous = PreviousRouting::from_routing(&Arc::new(topo.clone()), routed);
     let cold = PreviousRouting::from_routing(&Arc::new(topo.clone()), routed);

@@ -1,10 +1,12 @@
-//! Request storm against the SA: the production server and driver, a simulated fabric, and an in-memory transport.
+//! Request storm against the SA: the production server and driver, a simulated fabric, and an
+//! in-memory transport.
 //!
-//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC [ROW...]]` (rows: paths mpi waiting members services
-//! tables) prints replies per second and reply times, at rest and during continuous full sweeps in the same process.
-//! The rows are single paths in closed loop (16 requests in flight per host) and at a moderate rate, the path queries
-//! of an MPI start, joins and leaves with their multicast writes, services, and whole tables. Hosts, server, SM and
-//! simulated fabric share the machine's processors.
+//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC [ROW...]]` (rows: paths mpi waiting
+//! members services tables) prints replies per second and reply times, at rest and during
+//! continuous full sweeps in the same process. The rows are single paths in closed loop (16
+//! requests in flight per host) and at a moderate rate, the path queries of an MPI start, joins and
+//! leaves with their multicast writes, services, and whole tables. Hosts, server, SM and simulated
+//! fabric share the machine's processors.
 
 #![allow(
     clippy::expect_used,
@@ -393,7 +395,8 @@ impl Bench {
         storm
     }
 
-    /// Keeps `open` requests in flight per host until `total` replies have arrived. Returns the elapsed time.
+    /// Keeps `open` requests in flight per host until `total` replies have arrived. Returns the
+    /// elapsed time.
     fn run(
         &self,
         open: usize,
@@ -506,11 +509,13 @@ impl Bench {
         println!("  {:32} {:10} sweeps", "", seen - before);
     }
 
-    /// Each window slot of a host joins and leaves four groups, one after the other; slots with the same index use the same groups.
+    /// Each window slot of a host joins and leaves four groups, one after the other; slots with the
+    /// same index use the same groups.
     fn members(&self) {
         let mgid = |n: usize| {
             let mut gid = [0; 16];
-            // No IPoIB signature in the MGIDs: such groups need the broadcast group of their partition.
+            // No IPoIB signature in the MGIDs: such groups need the broadcast group of their
+            // partition.
             gid[..2].copy_from_slice(&[0xFF, 0x12]);
             gid[15] = u8::try_from(n).unwrap_or(0) + 1;
             Gid(gid)
@@ -584,7 +589,8 @@ impl Bench {
         }
     }
 
-    /// Every block of 32 MLIDs and 16 ports of the first 128 MLIDs, and the total number of blocks written.
+    /// Every block of 32 MLIDs and 16 ports of the first 128 MLIDs, and the total number of blocks
+    /// written.
     fn mft_blocks(&self) -> (Vec<Vec<u8>>, u64) {
         self.net.with(|fabric| {
             let mut blocks = Vec::new();

@@ -1,8 +1,8 @@
 //! Cost of the SA view: time after a sweep and after one lost link, and memory.
 //!
-//! `cargo bench -p ferrosm-tests --bench sa_view [-- SPEC ...]`. A view shares unchanged parts with its predecessor.
-//! Bytes are allocator bytes in use. For the registrations every host is a member of the IPv4 broadcast group and of
-//! one of 256 other groups, and offers one service.
+//! `cargo bench -p ferrosm-tests --bench sa_view [-- SPEC ...]`. A view shares unchanged parts with
+//! its predecessor. Bytes are allocator bytes in use. For the registrations every host is a member
+//! of the IPv4 broadcast group and of one of 256 other groups, and offers one service.
 
 #![allow(
     clippy::expect_used,

@@ -1,7 +1,7 @@
 //! Time to restore persisted state, and until a join is durable, on the disk of this machine.
 //!
-//! `cargo bench -p ferrosm-tests --bench state [-- DIR]` creates the store in DIR, by default in the directory for
-//! temporary files. Targets: 50,000 LIDs in 200 ms, a join within 10 ms.
+//! `cargo bench -p ferrosm-tests --bench state [-- DIR]` creates the store in DIR, by default in
+//! the directory for temporary files. Targets: 50,000 LIDs in 200 ms, a join within 10 ms.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark")]
 

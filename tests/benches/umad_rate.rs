@@ -1,7 +1,7 @@
 //! Requests per second through a host's MAD layer and a fabric and back, in process.
 //!
-//! `cargo bench -p ferrosm-tests --bench umad_rate`: directed Get(NodeInfo) from a program at one host, with replies
-//! read as by `read`. Then SA tables of 10 MB through kernel RMPP.
+//! `cargo bench -p ferrosm-tests --bench umad_rate`: directed Get(NodeInfo) from a program at one
+//! host, with replies read as by `read`. Then SA tables of 10 MB through kernel RMPP.
 
 #![allow(
     clippy::print_stdout,

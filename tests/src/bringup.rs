@@ -1,4 +1,5 @@
-//! Initialises a fabric on ibsim with `ferrosm run --once`, and verifies it with independent programs.
+//! Initialises a fabric on ibsim with `ferrosm run --once`, and verifies it with independent
+//! programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,8 +14,8 @@ use crate::{ibdmchk, judge};
 /// Number of pairs of end ports that are traced with `ibtracert`.
 const TRACED_PAIRS: usize = 6;
 
-/// Initialises the fabric with the additional arguments `args`, and verifies it. Then runs a second time, which must not change
-/// anything.
+/// Initialises the fabric with the additional arguments `args`, and verifies it. Then runs a second
+/// time, which must not change anything.
 ///
 /// # Panics
 /// If a check fails.
@@ -46,7 +47,8 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
     );
 }
 
-/// Runs `ferrosm run --once` with state and dump directories in the simulator's directory, and returns its report.
+/// Runs `ferrosm run --once` with state and dump directories in the simulator's directory, and
+/// returns its report.
 ///
 /// # Panics
 /// If the exit status is not 0.
@@ -70,7 +72,8 @@ pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
     report_in(&sim.ferrosm(&entries).expect_success().stdout)
 }
 
-/// Reads the fabric with infiniband-diags, and verifies it. Nodes and links must be those of `cold`.
+/// Reads the fabric with infiniband-diags, and verifies it. Nodes and links must be those of
+/// `cold`.
 ///
 /// # Panics
 /// If a check fails.
@@ -140,7 +143,8 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
     }
 }
 
-/// Asserts with `ibdmchk` that the dumps have a path between all pairs of end ports, and no credit loop.
+/// Asserts with `ibdmchk` that the dumps have a path between all pairs of end ports, and no credit
+/// loop.
 ///
 /// # Panics
 /// If `ibdmchk` reports a fault.

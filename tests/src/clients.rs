@@ -1,7 +1,7 @@
 //! Programs of other projects on a simulated fabric.
 //!
-//! Each simulator implements how to start a program on a node; running the programs and parsing their output is common to
-//! all simulators.
+//! Each simulator implements how to start a program on a node; running the programs and parsing
+//! their output is common to all simulators.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,8 @@ pub trait Clients {
     /// The working directory of all programs on this simulator.
     fn dir(&self) -> &Path;
 
-    /// Prepares a program on a node, selected by ID or description; `None` selects the simulator's default.
+    /// Prepares a program on a node, selected by ID or description; `None` selects the simulator's
+    /// default.
     fn launch(&self, program: &str, node: Option<&str>) -> Launch;
 
     /// Creates a directory in [`Clients::dir`].
@@ -92,7 +93,8 @@ pub trait Clients {
         Net::parse(&output_of(self, "ibnetdiscover", &[])?)
     }
 
-    /// The fabric from `ibnetdiscover`, the linear forwarding tables from `dump_fts`, and the links from `iblinkinfo`.
+    /// The fabric from `ibnetdiscover`, the linear forwarding tables from `dump_fts`, and the links
+    /// from `iblinkinfo`.
     ///
     /// # Errors
     /// As [`Clients::net`].
@@ -104,7 +106,8 @@ pub trait Clients {
         })
     }
 
-    /// The linear forwarding tables from `dump_fts`, and from `smpdump` the entries that `dump_fts` omits.
+    /// The linear forwarding tables from `dump_fts`, and from `smpdump` the entries that `dump_fts`
+    /// omits.
     fn tables(&self) -> Result<Tables, String> {
         /// AttributeID of LinearForwardingTable, in decimal for `smpdump`.
         const LFT: &str = "25";

@@ -1,7 +1,8 @@
 //! Parsers of infiniband-diags' output; they share no code with ferrosm.
 //!
-//! They support the output of Debian's `ibnetdiscover`, `dump_fts -a -n`, `iblinkinfo -l`, `ibtracert`, `sminfo` and
-//! `smpquery`. They reject lines that they cannot parse: skipped lines could hide faults.
+//! They support the output of Debian's `ibnetdiscover`, `dump_fts -a -n`, `iblinkinfo -l`,
+//! `ibtracert`, `sminfo` and `smpquery`. They reject lines that they cannot parse: skipped lines
+//! could hide faults.
 
 use std::collections::BTreeMap;
 
@@ -238,7 +239,8 @@ fn hex(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
 }
 
-/// Linear forwarding tables: output ports by switch GUID and LID, without entries that mean "no port".
+/// Linear forwarding tables: output ports by switch GUID and LID, without entries that mean "no
+/// port".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tables(pub BTreeMap<u64, BTreeMap<u16, u8>>);
 

@@ -1,4 +1,5 @@
-//! An etcd cluster (Debian's `etcd-server`) on free local ports, with its data in a temporary directory.
+//! An etcd cluster (Debian's `etcd-server`) on free local ports, with its data in a temporary
+//! directory.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
@@ -76,7 +77,8 @@ impl Etcd {
         (0..self.members.len()).for_each(|n| self.kill(n));
     }
 
-    /// Starts the members that are not running, with their existing data, and waits until all members are healthy.
+    /// Starts the members that are not running, with their existing data, and waits until all
+    /// members are healthy.
     ///
     /// # Panics
     /// If a member does not become healthy.

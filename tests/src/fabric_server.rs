@@ -1,7 +1,7 @@
 //! `ferrosm sim` with one fabric, and programs that run on it by `ferrosm attach`.
 //!
-//! Each [`FabricServer`] is a server process with its own socket, so tests can run in parallel. The number of attached programs
-//! is not limited.
+//! Each [`FabricServer`] is a server process with its own socket, so tests can run in parallel. The
+//! number of attached programs is not limited.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ impl FabricServer {
         Self::try_serve(fabric, &[]).unwrap_or_else(|reason| panic!("{reason}"))
     }
 
-    /// As [`FabricServer::serve`] with flags of `ferrosm sim`, for files that it may reject. File names in flags are relative
-    /// to [`Clients::dir`].
+    /// As [`FabricServer::serve`] with flags of `ferrosm sim`, for files that it may reject. File
+    /// names in flags are relative to [`Clients::dir`].
     ///
     /// # Errors
     /// The error output of the server.

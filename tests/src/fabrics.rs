@@ -10,7 +10,8 @@ use ferrosm_sim::{generate, ibnet};
 /// Directory of the examples of Debian's ibsim-utils.
 const EXAMPLES: &str = "/usr/share/doc/ibsim-utils/net-examples";
 
-/// Generates a fabric from a spec (`fat-tree:4`, `torus:4,4,3,2;sharp`, ...) in ibnetdiscover's text format.
+/// Generates a fabric from a spec (`fat-tree:4`, `torus:4,4,3,2;sharp`, ...) in ibnetdiscover's
+/// text format.
 ///
 /// # Panics
 /// If the spec is invalid.
@@ -25,7 +26,8 @@ pub fn by_spec(spec: &str) -> String {
 /// An example of the ibsim-utils package.
 ///
 /// # Panics
-/// If the example is not installed. Slim containers install packages without documentation, which includes the examples.
+/// If the example is not installed. Slim containers install packages without documentation, which
+/// includes the examples.
 #[must_use]
 pub fn ibsim_example(name: &str) -> String {
     let file = PathBuf::from(EXAMPLES).join(name);

@@ -1,11 +1,12 @@
 //! ibutils' `ibdmchk`, an independent checker of OpenSM's dump files.
 //!
-//! It reads path SLs from `opensm-path-sl.dump` and SL-to-VL tables from `opensm-sl2vl.dump`, if these files exist. Defaults are
-//! SL 0 and VL = SL. It stores one SL table per *node*: for an adapter with several ports it uses the table of the port that
-//! comes last in the file.
+//! It reads path SLs from `opensm-path-sl.dump` and SL-to-VL tables from `opensm-sl2vl.dump`, if
+//! these files exist. Defaults are SL 0 and VL = SL. It stores one SL table per *node*: for an
+//! adapter with several ports it uses the table of the port that comes last in the file.
 //!
-//! It always runs with LMC 0, and therefore checks only base LIDs: with another LMC it expects LIDs that do not exist.
-//! Debian's build often crashes after it has printed its result, so its exit status is ignored.
+//! It always runs with LMC 0, and therefore checks only base LIDs: with another LMC it expects LIDs
+//! that do not exist. Debian's build often crashes after it has printed its result, so its exit
+//! status is ignored.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use std::time::Duration;
 use crate::process::Launch;
 use crate::routing_dumps::names;
 
-/// Maximum run time. Measured: 20 s for 11,664 hosts on an idle machine; more than two minutes for the saved fabric Selene under load.
+/// Maximum run time. Measured: 20 s for 11,664 hosts on an idle machine; more than two minutes for
+/// the saved fabric Selene under load.
 const DEADLINE: Duration = Duration::from_secs(600);
 
 /// Result of a run.
@@ -59,7 +61,8 @@ impl Report {
         })
     }
 
-    /// Succeeds without errors and credit loops, if the paths between all ordered pairs of `cas` end ports were followed.
+    /// Succeeds without errors and credit loops, if the paths between all ordered pairs of `cas`
+    /// end ports were followed.
     ///
     /// # Errors
     /// The errors, or the wrong number of paths.
@@ -82,7 +85,8 @@ impl Report {
     }
 }
 
-/// Runs `ibdmchk` on `opensm-subnet.lst` and `opensm.fdbs` in `dump`, and on the files of SLs and VLs if they exist.
+/// Runs `ibdmchk` on `opensm-subnet.lst` and `opensm.fdbs` in `dump`, and on the files of SLs and
+/// VLs if they exist.
 ///
 /// # Errors
 /// If a file is missing, or the output has no result.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diags::{Kind, Net};
 
-/// Compares nodes, ports, peers, LIDs, widths and speeds of a fabric file, `written`, with ibnetdiscover's output, `found`. Adds
-/// a line to `mismatches` for each difference.
+/// Compares nodes, ports, peers, LIDs, widths and speeds of a fabric file, `written`, with
+/// ibnetdiscover's output, `found`. Adds a line to `mismatches` for each difference.
 pub fn compare(name: &str, written: &str, found: &str, mismatches: &mut Vec<String>) {
     let (mut expected, seen) = match (Net::parse(written), Net::parse(found)) {
         (Ok(expected), Ok(seen)) => (expected, seen),
@@ -58,8 +58,8 @@ fn speeds(text: &str) -> BTreeMap<(String, String), String> {
     map
 }
 
-/// Removes nodes and ports that ibnetdiscover cannot reach from the first node of a file. ibnetdiscover discovers through
-/// switches, and through port 1 of its own adapter.
+/// Removes nodes and ports that ibnetdiscover cannot reach from the first node of a file.
+/// ibnetdiscover discovers through switches, and through port 1 of its own adapter.
 fn retain_reachable(net: &mut Net, text: &str) {
     let first = text.lines().find_map(|line| {
         let id = line.split_once('"')?.1.split_once('"')?.0;

@@ -1,7 +1,7 @@
 //! Debian's `ibsim` with one fabric, and programs that run on it by its `umad2sim` library.
 //!
-//! Each [`Ibsim`] is a simulator process with its own socket name, so tests can run in parallel. It accepts 10 clients at a
-//! time. `docs/simulation.md` describes what it simulates.
+//! Each [`Ibsim`] is a simulator process with its own socket name, so tests can run in parallel. It
+//! accepts 10 clients at a time. `docs/simulation.md` describes what it simulates.
 
 use std::fs;
 use std::io::Write as _;
@@ -68,7 +68,8 @@ impl Ibsim {
     }
 
     fn wait_until_ready(&mut self) -> Result<(), String> {
-        // A client that starts before the socket exists sleeps for two seconds, so wait for the socket first.
+        // A client that starts before the socket exists sleeps for two seconds, so wait for the
+        // socket first.
         let name = format!("@{}:ctl", self.socket);
         poll_until(READY, POLL, || {
             if let Some(status) = self.server.ended() {
@@ -108,7 +109,8 @@ impl Ibsim {
     /// If ibsim rejects the command or has ended.
     pub fn console(&mut self, command: &str) {
         self.markers += 1;
-        // ibsim echoes comments, so the echo of a comment shows that the preceding command is complete.
+        // ibsim echoes comments, so the echo of a comment shows that the preceding command is
+        // complete.
         let marker = format!("# done {}", self.markers);
         let before = self.server.stdout().len();
         let pipe = self

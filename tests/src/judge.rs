@@ -1,7 +1,8 @@
 //! Checks a fabric by the output of infiniband-diags.
 //!
-//! The checker follows the forwarding tables as switches do, and shares no code with ferrosm. `tests/tests/ibsim/judge_on_opensm.rs`
-//! tests it on OpenSM: fat trees must pass, and minhop on a torus must have credit loops.
+//! The checker follows the forwarding tables as switches do, and shares no code with ferrosm.
+//! `tests/tests/ibsim/judge_on_opensm.rs` tests it on OpenSM: fat trees must pass, and minhop on a
+//! torus must have credit loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,8 +28,8 @@ pub struct Verdict {
     pub walked: usize,
     /// Highest number of switches on a path between two hosts.
     pub longest: usize,
-    /// Channels (switch and output port) on a cycle of the dependency graph of all host-to-host paths on one VL, or
-    /// reachable from one.
+    /// Channels (switch and output port) on a cycle of the dependency graph of all host-to-host
+    /// paths on one VL, or reachable from one.
     pub cyclic_channels: usize,
 }
 
@@ -165,7 +166,8 @@ fn check_links(seen: &Observed, verdict: &mut Verdict) {
     }
 }
 
-/// Follows the paths to one LID from all switches. Results are cached, so each switch is visited once.
+/// Follows the paths to one LID from all switches. Results are cached, so each switch is visited
+/// once.
 fn walk_to(
     seen: &Observed,
     to: &Destination,
@@ -202,8 +204,9 @@ fn walk_to(
     for source in seen.net.switches() {
         let hosts = hosts_at(&seen.net, source);
         match known.get(&source.guid) {
-            // A switch without hosts does not need a path to another switch's LID: only directed-route SMPs are sent
-            // there. It needs paths to hosts, for its traps and responses.
+            // A switch without hosts does not need a path to another switch's LID: only
+            // directed-route SMPs are sent there. It needs paths to hosts, for its traps and
+            // responses.
             Some(Err(reason)) if to.is_host || hosts > 0 => verdict.faults.push(format!(
                 "from {} to LID {}: {reason}",
                 source.description, to.lid
@@ -317,8 +320,8 @@ impl DependencyGraph {
     }
 }
 
-/// The path from a host's port to a LID by the tables: output port, next node and its input port of each hop, as
-/// `ibtracert` prints them.
+/// The path from a host's port to a LID by the tables: output port, next node and its input port of
+/// each hop, as `ibtracert` prints them.
 ///
 /// # Errors
 /// If the path ends early, or has more hops than the fabric has nodes.

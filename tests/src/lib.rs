@@ -41,8 +41,8 @@
 //! | [`swarm`] | random scenarios with one SM |
 //! | [`tally`] | event counts over many seeds |
 //!
-//! Test helpers fail by panicking with a message; a missing program is a failure, not a skip. Checks do not use
-//! ferrosm's own code.
+//! Test helpers fail by panicking with a message; a missing program is a failure, not a skip.
+//! Checks do not use ferrosm's own code.
 
 pub mod bringup;
 pub mod clients;

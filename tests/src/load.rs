@@ -1,5 +1,6 @@
-//! Load for failover tests: hosts that query paths, join groups and register services, and links that flap. The clients
-//! log acknowledged requests, which are compared with the output of `saquery`.
+//! Load for failover tests: hosts that query paths, join groups and register services, and links
+//! that flap. The clients log acknowledged requests, which are compared with the output of
+//! `saquery`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
@@ -94,8 +95,8 @@ impl PathQueryClient {
 pub struct RegistrationClient(Running);
 
 impl RegistrationClient {
-    /// Starts the client at a node, with its first number. `program` is the compiled `clients/registrar.c`. `kinds` is
-    /// `joins` (and services) or `services`.
+    /// Starts the client at a node, with its first number. `program` is the compiled
+    /// `clients/registrar.c`. `kinds` is `joins` (and services) or `services`.
     #[must_use]
     pub fn start(sim: &FabricServer, program: &str, node: &str, first: usize, kinds: &str) -> Self {
         let launch = sim.launch(program, Some(node));
@@ -177,8 +178,8 @@ impl RegistrationLog {
         }
     }
 
-    /// Error replies to repeated withdrawals are expected, and the state is unknown then. The first withdrawal of an
-    /// acknowledged registration must not fail.
+    /// Error replies to repeated withdrawals are expected, and the state is unknown then. The first
+    /// withdrawal of an acknowledged registration must not fail.
     fn add_refusal(&mut self, words: &[&str], name: RegistrationId, before: Option<bool>) {
         let sent: u64 = number(words[5]);
         match (words[1], before) {
@@ -190,8 +191,8 @@ impl RegistrationLog {
         }
     }
 
-    /// Returns lost registrations, also those missing at their withdrawal, and registrations that exist although
-    /// withdrawn.
+    /// Returns lost registrations, also those missing at their withdrawal, and registrations that
+    /// exist although withdrawn.
     #[must_use]
     pub fn differences(
         &self,
@@ -346,7 +347,8 @@ impl Drop for LinkFlaps {
     }
 }
 
-/// Cuts and restores one link after the other until stopped. The pauses set the period; no test waits for them.
+/// Cuts and restores one link after the other until stopped. The pauses set the period; no test
+/// waits for them.
 fn flap(socket: &Path, dir: &Path, cables: &[&str], stop: &AtomicBool, cycles: &AtomicUsize) {
     let binary: PathBuf = programs::ferrosm();
     let execute = |action: &str, cable: &str| {

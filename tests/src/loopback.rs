@@ -1,5 +1,5 @@
-//! Addresses for servers that start or restart later. Each test process has its own address in 127.0.0.0/8, so other processes
-//! cannot occupy a port between its selection and its use.
+//! Addresses for servers that start or restart later. Each test process has its own address in
+//! 127.0.0.0/8, so other processes cannot occupy a port between its selection and its use.
 //!
 //! The tests of the crate `replication` include this file by its path.
 

@@ -18,7 +18,8 @@ pub struct MetricsEndpoint {
     dir: Scratch,
 }
 
-/// Values of a page by series, with labels in alphabetical order, such as `ferrosm_nodes{type="ca"}`.
+/// Values of a page by series, with labels in alphabetical order, such as
+/// `ferrosm_nodes{type="ca"}`.
 #[derive(Debug)]
 pub struct Page(BTreeMap<String, f64>);
 

@@ -1,7 +1,7 @@
 //! Hosts that join and leave multicast groups with the requests of the Linux kernel.
 //!
-//! Membership is derived from requests and replies by the rules of IBA vol. 1, 15.2.5.17; the oracle compares it with
-//! the MFTs of the switches.
+//! Membership is derived from requests and replies by the rules of IBA vol. 1, 15.2.5.17; the
+//! oracle compares it with the MFTs of the switches.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ use crate::simulated::{Lab, Sm, TestRng};
 
 /// Component mask of a join: MGID, PortGID and JoinState.
 pub const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
-/// Further components to create a group: Q_Key, TClass, P_Key, SL and FlowLabel; also MTU and rate, because those of
-/// the creator may exceed those of other members.
+/// Further components to create a group: Q_Key, TClass, P_Key, SL and FlowLabel; also MTU and rate,
+/// because those of the creator may exceed those of other members.
 pub const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
 
 /// The broadcast group, which exists without members.
@@ -106,7 +106,8 @@ pub fn header(message: &[u8]) -> MadHeader {
     header.unwrap_or_else(|| panic!("a MAD of {} bytes", message.len()))
 }
 
-/// Sends an SA request from a port, without advancing virtual time; returns the immediate reply, `None` if there is none.
+/// Sends an SA request from a port, without advancing virtual time; returns the immediate reply,
+/// `None` if there is none.
 pub fn try_request(
     world: &mut World<Sm>,
     manager: SmId,
@@ -320,7 +321,8 @@ impl Members {
             return;
         }
         let join_state = [1, 1, 1, 2, 4, 8][rng.index(6)];
-        // Only full and send-only full members can create a group; the broadcast group always exists.
+        // Only full and send-only full members can create a group; the broadcast group always
+        // exists.
         let exists = self.groups.contains_key(&gid) || gid == BROADCAST;
         let reply = self.join(lab, at, gid, JoinState(join_state));
         assert_eq!(

@@ -29,8 +29,9 @@ impl OpenSm {
         let log = sim.dir().join(format!("{name}.log"));
         let process = sim
             .launch("opensm", node)
-            // -d 2 flushes the log after each line. -t: on a loaded machine responses can take longer than the default
-            // timeout of 200 ms, and OpenSM would bring up the subnet without these nodes.
+            // -d 2 flushes the log after each line. -t: on a loaded machine responses can take
+            // longer than the default timeout of 200 ms, and OpenSM would bring up the subnet
+            // without these nodes.
             .args(&["-e", "-d", "2", "-t", "2000", "-f", &log.to_string_lossy()])
             .args(args)
             .start(sim.dir());

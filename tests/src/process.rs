@@ -1,7 +1,7 @@
 //! Programs that tests start, with deadlines, output files, and memory and CPU usage from `/proc`.
 //!
-//! A [`Running`] program is killed when its test ends, even if the test process itself is killed (`setpriv --pdeathsig`). All
-//! waits have deadlines.
+//! A [`Running`] program is killed when its test ends, even if the test process itself is killed
+//! (`setpriv --pdeathsig`). All waits have deadlines.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

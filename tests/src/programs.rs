@@ -31,7 +31,8 @@ pub fn find(program: &Path) -> PathBuf {
         })
 }
 
-/// The `ferrosm` under test: `FERROSM_BIN`, or the newest build in the target directory of this test.
+/// The `ferrosm` under test: `FERROSM_BIN`, or the newest build in the target directory of this
+/// test.
 ///
 /// # Panics
 /// If there is no build.

@@ -1,5 +1,6 @@
-//! Random activity of hosts: they join and leave groups, query paths, register services and query records, while links
-//! and hosts fail and return. Each reply is compared with the fabric description and earlier replies.
+//! Random activity of hosts: they join and leave groups, query paths, register services and query
+//! records, while links and hosts fail and return. Each reply is compared with the fabric
+//! description and earlier replies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -59,7 +60,8 @@ pub struct RandomClients {
 }
 
 impl RandomClients {
-    /// Hosts of an initialised fabric that use `groups`. `fault_rate` of 2000 actions are link or host failures.
+    /// Hosts of an initialised fabric that use `groups`. `fault_rate` of 2000 actions are link or
+    /// host failures.
     #[must_use]
     pub fn new(lab: &Lab, groups: Vec<Gid>, fault_rate: u64) -> Self {
         let fabric = lab.world.fabric();

@@ -1,7 +1,7 @@
 //! Numbered changes of the SM's records, for tests that kill a process while it writes them.
 //!
-//! `state-writer` writes changes 1, 2, 3 and so on. The test that kills it computes the same changes, and compares them with
-//! the stored records.
+//! `state-writer` writes changes 1, 2, 3 and so on. The test that kills it computes the same
+//! changes, and compares them with the stored records.
 
 use ferrosm::state::StateDir;
 use ferrosm_core::records::{Record, RecordKind, RecordUpdate};

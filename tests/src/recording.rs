@@ -1,7 +1,7 @@
 //! Recordings of simulated runs: all MADs with their bytes and all events of the SMs, in order.
 //!
-//! [`record`] records what its closure does on the calling thread. Comparing the recordings of one seed by two builds shows
-//! whether a refactoring changed the SM's behaviour.
+//! [`record`] records what its closure does on the calling thread. Comparing the recordings of one
+//! seed by two builds shows whether a refactoring changed the SM's behaviour.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -32,8 +32,8 @@ impl RecordingSink for ManagerRecording {
     }
 }
 
-/// Runs `run`, and returns the recordings of all SMs that it starts on this thread, in order. They are complete if `run` does not
-/// panic.
+/// Runs `run`, and returns the recordings of all SMs that it starts on this thread, in order. They
+/// are complete if `run` does not panic.
 pub fn record_managers(run: impl FnOnce()) -> Vec<Vec<u8>> {
     MANAGERS.set(Some(Vec::new()));
     run();

@@ -1,7 +1,7 @@
 //! Runs `ferrosm route`, and verifies its routing with three checkers.
 //!
-//! The JSON document has the program's own proof; [`crate::routing_judge`] and `ibdmchk` read its dumps. All three must agree.
-//! If the program rejects a routing, its message is the reason.
+//! The JSON document has the program's own proof; [`crate::routing_judge`] and `ibdmchk` read its
+//! dumps. All three must agree. If the program rejects a routing, its message is the reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ use crate::scratch::Scratch;
 
 /// Maximum run time of `ferrosm route`.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// Environment variable that selects all shapes, states and numbers of VLs in place of the daily subset (docs/routing.md).
+/// Environment variable that selects all shapes, states and numbers of VLs in place of the daily
+/// subset (docs/routing.md).
 const MATRIX_VARIABLE: &str = "FERROSM_ROUTING_MATRIX";
 
 /// Whether the full matrix is selected.
@@ -131,10 +132,11 @@ pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &S
     )
 }
 
-/// Verifies a routing with both external checkers, and compares their results with the program's proof.
+/// Verifies a routing with both external checkers, and compares their results with the program's
+/// proof.
 ///
-/// `ibdmchk` does not support routers, and stores SLs by node. It is skipped if routers, or nodes with ports on several
-/// switches, use several SLs.
+/// `ibdmchk` does not support routers, and stores SLs by node. It is skipped if routers, or nodes
+/// with ports on several switches, use several SLs.
 ///
 /// # Errors
 /// The faults, or the difference between the checkers.

@@ -1,8 +1,8 @@
 //! Parsers of the routing dumps of OpenSM and ferrosm: links, LFTs, path SLs and SL-to-VL tables.
 //!
-//! They support `opensm-subnet.lst`, `opensm-lfts.dump`, `opensm-sl2vl.dump` and the path SL file of `ibdmchk -c`, and share no
-//! code with the writers. They reject rows that they cannot parse: skipped rows could hide faults. [`crate::routing_judge`]
-//! checks the parsed dumps.
+//! They support `opensm-subnet.lst`, `opensm-lfts.dump`, `opensm-sl2vl.dump` and the path SL file
+//! of `ibdmchk -c`, and share no code with the writers. They reject rows that they cannot parse:
+//! skipped rows could hide faults. [`crate::routing_judge`] checks the parsed dumps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -38,7 +38,8 @@ pub struct Dumps {
     pub tables: BTreeMap<u64, Vec<u8>>,
     /// SL-to-VL tables by node GUID, input port and output port; `None` without a file (VL = SL).
     pub vls: Option<BTreeMap<(u64, u8, u8), [u8; SLS]>>,
-    /// Path SLs by the sender's port (0: all ports of the node), then by destination LID; `None` without a file (SL 0).
+    /// Path SLs by the sender's port (0: all ports of the node), then by destination LID; `None`
+    /// without a file (SL 0).
     pub sls: Option<BTreeMap<End, Vec<u8>>>,
 }
 
@@ -86,7 +87,8 @@ impl Dumps {
             .filter(|&sl| sl != NO_PORT)
     }
 
-    /// Number of end nodes with ports on several switches; `ibdmchk` does not distinguish the SLs of their ports.
+    /// Number of end nodes with ports on several switches; `ibdmchk` does not distinguish the SLs
+    /// of their ports.
     #[must_use]
     pub fn end_nodes_on_several_switches(&self) -> usize {
         let ends = self.nodes.iter().filter(|(_, node)| !node.switch);
@@ -160,7 +162,8 @@ impl Dumps {
         Ok(())
     }
 
-    /// Parses OpenSM's format, `Switch 0x.., base LID .., ".."` and `in out : vl vl ..`, or rows `0xguid in out 0x01 0x23 ..`.
+    /// Parses OpenSM's format, `Switch 0x.., base LID .., ".."` and `in out : vl vl ..`, or rows
+    /// `0xguid in out 0x01 0x23 ..`.
     fn read_sl2vl(&mut self, text: &str) -> Result<(), String> {
         let mut vls = BTreeMap::new();
         let mut current = None;
@@ -187,7 +190,8 @@ impl Dumps {
         Ok(())
     }
 
-    /// Parses rows `0xnodeguid dlid sl`, or headings `Channel Adapter 0xportguid, ..` and rows `0xDLID : sl`.
+    /// Parses rows `0xnodeguid dlid sl`, or headings `Channel Adapter 0xportguid, ..` and rows
+    /// `0xDLID : sl`.
     fn read_path_sls(&mut self, text: &str) -> Result<(), String> {
         let mut sls: BTreeMap<End, Vec<u8>> = BTreeMap::new();
         let mut current = None;

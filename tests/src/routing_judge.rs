@@ -1,9 +1,10 @@
 //! Checks a routing by its dump files.
 //!
-//! The checker traces packets from every end port to every LID. It uses the LFTs, the path's SL and the SL-to-VL table of
-//! each switch, and looks for cycles in the resulting channel dependency graph. It shares no code with ferrosm, and works
-//! on fabrics on which `ibdmchk` is slow or crashes. `tests/tests/ibsim/routing_judges.rs` tests it on dumps of OpenSM and
-//! on corrupted dumps.
+//! The checker traces packets from every end port to every LID. It uses the LFTs, the path's SL and
+//! the SL-to-VL table of each switch, and looks for cycles in the resulting channel dependency
+//! graph. It shares no code with ferrosm, and works on fabrics on which `ibdmchk` is slow or
+//! crashes. `tests/tests/ibsim/routing_judges.rs` tests it on dumps of OpenSM and on corrupted
+//! dumps.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -30,7 +31,8 @@ pub struct Verdict {
     pub longest: usize,
     /// VLs that packets between end ports use on links between switches: highest VL + 1.
     pub vls: u8,
-    /// Channels (switch, port, VL) on a cycle of the channel dependency graph, or reachable from one.
+    /// Channels (switch, port, VL) on a cycle of the channel dependency graph, or reachable from
+    /// one.
     pub cyclic: usize,
 }
 
@@ -88,7 +90,8 @@ pub fn examine(fabric: &Net, dumps: &Dumps) -> Verdict {
     verdict
 }
 
-/// Checks that each link of the dumps exists in the fabric, and that the dumps have all links of their nodes.
+/// Checks that each link of the dumps exists in the fabric, and that the dumps have all links of
+/// their nodes.
 fn compare_cables(fabric: &Net, dumps: &Dumps, verdict: &mut Verdict) {
     let real: BTreeMap<End, End> = fabric
         .nodes
@@ -212,8 +215,8 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// Counts the switches on the path from each switch to a LID; `None` without a path. A missing path is a fault if packets
-/// are sent from the switch to the LID.
+/// Counts the switches on the path from each switch to a LID; `None` without a path. A missing path
+/// is a fault if packets are sent from the switch to the LID.
 fn count_hops(
     topology: &Topology<'_>,
     to: &Destination,
@@ -260,7 +263,8 @@ fn count_hops(
     }
     let mut arrivals = Vec::with_capacity(states.len());
     for (switch, state) in states.into_iter().enumerate() {
-        // A switch without end nodes does not need a path to another switch's LID: no packets are sent on it.
+        // A switch without end nodes does not need a path to another switch's LID: no packets are
+        // sent on it.
         let has_senders = !topology.senders[switch].is_empty();
         if let State::Arrives(crossed) = state {
             if has_senders && to.port != 0 {

@@ -1,5 +1,5 @@
-//! Expected contents of the SA tables, read from the simulated devices and links, and encoded by the offsets of the
-//! specification.
+//! Expected contents of the SA tables, read from the simulated devices and links, and encoded by
+//! the offsets of the specification.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use crate::simulated::Lab;
 /// An expected record.
 #[derive(Debug, Clone)]
 pub struct ExpectedRecord {
-    /// The end ports of the record. A client sees the record if it shares a partition with each of them.
+    /// The end ports of the record. A client sees the record if it shares a partition with each of
+    /// them.
     pub about: Vec<PortAt>,
     /// The record.
     pub record: Vec<u8>,
@@ -41,7 +42,8 @@ pub fn lid(lab: &Lab, at: PortAt) -> u16 {
     lab.world.fabric().lid(at).0.0
 }
 
-/// Whether two end ports are the same, or share a partition in which at least one of them is a full member.
+/// Whether two end ports are the same, or share a partition in which at least one of them is a full
+/// member.
 #[must_use]
 pub fn share_partition(lab: &Lab, a: PortAt, b: PortAt) -> bool {
     let fabric = lab.world.fabric();
@@ -129,7 +131,8 @@ pub fn port_infos(lab: &mut Lab) -> Vec<ExpectedRecord> {
         let mut info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
         let is_switch = lab.world.fabric().is_switch(at.node);
         if info[32] & 0x0F == 1 && (port > 0 || !is_switch) {
-            // Only the states of a port that is down are valid. OpenSM likewise reports no other values of a port that was never up.
+            // Only the states of a port that is down are valid. OpenSM likewise reports no other
+            // values of a port that was never up.
             let states = [info[32], info[33]];
             info.fill(0);
             info[32..34].copy_from_slice(&states);
@@ -284,8 +287,8 @@ pub fn sm_infos(lab: &Lab, priority: u8) -> Vec<ExpectedRecord> {
     }]
 }
 
-/// Reads the table of the record `found` from the device. Applies to attributes 0x13, 0x33 and 0x36, whose records exist only
-/// for tables that the SM knows.
+/// Reads the table of the record `found` from the device. Applies to attributes 0x13, 0x33 and
+/// 0x36, whose records exist only for tables that the SM knows.
 pub fn read_table(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
     let number = |at: usize| u32::from(found[at]);
     let base = u16::from_be_bytes([found[0], found[1]]);
@@ -338,8 +341,9 @@ pub fn clear_bits(record: &mut [u8], free: &[IgnoredBits]) {
     }
 }
 
-/// Partitions for a `fat-tree:4`, and its hosts. In the default partition all hosts are limited members. Hosts 1 to 6 are full
-/// members of partition 0x11, hosts 5 to 10 of 0x12. Hosts 9 to 13 are limited members of 0x13.
+/// Partitions for a `fat-tree:4`, and its hosts. In the default partition all hosts are limited
+/// members. Hosts 1 to 6 are full members of partition 0x11, hosts 5 to 10 of 0x12. Hosts 9 to 13
+/// are limited members of 0x13.
 ///
 /// # Panics
 /// If the partition configuration is invalid.

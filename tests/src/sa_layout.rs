@@ -1,5 +1,5 @@
-//! Component positions of each SA record, from the specification (IBA vol. 1, 15.2.5). The tests verify query
-//! results with these tables, which are independent of the SA's code.
+//! Component positions of each SA record, from the specification (IBA vol. 1, 15.2.5). The tests
+//! verify query results with these tables, which are independent of the SA's code.
 
 use crate::sa_wire::{bit, put_bit};
 
@@ -25,7 +25,8 @@ pub struct Layout {
     pub stride: usize,
     /// Components that are compared bit by bit.
     pub components: Vec<Component>,
-    /// Components that do not select records: reserved fields, and components with another meaning in requests.
+    /// Components that do not select records: reserved fields, and components with another meaning
+    /// in requests.
     pub no_criterion: Vec<u8>,
 }
 
@@ -108,7 +109,8 @@ pub fn node() -> Layout {
     )
 }
 
-/// PortInfoRecord; components 7 and 53 (capability masks) are compared for equality, because bit 31 of the modifier is 0.
+/// PortInfoRecord; components 7 and 53 (capability masks) are compared for equality, because bit 31
+/// of the modifier is 0.
 #[must_use]
 pub fn port_info() -> Layout {
     let info = [
@@ -249,7 +251,8 @@ pub fn guid_info() -> Layout {
     Layout::new(("GuidInfoRecord", 0x30, 72), &entries, &[2, 3])
 }
 
-/// ServiceRecord. ServiceKey is compared with the registered one, which only trusted clients can read.
+/// ServiceRecord. ServiceKey is compared with the registered one, which only trusted clients can
+/// read.
 #[must_use]
 pub fn service() -> Layout {
     let mut entries = vec![

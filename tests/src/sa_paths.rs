@@ -1,7 +1,8 @@
-//! Expected replies to path queries, computed from the LFTs of the simulated switches and the rules for PathRecords.
+//! Expected replies to path queries, computed from the LFTs of the simulated switches and the rules
+//! for PathRecords.
 //!
-//! Shares no code with the SA: port attributes are read from the devices, and rates and selectors follow the tables of the
-//! specification (IBA vol. 1, 15.2.5.16).
+//! Shares no code with the SA: port attributes are read from the devices, and rates and selectors
+//! follow the tables of the specification (IBA vol. 1, 15.2.5.16).
 
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_sim::spec::PortAt;
@@ -85,7 +86,8 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
     (mtu, rate)
 }
 
-/// The ports on the path from an end port to a LID, with both ends of each link; `None` if the path does not end at `to`.
+/// The ports on the path from an end port to a LID, with both ends of each link; `None` if the path
+/// does not end at `to`.
 #[must_use]
 pub fn ports_on_path(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>> {
     let fabric = lab.world.fabric();
@@ -196,7 +198,8 @@ impl PathRequest {
     }
 }
 
-/// The P_Key of a path between two ports: the requested one, or the lowest common one, with the source's membership bit.
+/// The P_Key of a path between two ports: the requested one, or the lowest common one, with the
+/// source's membership bit.
 #[must_use]
 pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, requested: Option<u16>) -> Option<u16> {
     let fabric = lab.world.fabric();
@@ -240,8 +243,8 @@ pub fn lids(lab: &Lab, at: PortAt) -> Vec<u16> {
     (0..1u16 << lmc).map(|i| base.0 + i).collect()
 }
 
-/// All paths between two end ports that the SA should return to a client. `sl` returns the SL of a path, and whether any other
-/// SL is valid, too.
+/// All paths between two end ports that the SA should return to a client. `sl` returns the SL of a
+/// path, and whether any other SL is valid, too.
 #[must_use]
 pub fn between(
     lab: &Lab,

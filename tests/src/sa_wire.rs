@@ -1,5 +1,5 @@
-//! An SA client that encodes requests and decodes replies by the offsets in this file and in [`crate::sa_layout`], without the
-//! codecs under test.
+//! An SA client that encodes requests and decodes replies by the offsets in this file and in
+//! [`crate::sa_layout`], without the codecs under test.
 
 use ferrosm_core::Input;
 use ferrosm_mad::ids::{AttrId, Lid, Qpn};
@@ -162,7 +162,8 @@ impl WireReply {
     }
 }
 
-/// Delivers a message to the SA, and returns the replies that it sends immediately, without Reports.
+/// Delivers a message to the SA, and returns the replies that it sends immediately, without
+/// Reports.
 pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)> {
     lab.world.with_sm(lab.sm, |sm, now| {
         sm.replies.clear();
@@ -176,10 +177,12 @@ pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)
     all
 }
 
-/// Records of VL tables. Tables that the SM did not write are read from the devices at the first query.
+/// Records of VL tables. Tables that the SM did not write are read from the devices at the first
+/// query.
 pub const READ_ON_DEMAND: [u16; 2] = [0x13, 0x36];
 
-/// The SA's reply to a request; `None` if it does not reply. For [`READ_ON_DEMAND`] records it may take two seconds of virtual time.
+/// The SA's reply to a request; `None` if it does not reply. For [`READ_ON_DEMAND`] records it may
+/// take two seconds of virtual time.
 ///
 /// # Panics
 /// If the reply is malformed, or there are several replies.
@@ -214,7 +217,8 @@ pub fn query(lab: &mut Lab, request: &WireRequest) -> WireReply {
         .unwrap_or_else(|| panic!("{} no reply to {request:?}", lab.describe_run()))
 }
 
-/// Reads an attribute (64 bytes) of the device at a LID by a Get; `None` if the device rejects the Get or cannot be reached.
+/// Reads an attribute (64 bytes) of the device at a LID by a Get; `None` if the device rejects the
+/// Get or cannot be reached.
 pub fn read_device(lab: &mut Lab, lid: u16, attr: u16, modifier: u32) -> Option<[u8; 64]> {
     let mut bytes = [0; 256];
     bytes[..4].copy_from_slice(&[1, 1, 1, 1]);

@@ -1,7 +1,7 @@
 //! Temporary directories for programs that write files.
 //!
-//! Dropping a [`Scratch`] removes its directory. If the test fails, the directory remains and its path is printed to stderr.
-//! Names are unique, and directories are outside the repository.
+//! Dropping a [`Scratch`] removes its directory. If the test fails, the directory remains and its
+//! path is printed to stderr. Names are unique, and directories are outside the repository.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,5 @@
-//! A host that registers with the SA: the client `tests/clients/script.c`, and the MADs that it sends, as bytes.
+//! A host that registers with the SA: the client `tests/clients/script.c`, and the MADs that it
+//! sends, as bytes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +36,8 @@ impl Script {
         Self(program)
     }
 
-    /// Sends MADs, one per line, from a node. Waits only for the reply of the node to a query to itself.
+    /// Sends MADs, one per line, from a node. Waits only for the reply of the node to a query to
+    /// itself.
     ///
     /// # Panics
     /// If the client fails.
@@ -43,8 +45,8 @@ impl Script {
         drop(self.run(sim, node, "", lines));
     }
 
-    /// Sends MADs, one per line, from a node, and waits up to `wait_ms` for each reply. Returns whether the SA acknowledged all
-    /// of them.
+    /// Sends MADs, one per line, from a node, and waits up to `wait_ms` for each reply. Returns
+    /// whether the SA acknowledged all of them.
     ///
     /// # Panics
     /// If the client fails.
@@ -116,7 +118,8 @@ pub fn join_group(sm: &str, guid: u64) -> String {
     text
 }
 
-/// A request that registers a service with an unlimited lease. The ServiceID depends on the first character of the name.
+/// A request that registers a service with an unlimited lease. The ServiceID depends on the first
+/// character of the name.
 #[must_use]
 pub fn register_service(sm: &str, guid: u64, name: &str) -> String {
     let mut service = [0; 176];

@@ -1,9 +1,10 @@
 //! Tests that run many seeds, in ranges with one test each, or selected by environment variables.
 //!
-//! A suite has one `#[rstest]` per kind of seeds with a value for each range, and one test that replays the seeds of a
-//! file. In that test `FERROSM_SEED=17` runs a single seed with all events printed, and once more to check that the run
-//! repeats; `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file. The suite
-//! defines the scenario of a seed.
+//! A suite has one `#[rstest]` per kind of seeds with a value for each range, and one test that
+//! replays the seeds of a file. In that test `FERROSM_SEED=17` runs a single seed with all events
+//! printed, and once more to check that the run repeats;
+//! `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file.
+//! The suite defines the scenario of a seed.
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -51,7 +52,8 @@ pub fn saved_seeds(text: &str) -> Vec<SavedSeed<'_>> {
         .collect()
 }
 
-/// Runs the seeds that the environment names, or those of the file `saved`. `run` returns a trace hash.
+/// Runs the seeds that the environment names, or those of the file `saved`. `run` returns a trace
+/// hash.
 ///
 /// # Panics
 ///
@@ -89,7 +91,8 @@ pub fn named_or(saved: &str, usual: u64) -> Vec<u64> {
 /// Runs all seeds, even after a failure.
 ///
 /// # Panics
-/// If seeds fail, with the command that repeats one in `test`, a test of the executable `sim`; if there are no seeds.
+/// If seeds fail, with the command that repeats one in `test`, a test of the executable `sim`; if
+/// there are no seeds.
 pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
     let (mut count, mut failed) = (0, Vec::new());
     for seed in seeds {
@@ -109,7 +112,8 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
     );
 }
 
-/// Runs each seed of the file `known`, and prints it with its remark and the first line of its failure.
+/// Runs each seed of the file `known`, and prints it with its remark and the first line of its
+/// failure.
 ///
 /// # Panics
 ///

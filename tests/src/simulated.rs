@@ -1,7 +1,8 @@
-//! The SM on a simulated fabric: virtual time, one seed, faults, and an oracle that reads the devices.
+//! The SM on a simulated fabric: virtual time, one seed, faults, and an oracle that reads the
+//! devices.
 //!
-//! [`Lab`] builds scenarios: a fabric with one SM, and checks of the fabric's state. The simulator shares no code with
-//! the SM; this file connects the two.
+//! [`Lab`] builds scenarios: a fabric with one SM, and checks of the fabric's state. The simulator
+//! shares no code with the SM; this file connects the two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,11 +90,13 @@ pub struct Sm {
     pub deferred_jobs: Vec<RoutingJobResult>,
     /// Replica of its master's records, if it has one.
     pub replica: Option<RestoredState>,
-    /// The test replies to replica loads with [`Self::end_load`]; [`Self::awaits_replica`] is true while one is pending.
+    /// The test replies to replica loads with [`Self::end_load`]; [`Self::awaits_replica`] is true
+    /// while one is pending.
     pub defers_replica_load: bool,
     /// The pending replica load.
     pending_load: Option<u64>,
-    /// Its batches are persisted. Those of a standby with replication are not, because its store holds the master's records.
+    /// Its batches are persisted. Those of a standby with replication are not, because its store
+    /// holds the master's records.
     persists_own_records: bool,
     clock: Clock,
     /// GMPs that it sent and no test has read yet, in order.
@@ -159,8 +162,9 @@ impl Sm {
         self.pending_load.is_some()
     }
 
-    /// Ends the pending replica load, with the state of the records in the store; `None` without replication. `complete`: whether no
-    /// acknowledged record is missing; `None`: as replication last reported.
+    /// Ends the pending replica load, with the state of the records in the store; `None` without
+    /// replication. `complete`: whether no acknowledged record is missing; `None`: as replication
+    /// last reported.
     pub fn end_load(
         &mut self,
         restored: Option<RestoredState>,
@@ -220,7 +224,8 @@ impl Sm {
         self.store.durable()
     }
 
-    /// Replaces the durable records by a replica of another SM's. Changes that are not durable yet are dropped.
+    /// Replaces the durable records by a replica of another SM's. Changes that are not durable yet
+    /// are dropped.
     pub fn replace_records(&mut self, records: Records, view: Option<Arc<View>>, now: Instant) {
         self.set_now(now);
         (self.persisted_records, self.persisted_view) = (records, view);
@@ -251,7 +256,8 @@ impl Sm {
         self.now = now;
     }
 
-    /// Records whether replies wait for durable state. The first unprotected replies are sent just before the event.
+    /// Records whether replies wait for durable state. The first unprotected replies are sent just
+    /// before the event.
     fn on_durability_event(&mut self, event: DurabilityEvent) {
         match event {
             DurabilityEvent::RepliesUnprotected => {
@@ -576,7 +582,8 @@ impl Lab {
         .clone()
     }
 
-    /// Expectations of a correct fabric, seen from the SM's port, with the SLs that it assigns to paths.
+    /// Expectations of a correct fabric, seen from the SM's port, with the SLs that it assigns to
+    /// paths.
     #[must_use]
     pub fn expect(&self) -> Expectations {
         expect_of(&self.world, self.sm, self.at)
@@ -654,8 +661,8 @@ impl Lab {
             .unwrap_or_else(|| panic!("{} no node {description}", self.describe_run()))
     }
 
-    /// A link between two switches whose removal does not partition the fabric; the first `skip` such links are
-    /// skipped.
+    /// A link between two switches whose removal does not partition the fabric; the first `skip`
+    /// such links are skipped.
     #[must_use]
     pub fn redundant_link(&self, skip: usize) -> PortAt {
         let is_switch = |n: NodeIdx| self.world.fabric().is_switch(n);

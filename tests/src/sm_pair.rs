@@ -1,5 +1,5 @@
-//! Two or three `ferrosm run` processes on a fabric served by `ferrosm sim`. `sminfo` and `saquery` on another host
-//! determine the master.
+//! Two or three `ferrosm run` processes on a fabric served by `ferrosm sim`. `sminfo` and `saquery`
+//! on another host determine the master.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -92,8 +92,8 @@ pub fn certified(dir: &Path, count: usize) {
 }
 
 impl SmPair {
-    /// Starts two SMs: the first is master, the second has a complete replica. `prepare` writes both configurations, as
-    /// [`configure`] does.
+    /// Starts two SMs: the first is master, the second has a complete replica. `prepare` writes
+    /// both configurations, as [`configure`] does.
     pub fn new(prepare: impl FnOnce(&Path)) -> Self {
         Self::with_count(2, prepare)
     }

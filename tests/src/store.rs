@@ -1,4 +1,5 @@
-//! The store of a simulated SM, which may be slow, hang or fail: like the daemon's (`state/writer.rs`), in virtual time and without files.
+//! The store of a simulated SM, which may be slow, hang or fail: like the daemon's
+//! (`state/writer.rs`), in virtual time and without files.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -115,7 +116,8 @@ impl SimulatedStore {
         }
     }
 
-    /// Accepts a batch, which is empty if the SM's records are not persisted now. Call [`Self::write_due`] afterwards.
+    /// Accepts a batch, which is empty if the SM's records are not persisted now. Call
+    /// [`Self::write_due`] afterwards.
     pub(crate) fn submit(&mut self, seq: u64, changes: Vec<RecordChange>, now: Instant) {
         self.submitted = seq;
         let is_empty = changes.is_empty() && self.is_caught_up();
@@ -125,7 +127,8 @@ impl SimulatedStore {
         self.batches.push_back(PendingBatch { seq, changes, due });
     }
 
-    /// Accepts a view, or `None` to remove it. No reply waits for a view: its batch is durable together with the batches before it.
+    /// Accepts a view, or `None` to remove it. No reply waits for a view: its batch is durable
+    /// together with the batches before it.
     pub(crate) fn submit_view(&mut self, seq: u64, view: Option<Arc<View>>, now: Instant) {
         self.last_view.clone_from(&view);
         self.needs_rewrite |= self.fault == StoreFault::Failing;
@@ -194,7 +197,8 @@ impl SimulatedStore {
         self.durable = seq;
     }
 
-    /// The SM stops persisting its records: pending changes are dropped. Call [`Self::write_due`] afterwards.
+    /// The SM stops persisting its records: pending changes are dropped. Call [`Self::write_due`]
+    /// afterwards.
     pub(crate) fn stop_persisting(&mut self, now: Instant) {
         if core::mem::take(&mut self.needs_rewrite) {
             self.view = None;
@@ -202,8 +206,8 @@ impl SimulatedStore {
         }
     }
 
-    /// Other records replaced the durable ones: pending changes of the earlier records are dropped. Call [`Self::write_due`]
-    /// afterwards.
+    /// Other records replaced the durable ones: pending changes of the earlier records are dropped.
+    /// Call [`Self::write_due`] afterwards.
     pub(crate) fn on_records_replaced(&mut self, now: Instant) {
         (self.view, self.last_view, self.needs_rewrite) = (None, None, false);
         self.drop_changes(now);

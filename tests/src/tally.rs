@@ -1,8 +1,8 @@
 //! Event counts over many seeds: an event that never occurs is not tested.
 //!
-//! The seeds of one kind are divided into ranges, one test each, which may run in separate processes. Each range writes
-//! its counts to a file; the range that finishes last reads all files, and checks the sum. The result does not depend
-//! on which range that is.
+//! The seeds of one kind are divided into ranges, one test each, which may run in separate
+//! processes. Each range writes its counts to a file; the range that finishes last reads all files,
+//! and checks the sum. The result does not depend on which range that is.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,8 +63,8 @@ impl Tally {
         }
     }
 
-    /// Writes the counts of one range of kind `kind`; returns the sum of all `ranges` ranges of this test run when all
-    /// are complete.
+    /// Writes the counts of one range of kind `kind`; returns the sum of all `ranges` ranges of
+    /// this test run when all are complete.
     ///
     /// A test run is one of nextest, or a process.
     ///
@@ -108,7 +108,8 @@ impl Tally {
     }
 }
 
-/// Cargo's directory for files of integration tests, next to the running test executable (`target/PROFILE/deps/NAME`).
+/// Cargo's directory for files of integration tests, next to the running test executable
+/// (`target/PROFILE/deps/NAME`).
 fn temporary_dir() -> PathBuf {
     let executable = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
     executable

@@ -1,6 +1,7 @@
 //! Directories and file attributes: redirected to the sysfs directory.
 //!
-//! `readdir` and other functions of a directory stream are not replaced, because the stream reads a real directory.
+//! `readdir` and other functions of a directory stream are not replaced, because the stream reads a
+//! real directory.
 
 use std::ffi::{CString, c_char, c_int, c_uint, c_void};
 
@@ -8,7 +9,8 @@ use libc::{DIR, size_t, ssize_t};
 
 use super::sysfs_directory_path;
 
-/// The path to use: that of the sysfs directory, or the program's own. `path_buffer` must live as long as the result.
+/// The path to use: that of the sysfs directory, or the program's own. `path_buffer` must live as
+/// long as the result.
 ///
 /// # Safety
 ///
@@ -32,7 +34,8 @@ macro_rules! replace_path {
             fn $name(next; $($before: $before_kind,)* path: *const c_char $(, $after: $after_kind)*)
                 -> $result, else $failed; {
                 let mut path_buffer = None;
-                // SAFETY: the program's arguments, but for the path, which lives until the end of the call.
+                // SAFETY: the program's arguments, but for the path, which lives until the end of
+                // the call.
                 unsafe { next($($before,)* redirect(path, &mut path_buffer) $(, $after)*) }
             }
         )*}

@@ -22,7 +22,8 @@ fn return_value(outcome: Result<usize, Errno>) -> ssize_t {
     }
 }
 
-/// `read` of a device. Waits in libc's `poll`, a cancellation point, without a reference to the device.
+/// `read` of a device. Waits in libc's `poll`, a cancellation point, without a reference to the
+/// device.
 ///
 /// # Safety
 ///

@@ -1,18 +1,18 @@
 //! Replacements of libc functions.
 //!
-//! Each checks first whether the call concerns a simulated device, and passes it on otherwise. The safe modules
-//! implement the devices.
+//! Each checks first whether the call concerns a simulated device, and passes it on otherwise. The
+//! safe modules implement the devices.
 #![allow(
     unsafe_code,
     reason = "these functions are called by C and call C; pointers are the program's"
 )]
 
-/// Defines functions that replace libc's. In the body, `next` is libc's function of the same name. `else` is the
-/// result, with `ENOSYS`, if libc does not have it.
+/// Defines functions that replace libc's. In the body, `next` is libc's function of the same name.
+/// `else` is the result, with `ENOSYS`, if libc does not have it.
 ///
-/// `pthread_cancel` unwinds through functions that block. If panics unwind, this requires `C-unwind`. If panics
-/// abort, a guard in `C-unwind` functions would abort the program; `C` functions then have no guard and nothing to
-/// clean up, so the unwinder passes through them.
+/// `pthread_cancel` unwinds through functions that block. If panics unwind, this requires
+/// `C-unwind`. If panics abort, a guard in `C-unwind` functions would abort the program; `C`
+/// functions then have no guard and nothing to clean up, so the unwinder passes through them.
 macro_rules! replace {
     ($($functions:tt)*) => {
         #[cfg(panic = "unwind")]

@@ -1,7 +1,8 @@
-//! Opening: devices at the server, sysfs files as memory with their current contents, directories in the sysfs directory.
+//! Opening: devices at the server, sysfs files as memory with their current contents, directories
+//! in the sysfs directory.
 //!
-//! The third argument of `open` is optional in C. If the calling convention passes it in a register (x86-64,
-//! AArch64), it may always be read, and is only passed on.
+//! The third argument of `open` is optional in C. If the calling convention passes it in a register
+//! (x86-64, AArch64), it may always be read, and is only passed on.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
@@ -60,8 +61,8 @@ fn open_simulated(config: &Config, path: &SimulatedPath, flags: c_int) -> Opened
     Opened::Done(opened.unwrap_or_else(fail))
 }
 
-/// Applies the owner permissions of the device file in the sysfs directory, also for root: tests remove a device or its
-/// permissions there.
+/// Applies the owner permissions of the device file in the sysfs directory, also for root: tests
+/// remove a device or its permissions there.
 fn device_permission(config: &Config, path: &SimulatedPath) -> Result<(), Errno> {
     let file = config
         .sysfs
@@ -150,7 +151,8 @@ unsafe fn open_any(
 replace! {
     /// `open(2)`.
     fn open(next; path: *const c_char, flags: c_int, mode: mode_t) -> c_int, else -1; {
-        // SAFETY: the program's arguments, passed on unchanged or with a path in the sysfs directory.
+        // SAFETY: the program's arguments, passed on unchanged or with a path in the sysfs
+        // directory.
         unsafe { open_any(path, flags, |path| next(path, flags, mode)) }
     }
 

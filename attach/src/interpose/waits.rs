@@ -1,5 +1,5 @@
-//! Waiting: `poll` polls the rings before it sleeps; for other functions, a descriptor is readable exactly while a
-//! message waits.
+//! Waiting: `poll` polls the rings before it sleeps; for other functions, a descriptor is readable
+//! exactly while a message waits.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -83,8 +83,8 @@ replace! {
         // SAFETY: the program's arguments.
         unsafe {
             if let Some(fds) = entries(fds, count) {
-                // Only the kernel can apply the signal mask to the wait, so the library does not poll the rings, and
-                // the descriptor must be readable whenever a message waits.
+                // Only the kernel can apply the signal mask to the wait, so the library does not
+                // poll the rings, and the descriptor must be readable whenever a message waits.
                 always_signal(fds.iter().map(|entry| entry.fd));
             }
             next(fds, count, timeout, mask)
@@ -143,7 +143,8 @@ unsafe fn always_signal_set(count: c_int, set: *const fd_set) {
     if set.is_null() || !table::has_any() {
         return;
     }
-    // `FD_ISSET` panics above the size of an `fd_set`; programs may pass a larger count, for example the limit of descriptors.
+    // `FD_ISSET` panics above the size of an `fd_set`; programs may pass a larger count, for
+    // example the limit of descriptors.
     let fds = (0..count).take(libc::FD_SETSIZE);
     // SAFETY: promised by the caller.
     always_signal(fds.filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));

@@ -119,7 +119,8 @@ pub(crate) struct DeviceContext {
 }
 
 impl DeviceContext {
-    /// Opens a device. `new_context` creates the structure of libibverbs from the device and `async_fd`.
+    /// Opens a device. `new_context` creates the structure of libibverbs from the device and
+    /// `async_fd`.
     pub(crate) fn open(
         config: &Config,
         device: *mut Device,

@@ -1,11 +1,11 @@
 //! Queue pairs for datagrams, completion queues, and completion channels.
 //!
-//! A queue pair is a connection with two rings. Received messages wait in the ring until the program polls its
-//! completion queue; then they are copied to a receive buffer, or dropped if there is none. A send is complete when it
-//! is in the ring.
+//! A queue pair is a connection with two rings. Received messages wait in the ring until the
+//! program polls its completion queue; then they are copied to a receive buffer, or dropped if
+//! there is none. A send is complete when it is in the ring.
 //!
-//! A channel's descriptor is an epoll of the rings' descriptors, each of which reports once per request for
-//! notification (`EPOLLONESHOT`), and of one counter per completion queue for sends.
+//! A channel's descriptor is an epoll of the rings' descriptors, each of which reports once per
+//! request for notification (`EPOLLONESHOT`), and of one counter per completion queue for sends.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;

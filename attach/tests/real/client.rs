@@ -1,5 +1,5 @@
-//! Client tests: each test runs this program again with the preload library. That process calls libc's functions on
-//! a umad device.
+//! Client tests: each test runs this program again with the preload library. That process calls
+//! libc's functions on a umad device.
 #![allow(unsafe_code, reason = "the tests call libc's functions")]
 
 use std::ffi::{CStr, c_int, c_void};

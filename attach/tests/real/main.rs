@@ -1,4 +1,5 @@
-//! The preload library in real processes: Debian's InfiniBand tools, and this test program as a client.
+//! The preload library in real processes: Debian's InfiniBand tools, and this test program as a
+//! client.
 //!
 //! A minimal server ([`server`]) runs in the test process.
 #![allow(
@@ -16,8 +17,8 @@ use std::process::{Command, Output};
 
 use server::Server;
 
-/// The library of this build, or `FERROSM_ATTACH_LIB`: in the release profile, panics abort, and `pthread_cancel`
-/// unwinds differently.
+/// The library of this build, or `FERROSM_ATTACH_LIB`: in the release profile, panics abort, and
+/// `pthread_cancel` unwinds differently.
 fn library() -> PathBuf {
     if let Some(library_variable) = std::env::var_os("FERROSM_ATTACH_LIB") {
         return std::path::absolute(library_variable).unwrap();

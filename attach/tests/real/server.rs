@@ -1,7 +1,8 @@
 //! A server for one host with one CA, to test the library alone.
 //!
-//! It replies to NodeInfo requests to the CA itself and reports a timeout for other requests at once. MADs of class
-//! 0x09, a vendor class, are commands to this server: the attribute ID is the command, the modifier its argument.
+//! It replies to NodeInfo requests to the CA itself and reports a timeout for other requests at
+//! once. MADs of class 0x09, a vendor class, are commands to this server: the attribute ID is the
+//! command, the modifier its argument.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -314,7 +315,8 @@ fn reply_to(message: &[u8]) -> Option<Vec<u8>> {
             body[20..24].copy_from_slice(&len.to_be_bytes());
         }
         (TEST_CLASS, STOP) => return None,
-        // NodeInfo by directed route, with hop count 0: the CA itself. The response has the D bit; data begin at byte 64.
+        // NodeInfo by directed route, with hop count 0: the CA itself. The response has the D bit;
+        // data begin at byte 64.
         (0x81, 0x0011) if mad[7] == 0 => {
             body[3] = 0x81;
             body[4] = 0x80;

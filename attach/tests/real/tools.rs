@@ -5,7 +5,8 @@ use std::process::Command;
 use crate::server::Server;
 use crate::{attached, text};
 
-/// ibstat shows the values that the server returns now, not the initial ones in the sysfs directory, and no adapter of the machine.
+/// ibstat shows the values that the server returns now, not the initial ones in the sysfs
+/// directory, and no adapter of the machine.
 #[test]
 fn ibstat_shows_the_simulated_adapter() {
     let server = Server::start("ibstat");

@@ -12,11 +12,12 @@ pub struct ServiceArgs {
     /// State directory of the service [default: files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Configuration file of the service [default: /etc/ferrosm.toml]. It is read for its state directory, so it must be valid; use
-    /// --state-dir otherwise.
+    /// Configuration file of the service [default: /etc/ferrosm.toml]. It is read for its state
+    /// directory, so it must be valid; use --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Seconds to wait for the result; the command continues after that, and its result is in the log of the service.
+    /// Seconds to wait for the result; the command continues after that, and its result is in the
+    /// log of the service.
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_MAX))]
     pub wait_s: u64,
 }

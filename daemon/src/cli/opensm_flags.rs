@@ -1,7 +1,8 @@
 //! Flags of OpenSM on ferrosm's command line, with their equivalents.
 //!
-//! Operators type them from memory or copy them from an init script. clap would report one of them at a time and may suggest a flag of
-//! another meaning, so `main` calls [`explain`] before it prints clap's message. The flags are those of opensm(8), 3.3.23.
+//! Operators type them from memory or copy them from an init script. clap would report one of them
+//! at a time and may suggest a flag of another meaning, so `main` calls [`explain`] before it
+//! prints clap's message. The flags are those of opensm(8), 3.3.23.
 
 use core::fmt::Write as _;
 
@@ -125,8 +126,8 @@ struct Found {
     flag: &'static OpenSmFlag,
 }
 
-/// The equivalents of all flags of OpenSM in the arguments of `run` and `demo`, or of a command line without a command; `None` if there
-/// are none.
+/// The equivalents of all flags of OpenSM in the arguments of `run` and `demo`, or of a command
+/// line without a command; `None` if there are none.
 #[must_use]
 pub fn explain(arguments: &[String]) -> Option<String> {
     let flags = match arguments.first().map(String::as_str) {
@@ -301,7 +302,8 @@ mod tests {
         }
     }
 
-    /// OpenSM's own help lists the flags that are recognised here or have the same meaning in ferrosm.
+    /// OpenSM's own help lists the flags that are recognised here or have the same meaning in
+    /// ferrosm.
     #[test]
     fn no_short_flag_is_listed_twice() {
         for (i, flag) in OPENSM_FLAGS.iter().enumerate() {

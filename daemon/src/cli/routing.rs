@@ -10,15 +10,17 @@ use crate::config::value::EngineName;
 /// Flags of offline routing.
 #[derive(Debug, Clone, Args)]
 pub struct OfflineArgs {
-    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as fat-tree:8 (`ferrosm demo --help` lists all
-    /// topologies).
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as
+    /// fat-tree:8 (`ferrosm demo --help` lists all topologies).
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
-    /// If the fabric is disconnected, route the part with this port: a name, NAME/PORT or GUID [default: the part with most hosts].
+    /// If the fabric is disconnected, route the part with this port: a name, NAME/PORT or GUID
+    /// [default: the part with most hosts].
     #[arg(long, value_name = "PORT")]
     pub node: Option<String>,
-    /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree, updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp,
-    /// dmodc, nue, file; `no_fallback` disables the fallback engines.
+    /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree,
+    /// updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc, nue, file; `no_fallback`
+    /// disables the fallback engines.
     #[arg(
         long,
         value_name = "LIST",
@@ -84,7 +86,8 @@ pub struct RouteArgs {
     /// Common flags.
     #[command(flatten)]
     pub common: OfflineArgs,
-    /// Write OpenSM-format dumps of the fabric, its tables and (with several VLs) its SLs and VLs to this directory.
+    /// Write OpenSM-format dumps of the fabric, its tables and (with several VLs) its SLs and VLs
+    /// to this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
     /// Print JSON.

@@ -74,7 +74,8 @@ pub struct SimArgs {
     /// Socket to listen on.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// Timed events and faults: lines such as `at 2s cut leaf-0[1]`. `ferrosm sim-ctl help` lists the statements.
+    /// Timed events and faults: lines such as `at 2s cut leaf-0[1]`. `ferrosm sim-ctl help` lists
+    /// the statements.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
     /// Seed of random losses, delays and corruption.
@@ -97,8 +98,8 @@ pub struct AttachArgs {
     /// Socket of the server.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// Node whose ports the program sees, by NodeDescription or GUID; repeat for a host with several channel adapters [default: the
-    /// first host of the fabric].
+    /// Node whose ports the program sees, by NodeDescription or GUID; repeat for a host with
+    /// several channel adapters [default: the first host of the fabric].
     #[arg(long, value_name = "NAME")]
     pub node: Vec<String>,
     /// The program and its arguments.
@@ -117,7 +118,8 @@ pub struct SimCtlArgs {
     /// Socket of the server.
     #[command(flatten)]
     pub socket: SocketArgs,
-    /// A command or scenario statement; without one, lines are read from standard input. `ferrosm sim-ctl help` lists them.
+    /// A command or scenario statement; without one, lines are read from standard input.
+    /// `ferrosm sim-ctl help` lists them.
     #[arg(
         value_name = "STATEMENT",
         trailing_var_arg = true,

@@ -26,12 +26,15 @@ pub enum StateCommand {
         /// Output file [default: standard output].
         file: Option<PathBuf>,
     },
-    /// Import an export, or files of OpenSM, while no service uses the directory. If anything is invalid, nothing is imported.
+    /// Import an export, or files of OpenSM, while no service uses the directory. If anything is
+    /// invalid, nothing is imported.
     Import {
-        /// File of `ferrosm state export`, or files of OpenSM: guid2lid, guid2mkey, neighbors, opensm-sa.dump.
+        /// File of `ferrosm state export`, or files of OpenSM: guid2lid, guid2mkey, neighbors,
+        /// opensm-sa.dump.
         #[arg(value_name = "FILE", required_unless_present = "opensm_dir")]
         files: Vec<PathBuf>,
-        /// Directories with these files of OpenSM, such as /var/cache/opensm; those that exist are imported.
+        /// Directories with these files of OpenSM, such as /var/cache/opensm; those that exist are
+        /// imported.
         #[arg(long, value_name = "DIR", conflicts_with = "files")]
         opensm_dir: Vec<PathBuf>,
         /// Replace existing records of the same kinds.

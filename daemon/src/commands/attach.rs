@@ -1,7 +1,8 @@
-//! `ferrosm attach`: executes a libibumad program that sees the channel adapters of a simulated host.
+//! `ferrosm attach`: executes a libibumad program that sees the channel adapters of a simulated
+//! host.
 //!
-//! Writes the sysfs files of the host to the directory of the server's socket, then executes the program in this process, so that signals,
-//! exit status and terminal are the program's own.
+//! Writes the sysfs files of the host to the directory of the server's socket, then executes the
+//! program in this process, so that signals, exit status and terminal are the program's own.
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsString;
@@ -84,8 +85,8 @@ fn preload(library: &Path) -> OsString {
     preload_list
 }
 
-/// Writes the sysfs files to a directory that programs with the same adapters share. Only the names matter: contents are read from the
-/// server when a file is opened.
+/// Writes the sysfs files to a directory that programs with the same adapters share. Only the names
+/// matter: contents are read from the server when a file is opened.
 fn write_sysfs(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     nodes.hash(&mut hasher);

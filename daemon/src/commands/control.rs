@@ -1,4 +1,5 @@
-//! `ferrosm sweep`, `handover` and `takeover`: commands that a running service executes, sent through its control socket.
+//! `ferrosm sweep`, `handover` and `takeover`: commands that a running service executes, sent
+//! through its control socket.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,8 @@ use crate::output;
 /// Runs `sweep`.
 ///
 /// # Errors
-/// If no service runs, it is not master, no full sweep is complete in time, or the subnet is not fully up.
+/// If no service runs, it is not master, no full sweep is complete in time, or the subnet is not
+/// fully up.
 pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let command = if args.reroute {
         ClientCommand::Reroute

@@ -1,4 +1,5 @@
-//! `ferrosm explain`: offline routing, with the reason for the engine and the path between two ports.
+//! `ferrosm explain`: offline routing, with the reason for the engine and the path between two
+//! ports.
 
 use crate::cli::ExplainArgs;
 use crate::failure::Failure;

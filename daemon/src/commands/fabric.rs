@@ -1,6 +1,7 @@
 //! Fabrics named on the command line: a file, or a generated fabric such as `fat-tree:8`.
 //!
-//! Opens the file and the files that it includes, which are relative to its directory. Parsers are in `ferrosm_sim`.
+//! Opens the file and the files that it includes, which are relative to its directory. Parsers are
+//! in `ferrosm_sim`.
 
 use std::path::Path;
 
@@ -48,7 +49,8 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     }
 }
 
-/// Logs that a fabric has several parts without a common switch, such as the planes of hosts with several ports.
+/// Logs that a fabric has several parts without a common switch, such as the planes of hosts with
+/// several ports.
 pub fn warn_of_parts(view: &FabricView) {
     let parts = view.components();
     let parts = parts.iter().filter(|part| part.nodes.len() > 1).count();

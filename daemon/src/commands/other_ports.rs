@@ -1,5 +1,5 @@
-//! The ports of this host that an SM could serve, but this one does not, although none is named: each is reported when it gets a link,
-//! because it may belong to a fabric without an SM.
+//! The ports of this host that an SM could serve, but this one does not, although none is named:
+//! each is reported when it gets a link, because it may belong to a fabric without an SM.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -34,7 +34,8 @@ struct State {
 }
 
 impl OtherPorts {
-    /// Reports the ports that have a link now, and on `runtime` those that get one later. `None` if the selection names one port.
+    /// Reports the ports that have a link now, and on `runtime` those that get one later. `None` if
+    /// the selection names one port.
     pub fn watch(
         served: &LocalPort,
         selection: PortSelection,
@@ -84,7 +85,8 @@ impl OtherPorts {
         });
     }
 
-    /// Reports those that a sweep found in the served subnet: a service for each would be two SMs in one subnet.
+    /// Reports those that a sweep found in the served subnet: a service for each would be two SMs
+    /// in one subnet.
     pub fn report_in_subnet(&self, sm: &SubnetManager) {
         self.with(|state| {
             state.elsewhere.retain(|other| {

@@ -1,8 +1,11 @@
-//! Waiting for the port of `ferrosm run`: for a device whose driver is not loaded yet, and for a link.
+//! Waiting for the port of `ferrosm run`: for a device whose driver is not loaded yet, and for a
+//! link.
 //!
-//! A Down port that is named, was served last, or is the only one, is opened at once: the subnet manager itself waits for its link. This
-//! module waits for what cannot be opened yet, and for a choice between several ports. Waits are bounded, and the process then fails: a restart by systemd also renews the unit's device
-//! rules, which resolve `char-infiniband_mad` only while ib_umad is loaded.
+//! A Down port that is named, was served last, or is the only one, is opened at once: the subnet
+//! manager itself waits for its link. This module waits for what cannot be opened yet, and for a
+//! choice between several ports. Waits are bounded, and the process then fails: a restart by
+//! systemd also renews the unit's device rules, which resolve `char-infiniband_mad` only while
+//! ib_umad is loaded.
 
 use core::time::Duration;
 
@@ -18,7 +21,8 @@ use crate::service_manager::ServiceManager;
 
 /// Interval between two enumerations.
 const POLL: Duration = Duration::from_millis(500);
-/// Time for all links of a host to train before one of several ports is selected; otherwise the first link to come up would select it.
+/// Time for all links of a host to train before one of several ports is selected; otherwise the
+/// first link to come up would select it.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// How long a command waits for its port.

@@ -219,7 +219,8 @@ pub fn open_failure(error: &UmadError, port: Option<&LocalPort>) -> Failure {
         | UmadError::Open { .. }
         | UmadError::Register { .. } => device_file("umad", p),
     });
-    // libibumad reports EIO for any error of `open`; opening the device file directly yields the cause.
+    // libibumad reports EIO for any error of `open`; opening the device file directly yields the
+    // cause.
     let kind = device.as_ref().and_then(|path| {
         std::fs::OpenOptions::new()
             .read(true)

@@ -37,8 +37,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     serve_one(source, settings, args, (&terminal, &log, &metrics), process)
 }
 
-/// Logs what this service shares with other services of this host, but should not. The service starts
-/// nevertheless: a resource that cannot be shared causes an error when it is used.
+/// Logs what this service shares with other services of this host, but should not. The service
+/// starts nevertheless: a resource that cannot be shared causes an error when it is used.
 fn warn_of_conflicts(source: &ConfigSource, settings: &Settings) {
     let files = match crate::config::files_of_host() {
         Ok(files) => files,

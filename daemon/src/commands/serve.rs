@@ -1,4 +1,5 @@
-//! The SM service of `run` and `demo`: a subnet manager on a port, with its store, SA, replication and control socket.
+//! The SM service of `run` and `demo`: a subnet manager on a port, with its store, SA, replication
+//! and control socket.
 
 use core::ops::ControlFlow;
 use std::path::PathBuf;
@@ -101,7 +102,8 @@ pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
 /// Serves until SIGTERM or SIGINT, or with `once` until the first sweep is done.
 ///
 /// # Errors
-/// If the state directory cannot be used, the port fails, or (with `once`) the fabric does not come up.
+/// If the state directory cannot be used, the port fails, or (with `once`) the fabric does not come
+/// up.
 pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     let ServiceSetup {
         settings,

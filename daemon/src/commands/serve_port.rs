@@ -1,4 +1,5 @@
-//! Serves the subnet of a local port: opens the port, starts the SA server, runs the subnet manager.
+//! Serves the subnet of a local port: opens the port, starts the SA server, runs the subnet
+//! manager.
 
 use ferrosm_mad::transport::umad::{self, GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};

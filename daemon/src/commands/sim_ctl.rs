@@ -16,7 +16,8 @@ use crate::simulator::paths;
 /// Runs the command.
 ///
 /// # Errors
-/// No server, or it rejected a statement. All lines of standard input are executed; the failure lists the rejected ones.
+/// No server, or it rejected a statement. All lines of standard input are executed; the failure
+/// lists the rejected ones.
 pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
     if args.statement == ["help"] {
         return output::print(&console::help());

@@ -23,7 +23,8 @@ const ERRORS_MAX: usize = 20;
 /// Runs the command.
 ///
 /// # Errors
-/// Another process uses the directory of an import, or a file is invalid or cannot be read or written.
+/// Another process uses the directory of an import, or a file is invalid or cannot be read or
+/// written.
 pub fn run(args: &StateArgs) -> Result<(), Failure> {
     let path = match &args.state_dir {
         Some(path) => path.clone(),
@@ -107,7 +108,8 @@ fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure
     ))
 }
 
-/// Reads the files to import; returns a batch, the number of records that are not imported, and the names of the files.
+/// Reads the files to import; returns a batch, the number of records that are not imported, and the
+/// names of the files.
 fn read_import_files(
     files: &[PathBuf],
     opensm_dirs: &[PathBuf],
@@ -169,7 +171,8 @@ fn read_import_files(
     Ok((batch, 0, names))
 }
 
-/// Whether a change describes device contents at the time of the export, which may have changed since.
+/// Whether a change describes device contents at the time of the export, which may have changed
+/// since.
 fn describes_devices(change: &RecordChange) -> bool {
     match change {
         RecordChange::Put(key, _) => {

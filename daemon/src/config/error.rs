@@ -101,7 +101,8 @@ impl ConfigErrors {
         Self { errors }.sorted()
     }
 
-    /// Sorts by position within each file and removes duplicates. The order of files is that of their first errors.
+    /// Sorts by position within each file and removes duplicates. The order of files is that of
+    /// their first errors.
     pub(super) fn sorted(mut self) -> Self {
         let mut files: Vec<Option<PathBuf>> = Vec::new();
         for error in &self.errors {

@@ -5,8 +5,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 /// Prefix of the modules whose level can be set.
 const PROGRAM: &str = "ferrosm";
 
-/// Parses a value of `log.level`: a level, or a comma-separated list of a level and `MODULE=LEVEL`. A misspelt level is rejected; the
-/// parser of [`Targets`] would take it for a module and log nothing else.
+/// Parses a value of `log.level`: a level, or a comma-separated list of a level and `MODULE=LEVEL`.
+/// A misspelt level is rejected; the parser of [`Targets`] would take it for a module and log
+/// nothing else.
 #[must_use]
 pub fn parse_log_level(text: &str) -> Option<Targets> {
     let is_valid = |directive: &str| {

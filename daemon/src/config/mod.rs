@@ -1,8 +1,9 @@
 //! The configuration: a TOML file, checked completely before it is used.
 //!
-//! Two stages: [`RawConfig`] is the file as serde reads it, with defaults; [`Settings`] are the checked values for the rest of the
-//! program. Flags override the file, the file overrides defaults. All errors are reported together, with line, column and allowed values;
-//! an invalid file is never used in part.
+//! Two stages: [`RawConfig`] is the file as serde reads it, with defaults; [`Settings`] are the
+//! checked values for the rest of the program. Flags override the file, the file overrides
+//! defaults. All errors are reported together, with line, column and allowed values; an invalid
+//! file is never used in part.
 
 mod combination;
 mod error;
@@ -84,7 +85,8 @@ impl ConfigSource {
     /// Parses a text.
     ///
     /// # Errors
-    /// All errors of the text. If keys are invalid, also the errors and warnings that [`Self::resolve`] finds in the others.
+    /// All errors of the text. If keys are invalid, also the errors and warnings that
+    /// [`Self::resolve`] finds in the others.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
         let parsed = parse::parse(path, text)?;
         let mut source = Self {
@@ -171,7 +173,8 @@ impl ConfigSource {
     /// Applies flags, checks combinations of keys, and reads the OpenSM input files.
     ///
     /// # Errors
-    /// All errors and warnings, with the position of the key in the file, or the position in the input file.
+    /// All errors and warnings, with the position of the key in the file, or the position in the
+    /// input file.
     pub fn resolve(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);

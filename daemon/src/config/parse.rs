@@ -1,7 +1,7 @@
 //! Parses a text into [`RawConfig`] and collects all errors.
 //!
-//! serde stops at the first error. Keys are independent of each other, so the invalid entry is recorded and removed from the document, and
-//! the rest is parsed again until it is valid.
+//! serde stops at the first error. Keys are independent of each other, so the invalid entry is
+//! recorded and removed from the document, and the rest is parsed again until it is valid.
 
 use core::ops::Range;
 use std::collections::BTreeSet;
@@ -100,7 +100,8 @@ fn describe_syntax_errors(
     ConfigErrors::new(Some(path), text, errors).and(ConfigErrors::single(path, rest))
 }
 
-/// The message about a duplicate key, with the line that sets it first; that line is omitted in inline tables.
+/// The message about a duplicate key, with the line that sets it first; that line is omitted in
+/// inline tables.
 fn describe_duplicate_key(text: &str, error: &toml::de::Error) -> Option<String> {
     let span = error
         .span()
@@ -155,7 +156,8 @@ fn line_at(text: &str, offset: usize) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 
-/// Position of a `[[partition]]` with this name in a valid text, after `skipped` others of the same name.
+/// Position of a `[[partition]]` with this name in a valid text, after `skipped` others of the same
+/// name.
 pub(super) fn partition_span(text: &str, (name, skipped): (&str, usize)) -> Option<Range<usize>> {
     let document = DeTable::parse(text).ok()?.into_inner();
     let entries = document.get(PARTITION)?;
@@ -236,7 +238,8 @@ pub(super) fn position(text: &str, key: &str) -> Option<Range<usize>> {
 struct Removed {
     /// The key with its sections: `sm.priority`.
     key: String,
-    /// Whether the key is unknown, rather than its value invalid. serde reports unknown keys at the key.
+    /// Whether the key is unknown, rather than its value invalid. serde reports unknown keys at the
+    /// key.
     is_unknown: bool,
     /// An entry of a list: where it is in the text, with its keys.
     entry: Option<Range<usize>>,
@@ -257,7 +260,8 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
         .map(|(key, _)| (key.get_ref().clone().into_owned(), inside(key.span())))?;
     table.remove(entry.as_str());
     let key = format!("{prefix}{entry}");
-    // The implicit table of a dotted key has the span of the key: invalid values are reported there as well.
+    // The implicit table of a dotted key has the span of the key: invalid values are reported there
+    // as well.
     let is_unknown = at_key && !is_known(&key);
     Some(Removed {
         key,
@@ -316,7 +320,8 @@ mod tests {
         assert_eq!(parsed.raw, RawConfig::default());
     }
 
-    /// The error names the files and services that replace the list, and the rest of the file is checked.
+    /// The error names the files and services that replace the list, and the rest of the file is
+    /// checked.
     #[test]
     fn list_of_fabrics_is_refused_with_what_replaces_it() {
         let text = "[[fabric]]\nname = \"a\"\n[fabric.sm]\npriority = 1\n[[fabric]]\nname = \"b\"\n[sm]\npirority = 1\n";

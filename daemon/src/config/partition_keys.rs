@@ -57,13 +57,15 @@ pub struct PartitionEntry {
     /// Whether the IPoIB broadcast group is created.
     #[serde(default)]
     pub ipoib: bool,
-    /// Flags of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in partitions.conf.
+    /// Flags of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in
+    /// partitions.conf.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// Membership of members without one: full, limited or both.
     #[serde(default = "limited")]
     pub default_membership: String,
-    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each optionally with `=full`, `=limited` or `=both`.
+    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each optionally with `=full`,
+    /// `=limited` or `=both`.
     #[serde(default)]
     pub members: Vec<String>,
     /// MGIDs of groups, each optionally followed by flags.

@@ -13,7 +13,8 @@ use super::raw::RawConfig;
 /// Partitions, and warnings about probable mistakes.
 pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);
 
-/// Reads the partitions of a configuration; file names are relative to `dir`. `entry_position` is the position of a `[[partition]]`.
+/// Reads the partitions of a configuration; file names are relative to `dir`. `entry_position` is
+/// the position of a `[[partition]]`.
 pub(super) fn read_partitions(
     raw: &RawConfig,
     path: Option<&Path>,
@@ -126,7 +127,8 @@ impl From<Enforce> for Enforcement {
 }
 
 impl PartitionEntry {
-    /// Formats the entry in OpenSM's grammar and parses it, so that both forms are checked alike. Warnings of the parser are errors here.
+    /// Formats the entry in OpenSM's grammar and parses it, so that both forms are checked alike.
+    /// Warnings of the parser are errors here.
     fn partition(&self) -> Result<Partition, Vec<String>> {
         let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
         let mut errors = Vec::new();
@@ -181,7 +183,8 @@ impl PartitionEntry {
     }
 }
 
-/// The error about a value that partitions.conf permits with a warning: here it is not read as another value.
+/// The error about a value that partitions.conf permits with a warning: here it is not read as
+/// another value.
 fn rejected_value(warning: &str) -> String {
     match warning.split_once(": read as `") {
         Some((error, _)) => error.to_owned(),

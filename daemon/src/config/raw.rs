@@ -1,7 +1,7 @@
 //! The configuration file, key by key.
 //!
-//! Each struct is a section; missing keys have defaults. `etc/ferrosm.toml` documents every key; a test compares that file with these
-//! structs.
+//! Each struct is a section; missing keys have defaults. `etc/ferrosm.toml` documents every key; a
+//! test compares that file with these structs.
 
 use core::time::Duration;
 
@@ -72,7 +72,8 @@ pub struct SmKeys {
     pub sm_key: Hex64,
     /// Interval at which a standby polls the master.
     pub poll_interval: DurationValue,
-    /// Retries of an unanswered poll, one per interval, before a standby takes over; at least one poll is sent over each path.
+    /// Retries of an unanswered poll, one per interval, before a standby takes over; at least one
+    /// poll is sent over each path.
     pub poll_retries: Bounded<1, 100>,
     /// Port GUIDs of other ferrosm SMs.
     pub peers: Vec<Hex64>,
@@ -84,7 +85,8 @@ pub struct SmKeys {
     pub master_priority: Bounded<0, 15>,
     /// Number of HANDOVERs to an SM that does not respond.
     pub handover_tries: Bounded<1, 100>,
-    /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to hand over.
+    /// Polls to wait for a higher-ranked standby to become master, or for a lower-ranked master to
+    /// hand over.
     pub wait_polls: Bounded<1, 200>,
     /// Port GUIDs of SMs on the allow-list; empty for all.
     pub allowed_guids: Vec<Hex64>,
@@ -118,7 +120,8 @@ pub struct LidKeys {
     pub lmc: Bounded<0, 7>,
     /// Whether the LMC applies to enhanced switch ports 0.
     pub lmc_esp0: bool,
-    /// Whether a process that starts as master ignores present and persisted LIDs in its first sweep.
+    /// Whether a process that starts as master ignores present and persisted LIDs in its first
+    /// sweep.
     pub reassign: bool,
 }
 

@@ -75,14 +75,15 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
     all_changes
 }
 
-/// The effective configuration after a reload: keys that need a restart have their old values, so that the next reload reports them
-/// again.
+/// The effective configuration after a reload: keys that need a restart have their old values, so
+/// that the next reload reports them again.
 #[must_use]
 pub fn in_force(before: &RawConfig, new: RawConfig) -> RawConfig {
     with_restart_keys(before, &new).unwrap_or(new)
 }
 
-/// `new` with the restart keys of `running`. Never `None`: both convert to tables that have all keys.
+/// `new` with the restart keys of `running`. Never `None`: both convert to tables that have all
+/// keys.
 fn with_restart_keys(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
     let before = Table::try_from(running).ok()?;
     let mut merged = Table::try_from(new).ok()?;

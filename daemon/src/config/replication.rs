@@ -66,7 +66,8 @@ impl Default for ReplicationKeys {
     }
 }
 
-/// Settings of replication without the identity of this node; `None` for no replication. File names are relative to `dir`.
+/// Settings of replication without the identity of this node; `None` for no replication. File names
+/// are relative to `dir`.
 pub(super) fn settings(
     keys: &ReplicationKeys,
     prefix: u64,

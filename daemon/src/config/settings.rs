@@ -186,7 +186,8 @@ pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Str
     })
 }
 
-/// Whether [`resolve`] checks a key against others of its section. If one of them is invalid, its error may be wrong.
+/// Whether [`resolve`] checks a key against others of its section. If one of them is invalid, its
+/// error may be wrong.
 pub(super) fn depends_on_other_keys(key: &str) -> bool {
     const KEYS: [&str; 6] = [
         "subnet.m-key-protect-bits",
@@ -373,7 +374,8 @@ mod tests {
         assert_eq!(ineffective_keys(&RawConfig::default()), []);
     }
 
-    /// Names are relative to the directory of the file; errors of keys and of input files are reported together.
+    /// Names are relative to the directory of the file; errors of keys and of input files are
+    /// reported together.
     #[test]
     fn input_files_are_read_with_the_file() {
         let dir = crate::testing::TempDir::new("config-input-files");

@@ -1,6 +1,7 @@
 //! Types of configuration values, checked in `Deserialize`.
 //!
-//! Therefore errors have the position of the value and name the allowed values, and the rest of the program gets only valid values.
+//! Therefore errors have the position of the value and name the allowed values, and the rest of the
+//! program gets only valid values.
 
 use core::fmt;
 use core::time::Duration;

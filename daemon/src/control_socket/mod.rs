@@ -1,7 +1,9 @@
-//! The control socket: `ferrosm sweep`, `handover` and `takeover` send commands to a running service.
+//! The control socket: `ferrosm sweep`, `handover` and `takeover` send commands to a running
+//! service.
 //!
-//! `control` in the state directory is a Unix stream socket that only its owner and root can connect to. A client sends requests, one JSON
-//! object a line, and gets one JSON object a line for each, when the command ends or its `wait-s` is over:
+//! `control` in the state directory is a Unix stream socket that only its owner and root can
+//! connect to. A client sends requests, one JSON object a line, and gets one JSON object a line for
+//! each, when the command ends or its `wait-s` is over:
 //!
 //! ```json
 //! {"command":"sweep","wait-s":30}
@@ -10,8 +12,9 @@
 //! {"result":"failed","reason":"not-master","message":"this SM is Standby of the SM of GUID 0x0002c90300a1b2c3"}
 //! ```
 //!
-//! [`server`] belongs to the service, [`client`] to the commands. Bounds: [`REQUEST_MAX`] bytes a request, [`CLIENTS_MAX`] clients,
-//! [`TRANSFER_TIMEOUT`] to receive a request or to send a reply, [`WAIT_MAX`] for a command.
+//! [`server`] belongs to the service, [`client`] to the commands. Bounds: [`REQUEST_MAX`] bytes a
+//! request, [`CLIENTS_MAX`] clients, [`TRANSFER_TIMEOUT`] to receive a request or to send a reply,
+//! [`WAIT_MAX`] for a command.
 
 pub mod client;
 pub mod server;
@@ -190,7 +193,8 @@ mod tests {
     use crate::driver::CommandRequest;
     use crate::testing::TempDir;
 
-    /// Runs `clients` on a thread beside a service that completes sweeps, drops reroutes, and never ends handovers.
+    /// Runs `clients` on a thread beside a service that completes sweeps, drops reroutes, and never
+    /// ends handovers.
     fn with_service<T: Send + 'static>(
         name: &str,
         clients: impl FnOnce(&Path) -> T + Send + 'static,

@@ -1,4 +1,5 @@
-//! The service's side of the control socket: accepts clients and passes their commands to the driver.
+//! The service's side of the control socket: accepts clients and passes their commands to the
+//! driver.
 
 use core::time::Duration;
 use std::fs::Permissions;

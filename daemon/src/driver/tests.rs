@@ -172,7 +172,8 @@ impl Shell for Endless {
     fn tick(&mut self, _: Progress) {}
 }
 
-/// A thread of the SA server that fails or panics ends the driver with its error, so that the process is restarted.
+/// A thread of the SA server that fails or panics ends the driver with its error, so that the
+/// process is restarted.
 #[test]
 fn sm_does_not_run_without_its_sa() {
     for (panics, reason) in [

@@ -17,16 +17,16 @@ use crate::failure::Failure;
 pub enum Extent {
     /// Every file, of any size: for a command that writes them once.
     Full,
-    /// Without files of more than [`PAIRS_MAX`] entries, whose size grows with sources x LIDs: for a service that writes dumps after each
-    /// sweep (the LID matrix of 1,620 switches has 390 MB).
+    /// Without files of more than [`PAIRS_MAX`] entries, whose size grows with sources x LIDs: for
+    /// a service that writes dumps after each sweep (the LID matrix of 1,620 switches has 390 MB).
     Bounded,
 }
 
 /// Most entries of a file that a service writes after each sweep: some 20 MB.
 pub const PAIRS_MAX: usize = 1 << 21;
 
-/// Writes the dumps into a directory, which is created if missing. Removes dumps that do not apply to this routing and those that are too
-/// large for the extent; returns the names of the latter.
+/// Writes the dumps into a directory, which is created if missing. Removes dumps that do not apply
+/// to this routing and those that are too large for the extent; returns the names of the latter.
 ///
 /// # Errors
 /// A file cannot be written; its previous version is unchanged.
@@ -96,7 +96,8 @@ mod tests {
         offline::route(&args).unwrap().view
     }
 
-    /// Every host is listed once, leaf by leaf and without aggregation nodes; leaves are padded to the size of the fullest.
+    /// Every host is listed once, leaf by leaf and without aggregation nodes; leaves are padded to
+    /// the size of the fullest.
     #[test]
     fn ca_order_lists_hosts_leaf_by_leaf() {
         for (spec, per_leaf, dummies) in [("fat-tree:4;sharp", 2, 0), ("fat-tree2:8,3,3", 3, 0)] {

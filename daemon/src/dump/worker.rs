@@ -1,6 +1,7 @@
 //! The dump worker: a thread that writes dumps, so that a slow disk never delays a sweep.
 //!
-//! A service owns a [`DumpWorker`]. One dump is written at a time and one is pending: the dump of a later sweep replaces the pending one.
+//! A service owns a [`DumpWorker`]. One dump is written at a time and one is pending: the dump of a
+//! later sweep replaces the pending one.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

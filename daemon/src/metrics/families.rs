@@ -1,4 +1,5 @@
-//! The metric families: names, types and help texts. docs/metrics.md has the same names; a test compares them.
+//! The metric families: names, types and help texts. docs/metrics.md has the same names; a test
+//! compares them.
 
 use core::time::Duration;
 use std::borrow::Cow;

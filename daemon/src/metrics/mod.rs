@@ -1,7 +1,8 @@
 //! Metrics of the subnet that this process serves, in OpenMetrics format (ADR 0015).
 //!
-//! One [`Metrics`] per process, which the service updates. Counters of other threads ([`MetricsSource`]) are read at each scrape. [`server`]
-//! serves the text over HTTP; docs/metrics.md describes the metrics. Updates never wait for a scrape.
+//! One [`Metrics`] per process, which the service updates. Counters of other threads
+//! ([`MetricsSource`]) are read at each scrape. [`server`] serves the text over HTTP;
+//! docs/metrics.md describes the metrics. Updates never wait for a scrape.
 
 mod families;
 pub mod server;
@@ -31,7 +32,8 @@ const STATES: [(SmState, &str); 4] = [
     (SmState::Master, "master"),
 ];
 
-/// Trap numbers that have a series of their own. All others are counted as `other`, so that senders of MADs cannot create series.
+/// Trap numbers that have a series of their own. All others are counted as `other`, so that senders
+/// of MADs cannot create series.
 const TRAPS: [u16; 14] = [
     64, 65, 66, 67, 128, 129, 130, 131, 144, 145, 256, 257, 258, 259,
 ];
@@ -472,7 +474,8 @@ mod tests {
         assert!(after.iter().all(|l| l.ends_with(" 1")), "{after:?}");
     }
 
-    /// Series of the subnet are removed when the node is no longer master, series of the state when the service ends.
+    /// Series of the subnet are removed when the node is no longer master, series of the state when
+    /// the service ends.
     #[test]
     fn subnet_series_exist_only_on_the_master() {
         const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];

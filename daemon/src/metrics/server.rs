@@ -1,8 +1,8 @@
 //! Metrics over HTTP: a thread that answers `GET /metrics`.
 //!
-//! The subnet is served without metrics if the address cannot be bound: the failure is logged and binding retried. Each connection gets
-//! one response within a time limit; the number of connections is bounded. Plain HTTP without authentication, only at the configured
-//! address.
+//! The subnet is served without metrics if the address cannot be bound: the failure is logged and
+//! binding retried. Each connection gets one response within a time limit; the number of
+//! connections is bounded. Plain HTTP without authentication, only at the configured address.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -45,7 +45,8 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts the server if an address is configured. A failure is logged; the subnet is served without metrics.
+/// Starts the server if an address is configured. A failure is logged; the subnet is served without
+/// metrics.
 #[must_use]
 pub fn start_if_configured(listen: Option<SocketAddr>, metrics: &Metrics) -> Option<Server> {
     let started = Server::start(listen?, metrics.clone());

@@ -1,6 +1,7 @@
 //! Counters and states that are read at each scrape.
 //!
-//! The metrics thread reads a source, which ends with its service: weak references do not extend the lifetime of what they count.
+//! The metrics thread reads a source, which ends with its service: weak references do not extend
+//! the lifetime of what they count.
 
 use std::collections::BTreeMap;
 use std::sync::Weak;
@@ -49,7 +50,8 @@ impl MetricsSource {
         }
     }
 
-    /// Replication status. Do not call it with a lock held: dropping the upgraded reference may end replication, which takes time.
+    /// Replication status. Do not call it with a lock held: dropping the upgraded reference may end
+    /// replication, which takes time.
     pub(super) fn status(weak: &Weak<dyn Replication>) -> Option<ReplicationStatus> {
         weak.upgrade().map(|replication| replication.status())
     }
@@ -84,7 +86,8 @@ impl MetricsSource {
 }
 
 impl Exported {
-    /// Adds what was counted since the last scrape. Only kinds of requests that occurred have a series.
+    /// Adds what was counted since the last scrape. Only kinds of requests that occurred have a
+    /// series.
     fn update(&mut self, families: &Families, counters: &SaCounters) {
         let of_threads = RequestKind::all().flat_map(|kind| {
             RequestOutcome::ALL

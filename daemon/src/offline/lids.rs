@@ -7,8 +7,8 @@ use ferrosm_mad::ids::{Lid, Lmc};
 use crate::failure::Failure;
 use ferrosm_opensm_compat::view::FabricView;
 
-/// Retains the LIDs of the file unless they conflict, and assigns the lowest free LIDs to connected end ports without one. Returns the
-/// number of LIDs in use.
+/// Retains the LIDs of the file unless they conflict, and assigns the lowest free LIDs to connected
+/// end ports without one. Returns the number of LIDs in use.
 pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     let mut demands = Vec::new();
     let mut ports = Vec::new();

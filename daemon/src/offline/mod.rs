@@ -1,6 +1,7 @@
 //! Offline routing of a fabric file or generated fabric, for `route` and `explain`.
 //!
-//! Loads the fabric, assigns LIDs, resolves the GUIDs in OpenSM input files, and runs the routing engines. Prints nothing.
+//! Loads the fabric, assigns LIDs, resolves the GUIDs in OpenSM input files, and runs the routing
+//! engines. Prints nothing.
 
 mod lids;
 mod progress;
@@ -48,7 +49,8 @@ pub struct OfflineRouting {
     pub messages: Vec<EngineMessage>,
     /// Engines that were rejected, with the reasons.
     pub rejected: Vec<WithSwitchNames<EngineRejection>>,
-    /// Warnings, such as GUIDs of input files that are not in the fabric, and components that are not routed.
+    /// Warnings, such as GUIDs of input files that are not in the fabric, and components that are
+    /// not routed.
     pub warnings: Vec<OfflineWarning>,
     /// LIDs that were routed.
     pub lids: usize,
@@ -194,7 +196,8 @@ impl SelectedRouting {
     }
 }
 
-/// Loads and routes the fabric that the flags name. If every engine is rejected, the result has an [`OfflineRouting::error`].
+/// Loads and routes the fabric that the flags name. If every engine is rejected, the result has an
+/// [`OfflineRouting::error`].
 ///
 /// # Errors
 /// The fabric does not exist, or an input file is invalid.
@@ -570,7 +573,8 @@ mod tests {
         assert_eq!(routed.lids, 2);
     }
 
-    /// A link at half the rate of the other links of both switches is reported; fabrics of mixed generations are not.
+    /// A link at half the rate of the other links of both switches is reported; fabrics of mixed
+    /// generations are not.
     #[test]
     fn slow_links_are_reported() {
         let guid_hints = GuidHints::default();

@@ -1,4 +1,5 @@
-//! Progress of offline routing: a bar on standard error where that is a terminal, and the end of the time budget.
+//! Progress of offline routing: a bar on standard error where that is a terminal, and the end of
+//! the time budget.
 
 use core::time::Duration;
 use std::io::{self, IsTerminal};
@@ -13,7 +14,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Interval between redraws of the bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Cancels the comparison of engines when the budget is used up, and shows the current stage. Dropping it stops the thread.
+/// Cancels the comparison of engines when the budget is used up, and shows the current stage.
+/// Dropping it stops the thread.
 pub(super) struct RoutingProgress {
     bar: Arc<ProgressBar>,
     /// Dropping the sender stops the thread.

@@ -152,8 +152,8 @@ fn end_port(
     matching.next().map(|e| PortLocation { node, port: e.port })
 }
 
-/// Follows the tables from one end port to another; `None` if they are connected without a switch. Verified tables reach all other
-/// ports.
+/// Follows the tables from one end port to another; `None` if they are connected without a switch.
+/// Verified tables reach all other ports.
 #[must_use]
 pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option<Trace> {
     let routing = view.routing.as_ref()?;

@@ -144,7 +144,8 @@ mod tests {
         links
     }
 
-    /// The simulator's reader, which shares no code with this writer, reads the same fabric, with LIDs and speeds.
+    /// The simulator's reader, which shares no code with this writer, reads the same fabric, with
+    /// LIDs and speeds.
     #[test]
     fn output_can_be_read_back() {
         for shape in [

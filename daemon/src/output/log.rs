@@ -1,7 +1,8 @@
 //! The log, and the log events of the subnet manager.
 //!
-//! Events are constant, lower case, with data in fields; docs/operations.md lists them. Levels: `error` requires an operator, `warn` is a
-//! deviation, `info` has a few lines per sweep, `debug` has details per phase.
+//! Events are constant, lower case, with data in fields; docs/operations.md lists them. Levels:
+//! `error` requires an operator, `warn` is a deviation, `info` has a few lines per sweep, `debug`
+//! has details per phase.
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, LocalSweepReasons, Observation, RefusedRequest, SmLocation};
@@ -385,7 +386,8 @@ impl LoggedSweep {
         self::event(event, role);
     }
 
-    /// Logs a sweep. A local sweep logs only problems that are new, and is logged at debug if it repeats the last one.
+    /// Logs a sweep. A local sweep logs only problems that are new, and is logged at debug if it
+    /// repeats the last one.
     pub fn sweep(&mut self, r: &SweepReport, role: SmState) {
         let is_repeated = core::mem::take(&mut self.is_repeated) && self.is_unchanged(r);
         if is_repeated {
@@ -440,7 +442,8 @@ impl LoggedSweep {
         r.local && has_same_problems && !has_writes && !r.has_new_routes && !r.failed
     }
 
-    /// Logs the messages about new routes. Decisions that are unchanged since the last sweep are not repeated.
+    /// Logs the messages about new routes. Decisions that are unchanged since the last sweep are
+    /// not repeated.
     fn log_messages(&self, r: &SweepReport) {
         let engine = Some(r.engine).filter(|engine| !engine.is_empty());
         // Without new routes, the report repeats the messages about those in force.

@@ -1,7 +1,7 @@
 //! Output: topologies, reports, tables, images.
 //!
-//! Renderers are pure functions from a [`FabricView`](ferrosm_opensm_compat::view::FabricView) or a report to text; only
-//! [`print`](fn@print) writes to standard output.
+//! Renderers are pure functions from a [`FabricView`](ferrosm_opensm_compat::view::FabricView) or a
+//! report to text; only [`print`](fn@print) writes to standard output.
 //!
 //! | module | contents |
 //! |---|---|

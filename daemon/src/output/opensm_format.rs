@@ -4,8 +4,9 @@
 //! Nov 28 05:40:12 123456 [1A2B] 0x80 -> SUBNET UP
 //! ```
 //!
-//! The time is UTC, the number in brackets is the process ID, and the level is a flag of OpenSM: 0x01 error, 0x02 information, 0x08 debug,
-//! 0x80 the lines that scripts wait for. Fields follow the event.
+//! The time is UTC, the number in brackets is the process ID, and the level is a flag of OpenSM:
+//! 0x01 error, 0x02 information, 0x08 debug, 0x80 the lines that scripts wait for. Fields follow
+//! the event.
 
 use core::fmt::{self, Write as _};
 use std::time::SystemTime;

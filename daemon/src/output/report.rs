@@ -154,7 +154,8 @@ pub fn first_problems<'a>(
     (sorted, suppressed)
 }
 
-/// Whether a problem is one of `known`. A device that does not respond is one problem, whichever request it did not answer.
+/// Whether a problem is one of `known`. A device that does not respond is one problem, whichever
+/// request it did not answer.
 #[must_use]
 pub fn is_known(problem: &Problem, known: &[Problem]) -> bool {
     let is_unanswered = |p: &Problem| matches!(p.kind, ProblemKind::NoResponse { .. });

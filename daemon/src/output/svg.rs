@@ -102,8 +102,9 @@ fn hosts_by_switch(
     sorted.collect()
 }
 
-/// Switches by distance from the nearest leaf, leaves first. A leaf has at least a quarter of the hosts of the fullest switch, so that a
-/// spine with an aggregation node or a storage host remains a spine.
+/// Switches by distance from the nearest leaf, leaves first. A leaf has at least a quarter of the
+/// hosts of the fullest switch, so that a spine with an aggregation node or a storage host remains
+/// a spine.
 fn levels(
     view: &FabricView,
     link_ends: &[Vec<FabricLinkEnd<'_>>],
@@ -157,7 +158,8 @@ fn row(view: &FabricView) -> Layout {
     }
 }
 
-/// Levels from bottom to top. Within a level, switches are placed near the mean position of their neighbours.
+/// Levels from bottom to top. Within a level, switches are placed near the mean position of their
+/// neighbours.
 fn layers(
     view: &FabricView,
     link_ends: &[Vec<FabricLinkEnd<'_>>],

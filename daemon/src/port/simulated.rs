@@ -12,7 +12,8 @@ use super::MadPort;
 /// Interval at which an idle simulated port is polled.
 const SIM_POLL: Duration = Duration::from_millis(100);
 
-/// A port of a simulated fabric, without a thread: the fabric runs while the driver sends and receives.
+/// A port of a simulated fabric, without a thread: the fabric runs while the driver sends and
+/// receives.
 pub struct SimulatedPort {
     net: SimNet,
     sender: Box<dyn MadSender>,

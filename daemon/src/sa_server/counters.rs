@@ -1,6 +1,8 @@
-//! Counters of the SA server: requests by kind and outcome, service times by class, refusals by cause.
+//! Counters of the SA server: requests by kind and outcome, service times by class, refusals by
+//! cause.
 //!
-//! Counters of requests are atomics in fixed arrays, to which threads add once for each batch. Refusals are rare and behind a lock.
+//! Counters of requests are atomics in fixed arrays, to which threads add once for each batch.
+//! Refusals are rare and behind a lock.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +29,8 @@ const BUCKETS: usize = TIME_BOUNDS_US.len() + 1;
 #[derive(Debug)]
 pub struct SaCounters {
     requests: Box<[[AtomicU64; OUTCOMES]]>,
-    /// Forwarded requests that the SM dropped because mastership is undecided or too many requests wait for devices.
+    /// Forwarded requests that the SM dropped because mastership is undecided or too many requests
+    /// wait for devices.
     not_ready: Mutex<KindCounts>,
     /// By class.
     times: [ServiceTimes; RequestClass::ALL.len()],
@@ -151,7 +154,8 @@ impl SaCounters {
         }
     }
 
-    /// A thread of this server refused a request: counts it, and logs it unless too many are logged.
+    /// A thread of this server refused a request: counts it, and logs it unless too many are
+    /// logged.
     pub(super) fn refuse(
         &self,
         view: &View,

@@ -1,4 +1,5 @@
-//! Which clients send most requests: a log line names a client that sends a large share of all requests, with or without limits.
+//! Which clients send most requests: a log line names a client that sends a large share of all
+//! requests, with or without limits.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -108,8 +109,8 @@ mod tests {
     use ferrosm_sa::admission::RequestOutcome;
     use ferrosm_sa::request_kind::RequestKind;
 
-    /// One host sends half of all requests: it is named once, and again after ten minutes. Hosts with an equal share, and a host that
-    /// is the only one but sends few requests, are not named.
+    /// One host sends half of all requests: it is named once, and again after ten minutes. Hosts
+    /// with an equal share, and a host that is the only one but sends few requests, are not named.
     #[test]
     fn clients_with_a_large_share_are_named() {
         let path = RequestKind::new(id::PATH, Method::Get);

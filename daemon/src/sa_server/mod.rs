@@ -1,8 +1,9 @@
 //! The SA server: receives requests on QP1 and replies from the last published view.
 //!
-//! One thread receives; one worker thread per processor replies. Queries never wait for a sweep, nor a sweep for queries. [`ferrosm_sa`]
-//! builds the replies and orders the requests; this module has the threads and queues. Requests that the view cannot answer are forwarded
-//! to the driver ([`crate::driver`]), the loop that owns the SM.
+//! One thread receives; one worker thread per processor replies. Queries never wait for a sweep,
+//! nor a sweep for queries. [`ferrosm_sa`] builds the replies and orders the requests; this module
+//! has the threads and queues. Requests that the view cannot answer are forwarded to the driver
+//! ([`crate::driver`]), the loop that owns the SM.
 
 pub mod counters;
 mod load;
@@ -34,7 +35,8 @@ use crate::clock::Clock;
 pub use counters::SaCounters;
 use counters::ServiceTimeCounts;
 
-/// Limits of requests that wait for the driver. Clients take turns; requests beyond a limit are dropped and counted.
+/// Limits of requests that wait for the driver. Clients take turns; requests beyond a limit are
+/// dropped and counted.
 const FORWARDED_LIMITS: AdmissionLimits = AdmissionLimits {
     total: 1 << 16,
     per_client: 512,
@@ -42,7 +44,8 @@ const FORWARDED_LIMITS: AdmissionLimits = AdmissionLimits {
     tables: 0,
     table_bytes_in_flight: 0,
 };
-/// Registry reads that wait for a newer snapshot, per client and in all. Further ones are dropped and counted.
+/// Registry reads that wait for a newer snapshot, per client and in all. Further ones are dropped
+/// and counted.
 const PARKED_PER_CLIENT_MAX: usize = 32;
 const PARKED_MAX: usize = 4096;
 
@@ -58,7 +61,8 @@ struct Request {
     received: Instant,
 }
 
-/// The running server; dropping it stops the threads. A thread that ends before is reported by [`SaServer::take_failure`].
+/// The running server; dropping it stops the threads. A thread that ends before is reported by
+/// [`SaServer::take_failure`].
 pub struct SaServer {
     shared: Arc<Shared>,
     /// Earliest time of the next registry snapshot, by the driver's clock.
@@ -68,7 +72,8 @@ pub struct SaServer {
 
 struct Shared {
     sender: Box<dyn GmpSender>,
-    /// The view that replies come from; `None` while this SM is not master (docs/sm-behaviour.md, 7.2).
+    /// The view that replies come from; `None` while this SM is not master (docs/sm-behaviour.md,
+    /// 7.2).
     view: RwLock<Option<Arc<View>>>,
     /// The last published registry snapshot.
     registrations: RwLock<Option<Registrations>>,
@@ -103,7 +108,8 @@ enum Work {
     Scan(Box<RunningScan>),
 }
 
-/// A path query over many pairs, in progress. It uses the view of its start, so that the reply is consistent.
+/// A path query over many pairs, in progress. It uses the view of its start, so that the reply is
+/// consistent.
 struct RunningScan {
     request: Request,
     view: Arc<View>,
@@ -119,7 +125,8 @@ enum Revision {
     Published,
 }
 
-/// A published registry snapshot, with the time of publication by the driver's clock and by the server's.
+/// A published registry snapshot, with the time of publication by the driver's clock and by the
+/// server's.
 #[derive(Clone)]
 struct Registrations {
     snapshot: Arc<RegistrySnapshot>,
@@ -234,14 +241,16 @@ impl SaServer {
         taken
     }
 
-    /// Waits for a forwarded request, if `takes_requests`, or until a snapshot is wanted. May be cancelled.
+    /// Waits for a forwarded request, if `takes_requests`, or until a snapshot is wanted. May be
+    /// cancelled.
     pub async fn ready(&self, takes_requests: bool) {
         if !takes_requests || self.shared.forwarded().is_empty() {
             self.shared.wake.notified().await;
         }
     }
 
-    /// Why a thread has ended although the server runs; returned once. Without all threads, the SA does not work.
+    /// Why a thread has ended although the server runs; returned once. Without all threads, the SA
+    /// does not work.
     #[must_use]
     pub fn take_failure(&self) -> Option<TransportError> {
         self.shared.failure().take()

@@ -11,14 +11,15 @@ use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use super::{Registrations, SaServer, Work};
 use crate::clock::Clock;
 
-/// Minimum interval between snapshots; the interval is also at least [`SNAPSHOT_SHARE`] times the duration of the last one.
+/// Minimum interval between snapshots; the interval is also at least [`SNAPSHOT_SHARE`] times the
+/// duration of the last one.
 const SNAPSHOT_INTERVAL_MIN: Duration = Duration::from_millis(2);
 /// Divisor: snapshots take at most one twentieth of the driver's time.
 const SNAPSHOT_SHARE: u32 = 20;
 
 impl SaServer {
-    /// Reads the registry revision and the counts of dropped and refused requests from the SM. Call it before a reply to a write is sent, so that
-    /// clients read their own writes.
+    /// Reads the registry revision and the counts of dropped and refused requests from the SM. Call
+    /// it before a reply to a write is sent, so that clients read their own writes.
     pub fn update_from(&self, sm: &SubnetManager) {
         self.set_revision(sm.registry().revision());
         let counters = &self.shared.counters;

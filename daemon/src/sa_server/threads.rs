@@ -1,7 +1,7 @@
 //! Threads of the SA server: one receiver, and workers that reply.
 //!
-//! Waking a worker costs more than a few replies. If few requests wait, the receiver replies to them itself; tables, scans and longer
-//! queues are for the workers.
+//! Waking a worker costs more than a few replies. If few requests wait, the receiver replies to
+//! them itself; tables, scans and longer queues are for the workers.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -91,8 +91,8 @@ pub(super) fn run_receiver(
     Ok(())
 }
 
-/// Receives all pending messages. If there are none, waits for one and returns it alone, so that a client with one request at a time is
-/// served without another poll of the socket.
+/// Receives all pending messages. If there are none, waits for one and returns it alone, so that a
+/// client with one request at a time is served without another poll of the socket.
 fn receive_batch(
     receiver: &mut dyn GmpReceiver,
     batch: &mut Vec<Message>,
@@ -115,8 +115,8 @@ fn receive_batch(
     Ok(())
 }
 
-/// Queues requests and drops those beyond a limit. If at most [`INLINE_MAX`] wait, `inline` takes them; otherwise, and for tables and
-/// scans, wakes workers.
+/// Queues requests and drops those beyond a limit. If at most [`INLINE_MAX`] wait, `inline` takes
+/// them; otherwise, and for tables and scans, wakes workers.
 fn admit(shared: &Shared, batch: &mut Vec<Message>, inline: &mut WorkBatch<'_>) {
     let received = shared.clock.now();
     let mut queue = shared.queue();
@@ -357,7 +357,8 @@ impl<'a> WorkBatch<'a> {
     }
 }
 
-/// Counts requests: one addition for consecutive ones of the same kind and outcome. Times end with the batch.
+/// Counts requests: one addition for consecutive ones of the same kind and outcome. Times end with
+/// the batch.
 fn count_completed(counters: &SaCounters, completed: &[Completed], now: Instant) {
     let is_same = |a: &Completed, b: &Completed| (a.kind, a.outcome) == (b.kind, b.outcome);
     for run in completed.chunk_by(is_same) {
@@ -412,7 +413,8 @@ impl Work {
     }
 }
 
-/// Expensive requests that may start now. Of several workers, one remains free of them, and scans take at most a quarter.
+/// Expensive requests that may start now. Of several workers, one remains free of them, and scans
+/// take at most a quarter.
 fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> AllowedClasses {
     let threads = shared.workers.saturating_sub(1).max(1);
     let has_free_thread = queue.building_tables + queue.scanning < threads;
@@ -495,7 +497,8 @@ fn send_reply(
     }
 }
 
-/// Replies to one request, in `bytes`. Returns `None` if the request was added to `parked` to wait for a newer snapshot.
+/// Replies to one request, in `bytes`. Returns `None` if the request was added to `parked` to wait
+/// for a newer snapshot.
 fn reply_to(
     shared: &Shared,
     view: Option<&View>,

@@ -8,7 +8,8 @@ use crate::similar_names::suggest;
 /// Most channel adapters of a host.
 const CAS_MAX: usize = 64;
 
-/// The named nodes, in order. Without names: the first channel adapter or, in a fabric without one, the first node.
+/// The named nodes, in order. Without names: the first channel adapter or, in a fabric without one,
+/// the first node.
 ///
 /// # Errors
 /// A name matches no node or several.

@@ -1,6 +1,7 @@
 //! The threads of connections: one accepts, one per connection reads.
 //!
-//! They translate frames into [`LoopRequest`]s and replies into frames. When a connection ends, the main loop closes all its objects.
+//! They translate frames into [`LoopRequest`]s and replies into frames. When a connection ends, the
+//! main loop closes all its objects.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;

@@ -1,8 +1,9 @@
 //! The main loop of the simulated fabric: one thread, in real time.
 //!
-//! Takes MADs from the rings of attached programs, passes them through the MAD layers of the hosts and the fabric, and puts deliveries
-//! into the rings. Other requests come as [`LoopRequest`]s from the threads of [`super::listener`]. While MADs flow, it makes no system
-//! calls; when idle for a while, it sleeps until a program rings the doorbell or a timer expires.
+//! Takes MADs from the rings of attached programs, passes them through the MAD layers of the hosts
+//! and the fabric, and puts deliveries into the rings. Other requests come as [`LoopRequest`]s from
+//! the threads of [`super::listener`]. While MADs flow, it makes no system calls; when idle for a
+//! while, it sleeps until a program rings the doorbell or a timer expires.
 
 pub mod console;
 pub mod datagrams;

@@ -1,7 +1,7 @@
 //! The server of a simulated fabric: `ferrosm sim`.
 //!
-//! `ferrosm_sim` contains the fabric and the MAD layers of hosts, `ferrosm_channel` the transport, and this module the clock, the threads,
-//! the sockets and the console.
+//! `ferrosm_sim` contains the fabric and the MAD layers of hosts, `ferrosm_channel` the transport,
+//! and this module the clock, the threads, the sockets and the console.
 //!
 //! | module | contents |
 //! |---|---|

@@ -9,7 +9,8 @@ pub const LIBRARY: &str = "libferrosm_attach.so";
 pub const LIBRARY_ENV: &str = "FERROSM_ATTACH_LIB";
 /// Environment variable of an attached program: the socket.
 pub const SOCKET_ENV: &str = "FERROSM_SIM_SOCKET";
-/// Environment variable of an attached program: its channel adapters, one per line; empty for the default.
+/// Environment variable of an attached program: its channel adapters, one per line; empty for the
+/// default.
 pub const NODES_ENV: &str = "FERROSM_SIM_NODES";
 /// Environment variable of an attached program: the directory in place of `/sys`.
 pub const SYSFS_ENV: &str = "FERROSM_SIM_SYSFS";
@@ -34,8 +35,9 @@ pub fn directory(socket: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Candidates for the path of the library, in order: that of the environment; otherwise the directory of the program (a build), its parent
-/// (tests of a build), and the library directories of an installation.
+/// Candidates for the path of the library, in order: that of the environment; otherwise the
+/// directory of the program (a build), its parent (tests of a build), and the library directories
+/// of an installation.
 #[must_use]
 pub fn library_candidates(program: &Path, library: Option<PathBuf>) -> Vec<PathBuf> {
     if let Some(path) = library {

@@ -1,8 +1,8 @@
 //! Marks a file whose use made the program panic.
 //!
-//! In builds where panics abort, a storage library that panics on invalid contents would end the program at every start. A panic hook
-//! therefore creates a marker next to the file; the next start finds it and renames the file. Only a panic creates a marker: a process that
-//! is killed does not.
+//! In builds where panics abort, a storage library that panics on invalid contents would end the
+//! program at every start. A panic hook therefore creates a marker next to the file; the next start
+//! finds it and renames the file. Only a panic creates a marker: a process that is killed does not.
 
 use std::cell::RefCell;
 use std::fs;
@@ -35,8 +35,8 @@ impl CrashMarker {
         self.path.exists()
     }
 
-    /// Arms the marker for this thread; returns whether an earlier use of the file panicked. If the marker cannot be created later, the
-    /// panic is not recorded.
+    /// Arms the marker for this thread; returns whether an earlier use of the file panicked. If the
+    /// marker cannot be created later, the panic is not recorded.
     pub(super) fn arm(&self) -> bool {
         if self.is_marked() {
             return true;

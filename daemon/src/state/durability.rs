@@ -1,6 +1,8 @@
-//! Tracks durable tickets: stored on this disk and, with a [`CommitObserver`], acknowledged by the standbys in sync.
+//! Tracks durable tickets: stored on this disk and, with a [`CommitObserver`], acknowledged by the
+//! standbys in sync.
 //!
-//! The thread of [`StateWriter`](super::StateWriter) reports committed tickets; the driver reads [`DurabilityTracker`].
+//! The thread of [`StateWriter`](super::StateWriter) reports committed tickets; the driver reads
+//! [`DurabilityTracker`].
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ferrosm_core::records::RecordBatch;
 use tokio::sync::Notify;
 
-/// Batches without acknowledgement that are tracked one by one; beyond that, the newest replaces the one before.
+/// Batches without acknowledgement that are tracked one by one; beyond that, the newest replaces
+/// the one before.
 const PENDING_MAX: usize = 1 << 16;
 
 /// Replicates committed batches to standbys.
@@ -18,8 +21,8 @@ pub trait CommitObserver: Send + Sync {
     /// ([`StateWriter::set_accepting`](super::StateWriter::set_accepting)). Must not block.
     fn committed(&self, number: u64, batch: &RecordBatch);
 
-    /// The last batch that all standbys in sync have acknowledged; `u64::MAX` without standbys in sync. The implementation calls
-    /// [`DurabilityTracker::wake`] when it increases.
+    /// The last batch that all standbys in sync have acknowledged; `u64::MAX` without standbys in
+    /// sync. The implementation calls [`DurabilityTracker::wake`] when it increases.
     fn acknowledged(&self) -> u64;
 }
 
@@ -110,7 +113,8 @@ impl DurabilityTracker {
         self.wake();
     }
 
-    /// Counts tickets up to this one as durable: they belong to an earlier history or were ignored, so no acknowledgement will arrive for them.
+    /// Counts tickets up to this one as durable: they belong to an earlier history or were ignored,
+    /// so no acknowledgement will arrive for them.
     pub(super) fn count_pending_as_durable(&self, ticket: u64) {
         let mut pending = locked(&self.pending);
         pending.batches.clear();

@@ -1,8 +1,9 @@
 //! Records as JSON lines, for `ferrosm state export` and `import`.
 //!
-//! The first line has the version and the number of records, so that a truncated file is detected. Each other line is a record. Attributes
-//! are in hexadecimal, as on the wire, with a `description` that is ignored on import. Records that are only valid together (the view) are
-//! key and value bytes.
+//! The first line has the version and the number of records, so that a truncated file is detected.
+//! Each other line is a record. Attributes are in hexadecimal, as on the wire, with a `description`
+//! that is ignored on import. Records that are only valid together (the view) are key and value
+//! bytes.
 
 use std::io::{self, Write};
 

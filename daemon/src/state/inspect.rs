@@ -1,7 +1,8 @@
 //! Read-only access to a state directory, for `ferrosm state show` and `export`.
 //!
-//! The records are those that a start would restore. A running subnet manager is not disturbed: a copy of its store is read. An unreadable
-//! store is an error and stays in place; only a start renames it.
+//! The records are those that a start would restore. A running subnet manager is not disturbed: a
+//! copy of its store is read. An unreadable store is an error and stays in place; only a start
+//! renames it.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -60,7 +61,8 @@ impl StateInspection {
         self.last_batch
     }
 
-    /// Damage of a readable store: records with a wrong checksum, which are not among [`Self::records`].
+    /// Damage of a readable store: records with a wrong checksum, which are not among
+    /// [`Self::records`].
     #[must_use]
     pub fn damage(&self) -> &[String] {
         &self.damage

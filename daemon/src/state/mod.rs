@@ -12,8 +12,9 @@
 //! | [`served_port`] | the port that was served last |
 //! | `crash_marker` | detection of panics of the storage library |
 //!
-//! Only one process can use a directory: [`StateDir`] or its [`StateWriter`] holds its lock file. An unreadable store is renamed with a
-//! warning and never prevents a start; intact records of a damaged store are recovered.
+//! Only one process can use a directory: [`StateDir`] or its [`StateWriter`] holds its lock file.
+//! An unreadable store is renamed with a warning and never prevents a start; intact records of a
+//! damaged store are recovered.
 
 mod crash_marker;
 mod durability;
@@ -90,7 +91,8 @@ impl StateDir {
         &self.path
     }
 
-    /// Creates the directory if missing, locks it, and reads the store. An unreadable store is renamed with a warning.
+    /// Creates the directory if missing, locks it, and reads the store. An unreadable store is
+    /// renamed with a warning.
     ///
     /// # Errors
     /// The directory cannot be created, read or written, or another process has locked it.
@@ -122,7 +124,8 @@ impl StateDir {
             .mode(LOCK_MODE)
             .open(path.join(LOCK))
             .map_err(|e| failure(e, "write to"))?;
-        // Every user that can open the file can lock it and prevent a start. The file may have been created with a wider mode.
+        // Every user that can open the file can lock it and prevent a start. The file may have been
+        // created with a wider mode.
         let _ = lock.set_permissions(Permissions::from_mode(LOCK_MODE));
         match lock.try_lock() {
             Ok(()) => {}
@@ -149,7 +152,8 @@ impl StateDir {
         Ok(dir)
     }
 
-    /// The persisted state of the last run. Invalid records are skipped with a warning, and removed.
+    /// The persisted state of the last run. Invalid records are skipped with a warning, and
+    /// removed.
     pub fn restored(&mut self) -> RestoredState {
         let (mut restored, skipped) = restore(&self.contents.records, SystemTime::now());
         if self.contents.may_be_outdated() {
@@ -165,7 +169,8 @@ impl StateDir {
             }
         }
         if !changes.is_empty() && !restored.complete {
-            // The next start finds no invalid records. Without the head of the view, it still treats the records as incomplete.
+            // The next start finds no invalid records. Without the head of the view, it still
+            // treats the records as incomplete.
             changes.push(RecordChange::Clear(RecordKind::ViewHead));
         }
         if !changes.is_empty()
@@ -210,7 +215,8 @@ impl StateDir {
         may_be_outdated: bool,
     ) -> Result<(), Failure> {
         let now = SystemTime::now();
-        // The change is not part of any history: a replica with these records is not in sync with a master.
+        // The change is not part of any history: a replica with these records is not in sync with a
+        // master.
         let at = Position {
             epoch: 0,
             ..self.contents.next()

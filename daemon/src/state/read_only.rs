@@ -1,4 +1,5 @@
-//! Reads `store.redb` without changing it, also while a subnet manager writes it. Repairs are made in memory.
+//! Reads `store.redb` without changing it, also while a subnet manager writes it. Repairs are made
+//! in memory.
 
 use core::time::Duration;
 use std::fs::{File, TryLockError};
@@ -38,10 +39,11 @@ pub(super) fn read_unused(dir: &Path) -> Result<StoreContents, StoreError> {
     read_copy(in_memory(&mut file).map_err(StoreError::Io)?)
 }
 
-/// Reads the last committed batch of a file that another process writes; `None` if a batch was committed during each attempt.
+/// Reads the last committed batch of a file that another process writes; `None` if a batch was
+/// committed during each attempt.
 ///
-/// redb writes a batch to unused pages, then the header. If the header has not changed meanwhile, the copy has all pages of the last
-/// batch, like the file of a killed process.
+/// redb writes a batch to unused pages, then the header. If the header has not changed meanwhile,
+/// the copy has all pages of the last batch, like the file of a killed process.
 pub(super) fn read_in_use(dir: &Path) -> Result<Option<StoreContents>, StoreError> {
     let Some(mut file) = open_existing(&dir.join(FILE))? else {
         return Ok(Some(StoreContents::default()));

@@ -1,6 +1,7 @@
 //! The records as replication uses them: read completely, and changed by batches of another node.
 //!
-//! All requests go through the writer thread, in order with those of the local SM, so that reads are consistent.
+//! All requests go through the writer thread, in order with those of the local SM, so that reads
+//! are consistent.
 
 use std::io;
 use std::sync::Arc;

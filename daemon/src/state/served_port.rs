@@ -1,5 +1,6 @@
-//! The port that was served last, in a file of the state directory: a start without a named port serves it again. It belongs to this
-//! host, so it is no record of the store, which replication copies to other hosts.
+//! The port that was served last, in a file of the state directory: a start without a named port
+//! serves it again. It belongs to this host, so it is no record of the store, which replication
+//! copies to other hosts.
 
 use std::io;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! `store.redb`: the records that outlive the subnet manager ([`ferrosm_core::records`]).
 //!
-//! Each batch is one transaction with a consecutive number. Every record has a checksum in addition to those of redb's pages, and the store
-//! has a count and sum over all records, so that partial or foreign contents are detected. An unreadable file ([`StoreError::Unreadable`])
-//! is renamed by the caller; one that cannot be accessed now is an error. The contents of records are opaque here.
+//! Each batch is one transaction with a consecutive number. Every record has a checksum in addition
+//! to those of redb's pages, and the store has a count and sum over all records, so that partial or
+//! foreign contents are detected. An unreadable file ([`StoreError::Unreadable`]) is renamed by the
+//! caller; one that cannot be accessed now is an error. The contents of records are opaque here.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -76,7 +77,8 @@ pub(super) struct StoreContents {
     pub(super) records: Vec<(RecordKey, Box<[u8]>)>,
     /// History of the batches ([`ferrosm_replication`]); 0 for none.
     pub(super) epoch: u64,
-    /// Epoch of this node's last term as master; differs from `epoch` if the records are a replica or were superseded.
+    /// Epoch of this node's last term as master; differs from `epoch` if the records are a replica
+    /// or were superseded.
     pub(super) own_epoch: u64,
     /// Number of the last batch; 0 before the first.
     pub(super) sequence: u64,

@@ -1,7 +1,8 @@
 //! The writer thread of the store.
 //!
-//! Pending requests are combined into one batch and one transaction. Each request for records gets a ticket; [`DurabilityTracker`] has the
-//! last durable one. After a failed write, all records are written again until it succeeds.
+//! Pending requests are combined into one batch and one transaction. Each request for records gets
+//! a ticket; [`DurabilityTracker`] has the last durable one. After a failed write, all records are
+//! written again until it succeeds.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -61,8 +62,9 @@ impl StateWriter {
         })
     }
 
-    /// Submits a request. It is durable when [`DurabilityTracker::durable_ticket`] reaches the returned ticket; tickets of one thread
-    /// increase. A view has no ticket, because nothing waits for it.
+    /// Submits a request. It is durable when [`DurabilityTracker::durable_ticket`] reaches the
+    /// returned ticket; tickets of one thread increase. A view has no ticket, because nothing waits
+    /// for it.
     pub fn submit(&self, request: PersistRequest) -> Option<u64> {
         match request {
             PersistRequest::Updates(updates) => {
@@ -89,7 +91,8 @@ impl StateWriter {
         ReplicaStore::new(self.requests.clone(), Arc::clone(&self.durable))
     }
 
-    /// Reads all records after all requests submitted before, for a takeover. `on_done` gets an error if they cannot be read.
+    /// Reads all records after all requests submitted before, for a takeover. `on_done` gets an
+    /// error if they cannot be read.
     pub fn read_all(&self, on_done: impl FnOnce(io::Result<StoreSnapshot>) + Send + 'static) {
         self.send(StoreRequest::ReadAll(Box::new(on_done)));
     }
@@ -99,12 +102,14 @@ impl StateWriter {
         self.send(StoreRequest::StartHistory(epoch));
     }
 
-    /// Marks the records as superseded: another SM is master, so a later start without other SMs treats them as incomplete.
+    /// Marks the records as superseded: another SM is master, so a later start without other SMs
+    /// treats them as incomplete.
     pub fn mark_superseded(&self) {
         self.send(StoreRequest::MarkSuperseded);
     }
 
-    /// Sets whether requests of the local SM are accepted: not while the records are a replica of the master.
+    /// Sets whether requests of the local SM are accepted: not while the records are a replica of
+    /// the master.
     pub fn set_accepting(&self, is_accepting: bool) {
         self.send(StoreRequest::SetAccepting(is_accepting));
     }
@@ -214,7 +219,8 @@ impl StoreThread {
             StoreRequest::Stop => {}
             StoreRequest::StartHistory(epoch) => {
                 self.flush();
-                // Earlier tickets belong to another history: no acknowledgement will arrive for them.
+                // Earlier tickets belong to another history: no acknowledgement will arrive for
+                // them.
                 self.durable.count_pending_as_durable(self.tickets.0);
                 self.dir.contents.epoch = epoch;
                 self.dir.store.own_epoch = epoch;
@@ -262,7 +268,8 @@ impl StoreThread {
         }
     }
 
-    /// Writes pending requests: first the records that clients wait for, then the view, which is large.
+    /// Writes pending requests: first the records that clients wait for, then the view, which is
+    /// large.
     fn flush(&mut self) {
         if self.needs_rewrite || !self.changes.is_empty() {
             let changes = core::mem::take(&mut self.changes);
@@ -284,7 +291,8 @@ impl StoreThread {
         }
     }
 
-    /// Writes a view record by record, because all of them take as much memory as the LFTs of the fabric. Standbys get them as a batch.
+    /// Writes a view record by record, because all of them take as much memory as the LFTs of the
+    /// fabric. Standbys get them as a batch.
     fn commit_view(&mut self, view: Option<&Arc<View>>) -> io::Result<()> {
         let now = SystemTime::now();
         let is_direct = !self.needs_rewrite && !self.durable.is_observed();
@@ -336,7 +344,8 @@ impl StoreThread {
         result
     }
 
-    /// Writes the epochs, without records: that of the store's position, and the last one that this node led.
+    /// Writes the epochs, without records: that of the store's position, and the last one that this
+    /// node led.
     fn write_history(&mut self) -> Result<(), StoreError> {
         let at = Position {
             epoch: self.dir.contents.epoch,
@@ -346,8 +355,8 @@ impl StoreThread {
         self.dir.store.commit(&RecordBatch::default(), at, now)
     }
 
-    /// Commits batches of another node. After a failure the store has no position, so that the master sends all records: the view is not
-    /// in memory here and cannot be rewritten.
+    /// Commits batches of another node. After a failure the store has no position, so that the
+    /// master sends all records: the view is not in memory here and cannot be rewritten.
     fn commit_replica(&mut self, batch: &RecordBatch, at: Position) -> io::Result<()> {
         let error = match self.dir.store.commit(batch, at, SystemTime::now()) {
             Ok(()) => {
@@ -373,7 +382,8 @@ impl StoreThread {
         Err(e)
     }
 
-    /// Reads all records from disk. If they are damaged and not a replica, the store is rewritten first.
+    /// Reads all records from disk. If they are damaged and not a replica, the store is rewritten
+    /// first.
     fn read_everything(&mut self) -> io::Result<StoreSnapshot> {
         let load = |dir: &mut StateDir| {
             let loaded = dir.store.load();
@@ -636,7 +646,8 @@ mod tests {
         assert_eq!(ports(dir.path()), [1, 2, 3]);
     }
 
-    /// The position is available before the first batch, and a later start knows that the records are its own.
+    /// The position is available before the first batch, and a later start knows that the records
+    /// are its own.
     #[test]
     fn history_is_on_disk_when_it_starts() {
         let dir = TempDir::new("writer-history");

@@ -1,7 +1,8 @@
-//! Device attributes, and asynchronous events of the SM's port, through rdma-core's verbs (feature `verbs`).
+//! Device attributes, and asynchronous events of the SM's port, through rdma-core's verbs (feature
+//! `verbs`).
 //!
-//! Optional: with events, the SM detects changes of its own port at once instead of at the next light sweep. `sys` has the C calls;
-//! [`local_event`] translates events.
+//! Optional: with events, the SM detects changes of its own port at once instead of at the next
+//! light sweep. `sys` has the C calls; [`local_event`] translates events.
 
 mod sys;
 
@@ -101,8 +102,8 @@ pub fn local_event(event: AsyncEvent, port: PortNum) -> Option<LocalPortEvent> {
     }
 }
 
-/// Starts a thread that reads the events of a device and passes those of `port` to the driver. It blocks in the kernel and ends with the
-/// process or the device.
+/// Starts a thread that reads the events of a device and passes those of `port` to the driver. It
+/// blocks in the kernel and ends with the process or the device.
 pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
     let context = match sys::Context::open(ca) {
         Ok(Some(context)) => context,

@@ -83,15 +83,17 @@ impl Context {
             return Err(io::Error::last_os_error());
         }
         let at = event.as_mut_ptr();
-        // SAFETY: the call filled the structure. The number is read as an integer, because a newer library may
-        // know events that the enumeration of these bindings does not; any bits are a valid port number.
+        // SAFETY: the call filled the structure. The number is read as an integer, because a newer
+        // library may know events that the enumeration of these bindings does not; any bits are a
+        // valid port number.
         let async_event = unsafe {
             AsyncEvent {
                 kind: (&raw const (*at).event_type).cast::<u32>().read(),
                 port: (&raw const (*at).element).cast::<c_int>().read(),
             }
         };
-        // SAFETY: the event was received and is not acknowledged yet; the library reads only its number and queue.
+        // SAFETY: the event was received and is not acknowledged yet; the library reads only its
+        // number and queue.
         unsafe { ffi::ibv_ack_async_event(at) };
         Ok(async_event)
     }

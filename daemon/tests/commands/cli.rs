@@ -108,7 +108,8 @@ fn unknown_fabric_is_a_usage_error_with_an_example() {
     }
 }
 
-/// A list with `no_fallback` only: a usage error on the command line, a configuration error with its line in a file.
+/// A list with `no_fallback` only: a usage error on the command line, a configuration error with
+/// its line in a file.
 #[test]
 fn engine_list_without_an_engine_is_rejected() {
     for args in [
@@ -324,7 +325,8 @@ fn state_commands_do_not_read_input_files() {
     }
 }
 
-/// The files of several subnets of a host are checked against each other; equal prefixes are a warning.
+/// The files of several subnets of a host are checked against each other; equal prefixes are a
+/// warning.
 #[test]
 fn files_of_several_subnets_are_checked_together() {
     let dir = Scratch::new("config-several");

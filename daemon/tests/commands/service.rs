@@ -84,7 +84,8 @@ fn invalid_reload_leaves_the_configuration_in_force() {
     assert_eq!(exit_status(child), Some(0));
 }
 
-/// Without a configuration file, a reload reads the input files that flags name; an invalid one leaves all settings in force.
+/// Without a configuration file, a reload reads the input files that flags name; an invalid one
+/// leaves all settings in force.
 #[test]
 fn input_files_of_flags_are_reread_without_a_configuration_file() {
     let dir = Scratch::new("reread");

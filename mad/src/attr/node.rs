@@ -82,7 +82,8 @@ impl Default for NodeDescription {
     }
 }
 
-/// Hosts choose the text: control characters, which could forge log lines or control a terminal, are replaced like invalid UTF-8.
+/// Hosts choose the text: control characters, which could forge log lines or control a terminal,
+/// are replaced like invalid UTF-8.
 impl fmt::Display for NodeDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.bytes.iter().position(|b| *b == 0).unwrap_or(64);
@@ -96,7 +97,8 @@ impl fmt::Display for NodeDescription {
     }
 }
 
-/// Control characters (C0, DEL, C1), line and paragraph separators, and characters that change the direction of text.
+/// Control characters (C0, DEL, C1), line and paragraph separators, and characters that change the
+/// direction of text.
 fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }

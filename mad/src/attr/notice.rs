@@ -108,8 +108,8 @@ crate::wire! {
         other_local_changes: bool = 47, 1;
         /// The current CapabilityMask.
         capability_mask: CapMask = 48, 32;
-        /// 1 NodeDescription, 2 LinkWidthEnabled, 4 LinkSpeedEnabled, 8 SM priority, 16 HierarchyInfo,
-        /// 32 CapabilityMask2.
+        /// 1 NodeDescription, 2 LinkWidthEnabled, 4 LinkSpeedEnabled, 8 SM priority, 16
+        /// HierarchyInfo, 32 CapabilityMask2.
         change_flags: u16 = 80, 16;
         /// The current CapabilityMask2.
         capability_mask2: u16 = 96, 16;

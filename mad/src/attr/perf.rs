@@ -1,7 +1,7 @@
 //! Attributes of the performance management class (IBA 16.1.3, 16.1.4).
 //!
-//! Layouts of the 192 bytes of data at [`DATA_OFFSET`], each as long as its fields. PortSelect in the data selects the port; the
-//! attribute modifier is 0.
+//! Layouts of the 192 bytes of data at [`DATA_OFFSET`], each as long as its fields. PortSelect in
+//! the data selects the port; the attribute modifier is 0.
 
 /// Offset of the data in a MAD of this class.
 pub const DATA_OFFSET: usize = 64;

@@ -15,7 +15,8 @@ crate::open_enum! {
 }
 
 crate::wire! {
-    /// PortInfoExtended (with CapabilityMask2.IsPortInfoExtendedSupported); the modifier is the port.
+    /// PortInfoExtended (with CapabilityMask2.IsPortInfoExtendedSupported); the modifier is the
+    /// port.
     ///
     /// Masks of modes: bit n is the [`FecMode`] with value n.
     pub struct PortInfoExtended[64] {

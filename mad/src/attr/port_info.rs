@@ -226,7 +226,8 @@ crate::wire! {
         vl_cap: u8 = 296, 4;
         /// Unused by SMs; written as read.
         init_type: u8 = 300, 4;
-        /// High-priority data sent before a low-priority packet, in units of 4096 bytes; 255 unlimited.
+        /// High-priority data sent before a low-priority packet, in units of 4096 bytes; 255
+        /// unlimited.
         vl_high_limit: u8 = 304, 8;
         /// Entries of the high-priority arbitration table.
         vl_arbitration_high_cap: u8 = 312, 8;
@@ -472,8 +473,8 @@ impl PortInfo {
         Some(u32::from(width.0) * speed.mbps())
     }
 
-    /// The widest width and the highest speed that this port and the one at the other end of its link support and have enabled; `None` if
-    /// they have none in common. FDR10 is not considered.
+    /// The widest width and the highest speed that this port and the one at the other end of its
+    /// link support and have enabled; `None` if they have none in common. FDR10 is not considered.
     #[must_use]
     pub fn best_rate_with(&self, peer: &Self) -> Option<LinkRate> {
         const WIDTHS: [LinkWidth; 5] = [
@@ -520,7 +521,8 @@ impl PortInfo {
         legacy | extended << 3 | extended2 << 7
     }
 
-    /// Active width and speed; `None` without a link. FDR10 is reported as QDR: see ExtendedPortInfo.
+    /// Active width and speed; `None` without a link. FDR10 is reported as QDR: see
+    /// ExtendedPortInfo.
     #[must_use]
     pub fn rate(&self) -> Option<LinkRate> {
         Some(LinkRate {

@@ -1,7 +1,8 @@
 //! Component masks: which fields of a record a query selects (IBA 15.4.4).
 //!
-//! All components are compared as bits: a query is converted to a [`Template`] once, and each record costs a few word
-//! comparisons. Components that need more than equality (paths, and data for trusted clients) are handled by the SA.
+//! All components are compared as bits: a query is converted to a [`Template`] once, and each
+//! record costs a few word comparisons. Components that need more than equality (paths, and data
+//! for trusted clients) are handled by the SA.
 
 use crate::ids::AttrId;
 use crate::wire::{Field, get_bits, set_bits};
@@ -88,7 +89,8 @@ impl Template {
         self.len == 0
     }
 
-    /// Whether a record has the values of all selected components; a record that is too short does not match.
+    /// Whether a record has the values of all selected components; a record that is too short does
+    /// not match.
     #[must_use]
     pub fn matches(&self, record: &[u8]) -> bool {
         let Some(record) = record.get(..self.len) else {

@@ -1,5 +1,5 @@
-//! Subscriptions and reports: InformInfo, InformInfoRecord, and the notice that a report carries (IBA 13.4.8.3, 15.2.5.15,
-//! 13.4.8.2).
+//! Subscriptions and reports: InformInfo, InformInfoRecord, and the notice that a report carries
+//! (IBA 13.4.8.3, 15.2.5.15, 13.4.8.2).
 
 use super::component::record;
 use super::id;

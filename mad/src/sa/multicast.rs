@@ -90,7 +90,8 @@ crate::wire! {
         join_state: JoinState = 388, 4, cm 16;
         /// Another port joins on behalf of this one.
         proxy_join: bool = 392, 1, cm 17;
-        /// ProxyJoin where OpenSM's structure has it on little-endian hosts. No bit of the component mask selects it.
+        /// ProxyJoin where OpenSM's structure has it on little-endian hosts. No bit of the
+        /// component mask selects it.
         proxy_join_lsb: bool = 399, 1;
     }
 }
@@ -124,7 +125,8 @@ impl Gid {
         self.0[1] & 0xF
     }
 
-    /// Signature of a multicast GID: [`mgid::IPV4`], [`mgid::IPV6`], [`mgid::SA_ALLOCATED`], or any other.
+    /// Signature of a multicast GID: [`mgid::IPV4`], [`mgid::IPV6`], [`mgid::SA_ALLOCATED`], or any
+    /// other.
     #[must_use]
     pub const fn mgid_signature(self) -> u16 {
         u16::from_be_bytes([self.0[2], self.0[3]])
@@ -150,7 +152,8 @@ pub mod mgid {
     /// Link-local scope.
     pub const LINK_LOCAL: u8 = 2;
 
-    /// The MGID of the IPv4 broadcast group of a partition, which defines IPoIB's parameters (RFC 4391, 5).
+    /// The MGID of the IPv4 broadcast group of a partition, which defines IPoIB's parameters (RFC
+    /// 4391, 5).
     #[must_use]
     pub const fn broadcast(pkey: PKey, scope: u8) -> Gid {
         ip(

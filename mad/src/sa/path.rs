@@ -1,4 +1,5 @@
-//! Paths: PathRecord, MultiPathRecord, TraceRecord, and the codes in them (IBA 15.2.5.16, 15.2.5.20, 15.2.5.19).
+//! Paths: PathRecord, MultiPathRecord, TraceRecord, and the codes in them (IBA 15.2.5.16,
+//! 15.2.5.20, 15.2.5.19).
 
 use super::component::record;
 use super::id;

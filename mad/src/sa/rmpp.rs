@@ -1,6 +1,7 @@
 //! Header of the reliable multi-packet protocol (IBA 13.6.2).
 //!
-//! Layout and codes only. The transport segments and reassembles: the kernel, or `sim::umad` in a simulated host.
+//! Layout and codes only. The transport segments and reassembles: the kernel, or `sim::umad` in a
+//! simulated host.
 
 use crate::wire::{part, part_mut};
 

@@ -1,4 +1,5 @@
-//! Records of nodes, ports, switches, links and device tables (IBA 15.2.5.2 to 15.2.5.13, 15.2.5.18, 15.2.5.21).
+//! Records of nodes, ports, switches, links and device tables (IBA 15.2.5.2 to 15.2.5.13,
+//! 15.2.5.18, 15.2.5.21).
 //!
 //! The contained attribute is stored as bytes and passed on as the device reported it.
 
@@ -127,7 +128,8 @@ impl PortInfoRecord {
 }
 
 crate::wire! {
-    /// SLtoVLMappingTableRecord: one for each pair of ports of a switch, one for each port of other nodes.
+    /// SLtoVLMappingTableRecord: one for each pair of ports of a switch, one for each port of other
+    /// nodes.
     pub struct SlToVlRecord[16] {
         /// Base LID of the end port; for switch ports, of port 0.
         lid: Lid = 0, 16, cm 0;

@@ -1,6 +1,7 @@
 //! Messages of the general services, reassembled on receive and segmented on send (RMPP).
 //!
-//! Such ports carry messages of any length; the kernel (or a simulated host's MAD layer) implements RMPP.
+//! Such ports carry messages of any length; the kernel (or a simulated host's MAD layer) implements
+//! RMPP.
 
 use core::time::Duration;
 
@@ -59,8 +60,8 @@ pub enum GmpReceived {
 
 /// The sending half, shared by threads.
 pub trait GmpSender: Send + Sync {
-    /// Sends a message. `response_timeout` is the time for which the transport awaits the response to a request; `None` for
-    /// responses.
+    /// Sends a message. `response_timeout` is the time for which the transport awaits the response
+    /// to a request; `None` for responses.
     ///
     /// # Errors
     /// If the device rejects the message or was removed.

@@ -1,7 +1,7 @@
 //! Ports that send and receive MADs.
 //!
-//! Sending does not wait for the response; MADs are received one by one. Transports have no subnet state and do not retry:
-//! the requester times out and retries.
+//! Sending does not wait for the response; MADs are received one by one. Transports have no subnet
+//! state and do not retry: the requester times out and retries.
 
 pub mod gmp;
 #[cfg(feature = "umad")]
@@ -21,7 +21,8 @@ use crate::mad::{MadIn, MadOut};
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),
-    /// The transport reports that a sent request failed or timed out. Contains its TID; with umad, only the lower 32 bits.
+    /// The transport reports that a sent request failed or timed out. Contains its TID; with umad,
+    /// only the lower 32 bits.
     SendFailed(crate::ids::Tid),
     /// Nothing was received within the timeout.
     TimedOut,

@@ -1,7 +1,7 @@
 //! Encoding and decoding of every attribute.
 //!
-//! Unless a test says "by hand", the bytes were recorded with ibsim 0.10 and OpenSM 3.3.23. The property tests cover
-//! all layouts.
+//! Unless a test says "by hand", the bytes were recorded with ibsim 0.10 and OpenSM 3.3.23. The
+//! property tests cover all layouts.
 #![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use ferrosm_mad::attr::{
@@ -420,8 +420,9 @@ fn bytes_64() -> impl Strategy<Value = [u8; 64]> {
     proptest::collection::vec(any::<u8>(), 64).prop_map(|v| v.try_into().unwrap())
 }
 
-/// For each layout: encoded values decode to themselves, and encoding onto other bytes changes only the fields' bits.
-/// `without` names the bits of every even byte that are reserved although they belong to a field.
+/// For each layout: encoded values decode to themselves, and encoding onto other bytes changes only
+/// the fields' bits. `without` names the bits of every even byte that are reserved although they
+/// belong to a field.
 macro_rules! layouts {
     ($($test:ident: $layout:ident $(, without $reserved:expr)?;)*) => {$(
         proptest! {

@@ -1,7 +1,9 @@
-//! Comparison of layouts with those of libibmad, the library of infiniband-diags, where it has them.
+//! Comparison of layouts with those of libibmad, the library of infiniband-diags, where it has
+//! them.
 //!
-//! The C library is loaded at run time: on random bytes, each field must have the value that `mad_get_field` returns, and
-//! `mad_set_field` must write the same bits. Field numbers are those of `enum MAD_FIELDS` in `infiniband/mad.h`.
+//! The C library is loaded at run time: on random bytes, each field must have the value that
+//! `mad_get_field` returns, and `mad_set_field` must write the same bits. Field numbers are those
+//! of `enum MAD_FIELDS` in `infiniband/mad.h`.
 #![expect(unsafe_code, reason = "calls into libibmad")]
 #![expect(
     clippy::unwrap_used,
@@ -56,7 +58,8 @@ impl Ibmad {
                 get64: *library.get(b"mad_get_field64\0").unwrap(),
                 set: *library.get(b"mad_set_field\0").unwrap(),
                 set64: *library.get(b"mad_set_field64\0").unwrap(),
-                // XDR fields exist since rdma-core 50, like this function; older libraries would read beyond their table.
+                // XDR fields exist since rdma-core 50, like this function; older libraries would
+                // read beyond their table.
                 has_xdr: library
                     .get::<*const c_void>(b"mad_rpc_open_port2\0")
                     .is_ok(),
@@ -370,8 +373,9 @@ const LAYOUTS: &[Layout] = &[
             ("edr_fec_mode_enabled", 621),
         ],
         parts: &[],
-        // libibmad counts bits from the low end of each 32-bit word and converts offsets by `BITSOFFS`. Its HDR and NDR entries
-        // lack the conversion, so they read the other half of their word.
+        // libibmad counts bits from the low end of each 32-bit word and converts offsets by
+        // `BITSOFFS`. Its HDR and NDR entries lack the conversion, so they read the other half of
+        // their word.
         other: &[
             "hdr_fec_mode_supported",
             "hdr_fec_mode_enabled",

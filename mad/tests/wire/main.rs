@@ -1,4 +1,5 @@
-//! Wire formats of attributes and records: recorded bytes, properties, and comparison with libibmad and tshark.
+//! Wire formats of attributes and records: recorded bytes, properties, and comparison with libibmad
+//! and tshark.
 
 mod attributes;
 mod libibmad;

@@ -1,6 +1,8 @@
-//! Comparison of all SA records with the specification's component tables, and their encoding and decoding.
+//! Comparison of all SA records with the specification's component tables, and their encoding and
+//! decoding.
 //!
-//! The tables (component number, first bit, width) are independent of the layouts, so that they detect wrong offsets.
+//! The tables (component number, first bit, width) are independent of the layouts, so that they
+//! detect wrong offsets.
 #![expect(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use ferrosm_mad::sa::component::RECORD_LEN_MAX;

@@ -1,7 +1,7 @@
 //! Comparison of captures with tshark.
 //!
-//! tshark dissects a file written by [`CaptureWriter`]; every field that it names must have the value that the layouts decode
-//! from the same MAD.
+//! tshark dissects a file written by [`CaptureWriter`]; every field that it names must have the
+//! value that the layouts decode from the same MAD.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -152,7 +152,8 @@ fn number(text: &str) -> u64 {
     }
 }
 
-/// Compares the fields of a layout at offset `base`; tshark's names are `prefix` and the field name without underscores.
+/// Compares the fields of a layout at offset `base`; tshark's names are `prefix` and the field name
+/// without underscores.
 fn compare(attr: AttrId, base: usize, prefix: &str, fields: &[Field], renamed: &[(&str, &str)]) {
     let packets = packets(attr);
     let names: Vec<(String, &Field)> = fields

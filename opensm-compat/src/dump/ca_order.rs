@@ -1,7 +1,8 @@
 //! `opensm-ftree-ca-order.dump`: the hosts of a fat tree by leaf, for the order of MPI ranks.
 //!
-//! In this order, shift permutations do not collide on a full tree. As in OpenSM, leaves with fewer hosts are padded to the
-//! largest leaf. I/O ports are listed as well, because the tables do not distinguish them.
+//! In this order, shift permutations do not collide on a full tree. As in OpenSM, leaves with fewer
+//! hosts are padded to the largest leaf. I/O ports are listed as well, because the tables do not
+//! distinguish them.
 
 use std::io::{self, Write};
 

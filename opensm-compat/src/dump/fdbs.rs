@@ -1,4 +1,5 @@
-//! `opensm.fdbs`: the LFT of each switch with the hops to each LID, and whether a shorter path exists.
+//! `opensm.fdbs`: the LFT of each switch with the hops to each LID, and whether a shorter path
+//! exists.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,10 @@
-//! `opensm-lid-matrix.dump`: hops from each switch over each port to each switch, in the format that OpenSM's `file` engine
-//! reads.
+//! `opensm-lid-matrix.dump`: hops from each switch over each port to each switch, in the format
+//! that OpenSM's `file` engine reads.
 //!
-//! OpenSM writes the hop counts of its engine; ferrosm writes those of the graph: the shortest path that starts with the port,
-//! regardless of LFTs. End nodes have no rows: OpenSM adds one hop to their switch's row. OpenSM translates LIDs of LFT dumps by
-//! port GUIDs, but uses the LIDs of this file unchanged.
+//! OpenSM writes the hop counts of its engine; ferrosm writes those of the graph: the shortest path
+//! that starts with the port, regardless of LFTs. End nodes have no rows: OpenSM adds one hop to
+//! their switch's row. OpenSM translates LIDs of LFT dumps by port GUIDs, but uses the LIDs of this
+//! file unchanged.
 
 use std::io::{self, Write};
 

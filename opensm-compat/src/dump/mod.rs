@@ -1,9 +1,9 @@
-//! Dumps that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`,
-//! `opensm-lid-matrix.dump`; with several VLs `opensm-sl2vl.dump` and `opensm-path-sl.dump`; for fat trees
-//! `opensm-ftree-ca-order.dump`.
+//! Dumps that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`,
+//! `opensm-lfts.dump`, `opensm-lid-matrix.dump`; with several VLs `opensm-sl2vl.dump` and
+//! `opensm-path-sl.dump`; for fat trees `opensm-ftree-ca-order.dump`.
 //!
-//! The formats are OpenSM's, peculiarities included. ibdmchk reads the subnet list, `opensm.fdbs`, SLs and VLs; OpenSM's `file`
-//! engine reads LFTs and the LID matrix.
+//! The formats are OpenSM's, peculiarities included. ibdmchk reads the subnet list, `opensm.fdbs`,
+//! SLs and VLs; OpenSM's `file` engine reads LFTs and the LID matrix.
 
 mod ca_order;
 mod fdbs;

@@ -1,8 +1,8 @@
 //! `opensm-path-sl.dump`: the SL of each path, in the format that `ibdmchk -c` reads.
 //!
-//! OpenSM does not write this file. ibdmchk has one table for each node: for a CA with ports on several switches, it uses the SLs
-//! of the last port. Sources on one switch have the same lines, which are formatted once: the file of a large fabric has
-//! gigabytes.
+//! OpenSM does not write this file. ibdmchk has one table for each node: for a CA with ports on
+//! several switches, it uses the SLs of the last port. Sources on one switch have the same lines,
+//! which are formatted once: the file of a large fabric has gigabytes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -60,7 +60,8 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// One line for each LID: `0xLID : SL` in a block with a header, or `GUID LID SL` for a router without one.
+/// One line for each LID: `0xLID : SL` in a block with a header, or `GUID LID SL` for a router
+/// without one.
 fn write_sls(
     routing: &InstalledRouting,
     from: SwitchIdx,

@@ -13,8 +13,8 @@ pub fn node_guids(text: &str) -> Result<Vec<NodeGuid>, Vec<InputError>> {
     parse_lines(line::lines(text), |mut line| Ok(NodeGuid(line.guid()?)))
 }
 
-/// What a list of GUIDs contains without effect: numbers behind GUIDs, which NVIDIA's SM reads as ranks, and a list without a GUID.
-/// `if_empty` is the consequence of the latter.
+/// What a list of GUIDs contains without effect: numbers behind GUIDs, which NVIDIA's SM reads as
+/// ranks, and a list without a GUID. `if_empty` is the consequence of the latter.
 pub(super) fn ignored_content(text: &str, if_empty: &str) -> Vec<InputError> {
     let mut warnings = Vec::new();
     let mut is_empty = true;

@@ -4,7 +4,8 @@ use ferrosm_mad::ids::PortNum;
 
 use crate::error::InputError;
 
-/// Maximum number of errors reported for a file. A file in a wrong format has an error in every line.
+/// Maximum number of errors reported for a file. A file in a wrong format has an error in every
+/// line.
 pub(super) const ERRORS_MAX: usize = 20;
 
 /// Result of parsing a line or one of its fields.

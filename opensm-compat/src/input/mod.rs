@@ -1,8 +1,9 @@
 //! OpenSM's input files.
 //!
-//! Parsers are pure functions from text to parts of [`GuidHints`]. They accept what OpenSM accepts, with comments and blank
-//! lines. Where OpenSM drops an invalid line or stops reading, and then routes with less information, they return an error with
-//! its position. GUIDs are resolved when routes are computed.
+//! Parsers are pure functions from text to parts of [`GuidHints`]. They accept what OpenSM accepts,
+//! with comments and blank lines. Where OpenSM drops an invalid line or stops reading, and then
+//! routes with less information, they return an error with its position. GUIDs are resolved when
+//! routes are computed.
 //!
 //! | module | contents |
 //! |---|---|

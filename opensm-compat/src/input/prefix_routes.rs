@@ -1,7 +1,8 @@
 //! `prefix-routes.conf` of OpenSM: the router of each remote subnet.
 //!
-//! A line is `PREFIX GUID`, both hexadecimal: a subnet prefix and the port GUID of a router. `*` stands for any prefix, or any
-//! router. The first matching line applies. Additional words are an error, not a warning as in OpenSM.
+//! A line is `PREFIX GUID`, both hexadecimal: a subnet prefix and the port GUID of a router. `*`
+//! stands for any prefix, or any router. The first matching line applies. Additional words are an
+//! error, not a warning as in OpenSM.
 
 use ferrosm_mad::ids::{GidPrefix, PortGuid};
 use ferrosm_sa::settings::PrefixRoute;

@@ -9,8 +9,8 @@
 //! 0   1   : 0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
 //! ```
 //!
-//! or `0xGUID IN OUT 0x01 0x23 ...` with two VLs in each byte. Path SLs have the same headers and `0xLID : SL`, or `0xGUID LID
-//! SL` with a decimal LID.
+//! or `0xGUID IN OUT 0x01 0x23 ...` with two VLs in each byte. Path SLs have the same headers and
+//! `0xLID : SL`, or `0xGUID LID SL` with a decimal LID.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -174,7 +174,8 @@ impl<T: Default> RowsByGuid<T> {
         self.selected = Some(at);
     }
 
-    /// Parses a header such as `Switch 0x..., base LID 2, "leaf1"`; `false` if the line is not a header.
+    /// Parses a header such as `Switch 0x..., base LID 2, "leaf1"`; `false` if the line is not a
+    /// header.
     fn parse_header(&mut self, line: &mut Line<'_>, word: &str) -> Parsed<bool> {
         match word {
             "Switch" | "Router" => {}

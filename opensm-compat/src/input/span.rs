@@ -31,7 +31,8 @@ impl SourceText {
         Self { plain }
     }
 
-    /// Lines that are not blank. A line that ends with a comma includes the next one if `continues` accepts it.
+    /// Lines that are not blank. A line that ends with a comma includes the next one if `continues`
+    /// accepts it.
     pub(super) fn lines(&self, continues: impl Fn(&str) -> bool) -> Vec<Span<'_>> {
         let mut lines: Vec<Span<'_>> = Vec::new();
         for line in self.split('\n').filter(|line| !line.is_blank()) {
@@ -119,7 +120,8 @@ impl<'a> Span<'a> {
         before[line_start..].trim().is_empty()
     }
 
-    /// Whether the first line has a `:` that is not part of an MGID: it is probably the header of a partition.
+    /// Whether the first line has a `:` that is not part of an MGID: it is probably the header of a
+    /// partition.
     pub(super) fn starts_definition(&self) -> bool {
         let line = self.first_line();
         let head = line.text().split_once(':').map(|(head, _)| head);

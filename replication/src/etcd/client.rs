@@ -1,4 +1,5 @@
-//! Client of etcd: uses one member at a time and the next one after a failure. Every request has a timeout.
+//! Client of etcd: uses one member at a time and the next one after a failure. Every request has a
+//! timeout.
 
 use core::fmt;
 use core::time::Duration;
@@ -20,8 +21,8 @@ use ferrosm_core::records;
 
 /// Limit of a response in bytes.
 const RESPONSE_MAX: usize = 256 << 20;
-/// Number of keys in the first response of a range. The number is adapted to responses of about [`PAGE_BYTES`], which must arrive within
-/// the timeout of one request.
+/// Number of keys in the first response of a range. The number is adapted to responses of about
+/// [`PAGE_BYTES`], which must arrive within the timeout of one request.
 const PAGE_KEYS_FIRST: i64 = 8;
 /// Largest number of keys in a response.
 const PAGE_KEYS_MAX: i64 = 1024;
@@ -115,7 +116,8 @@ impl Members {
         Self { settings, current }
     }
 
-    /// Switches to the next member (or reconnects to the only one), unless another task already did.
+    /// Switches to the next member (or reconnects to the only one), unless another task already
+    /// did.
     pub(super) fn switch_from(&self, failed: &EtcdMember) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.0 == failed.number {
@@ -128,8 +130,8 @@ impl Members {
         current.1.clone().ok_or(current.0)
     }
 
-    /// The member in use, connected with the first request. Certificate files are read by another thread, because a slow disk must not
-    /// delay lease renewals.
+    /// The member in use, connected with the first request. Certificate files are read by another
+    /// thread, because a slow disk must not delay lease renewals.
     pub(super) async fn member(&self) -> Result<EtcdMember, EtcdError> {
         let number = match self.connected() {
             Ok(member) => return Ok(member),
@@ -382,8 +384,10 @@ impl EtcdMember {
         self.reply(renewed).await
     }
 
-    /// Whether a lease was not renewed for more than `silent_after_s` seconds, and the term of etcd's leader, which renews all leases when
-    /// elected. etcd reports the remaining whole seconds, rounded down, so the lease is old if fewer than its TTL minus `silent_after_s` remain.
+    /// Whether a lease was not renewed for more than `silent_after_s` seconds, and the term of
+    /// etcd's leader, which renews all leases when elected. etcd reports the remaining whole
+    /// seconds, rounded down, so the lease is old if fewer than its TTL minus `silent_after_s`
+    /// remain.
     pub(super) async fn is_overdue(
         &self,
         id: i64,

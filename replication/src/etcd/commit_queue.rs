@@ -1,5 +1,5 @@
-//! The master's batches that etcd lacks, whether the master may acknowledge without etcd, and the validity of its leases. Without I/O:
-//! results and times in, work and events out.
+//! The master's batches that etcd lacks, whether the master may acknowledge without etcd, and the
+//! validity of its leases. Without I/O: results and times in, work and events out.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -11,7 +11,8 @@ use crate::log::Position;
 
 /// Operations in one transaction; etcd accepts 128.
 const OPS: usize = 100;
-/// Limit of pending batches and bytes. Beyond it they are dropped, and a snapshot is written when etcd responds.
+/// Limit of pending batches and bytes. Beyond it they are dropped, and a snapshot is written when
+/// etcd responds.
 const PENDING_MAX: (usize, usize) = (65_536, 64 << 20);
 /// Approximate number of batches and bytes in etcd's log after which a snapshot is written.
 const LOG_MAX: (u64, usize) = (10_000, 16 << 20);
@@ -34,8 +35,8 @@ pub(super) enum Work {
 enum AckMode {
     /// Acknowledgements wait for etcd.
     Replicated,
-    /// As `Replicated`, but the limit was exceeded. No lease is renewed, so that standbys see old leases before the master acknowledges
-    /// without etcd.
+    /// As `Replicated`, but the limit was exceeded. No lease is renewed, so that standbys see old
+    /// leases before the master acknowledges without etcd.
     Suspending,
     /// Acknowledgements do not wait: etcd may lack acknowledged batches.
     Standalone,
@@ -85,7 +86,8 @@ pub(super) struct CommitQueue {
     /// Age at which leases count as old.
     silence: Duration,
     claim: KeyClaim,
-    /// The last batch acknowledged without etcd: the key must not claim completeness before etcd has it.
+    /// The last batch acknowledged without etcd: the key must not claim completeness before etcd
+    /// has it.
     unreplicated: Option<u64>,
     /// The loss of protection was reported.
     protection_loss_reported: bool,
@@ -147,16 +149,16 @@ impl CommitQueue {
         self.needs_snapshot = true;
     }
 
-    /// Whether another master wrote batches after this node's, given etcd's position `head`. A position before this node's batches comes
-    /// from a restored backup of etcd.
+    /// Whether another master wrote batches after this node's, given etcd's position `head`. A
+    /// position before this node's batches comes from a restored backup of etcd.
     pub(super) fn has_successor(&self, known: Option<Position>, head: Position) -> bool {
         let is_older = known.is_some_and(|known| known.epoch == head.epoch);
         let has_more = self.written.is_some_and(|written| head.seq >= written);
         has_more && !is_older && head.epoch != self.epoch
     }
 
-    /// This node has acquired the key. `known`: the store's position at the start of the term; `store`: its position now; `head`: etcd's
-    /// position.
+    /// This node has acquired the key. `known`: the store's position at the start of the term;
+    /// `store`: its position now; `head`: etcd's position.
     pub(super) fn on_key_held(
         &mut self,
         known: Option<Position>,
@@ -174,7 +176,8 @@ impl CommitQueue {
             head.epoch == self.epoch && self.written.is_some_and(|w| w <= head.seq)
         };
         match head {
-            // This node owned the key before in this term; the response to its last write may be lost.
+            // This node owned the key before in this term; the response to its last write may be
+            // lost.
             Some(head) if own(head) && !self.needs_snapshot => self.on_written(head.seq, now),
             Some(head)
                 if known == Some(head) && base == Some(head.seq) && !self.has_dropped_batches() =>
@@ -278,8 +281,8 @@ impl CommitQueue {
             && !matches!(self.ack_mode, AckMode::Standalone)
     }
 
-    /// Whether leases may be renewed. Not while a renewal would let standbys consider etcd complete for too long. `None`: the key must be
-    /// acquired again to change its claim.
+    /// Whether leases may be renewed. Not while a renewal would let standbys consider etcd complete
+    /// for too long. `None`: the key must be acquired again to change its claim.
     pub(super) const fn may_renew(&self) -> Option<bool> {
         match (self.ack_mode, self.claim) {
             (AckMode::Replicated, _) | (_, KeyClaim::Incomplete) => Some(true),
@@ -288,7 +291,8 @@ impl CommitQueue {
         }
     }
 
-    /// This node does not own the key. After acquiring it, it first claims that etcd may lack batches.
+    /// This node does not own the key. After acquiring it, it first claims that etcd may lack
+    /// batches.
     pub(super) const fn on_key_released(&mut self) {
         self.claim = KeyClaim::Incomplete;
         self.cancel_snapshot();
@@ -301,8 +305,9 @@ impl CommitQueue {
         }
     }
 
-    /// The claim that etcd is complete is about to be written. From now on, leases renewed before it count as evidence that etcd is
-    /// complete. The claim itself renews none, so a repeated one does not extend the wait for old leases.
+    /// The claim that etcd is complete is about to be written. From now on, leases renewed before
+    /// it count as evidence that etcd is complete. The claim itself renews none, so a repeated one
+    /// does not extend the wait for old leases.
     pub(super) fn begin_claim(&mut self, now: NodeTime) {
         if core::mem::replace(&mut self.claim, KeyClaim::Unknown) == KeyClaim::Incomplete {
             self.last_renewal = now;
@@ -317,7 +322,8 @@ impl CommitQueue {
         }
     }
 
-    /// A lease may be renewed in etcd about now, which standbys take as evidence that etcd is complete.
+    /// A lease may be renewed in etcd about now, which standbys take as evidence that etcd is
+    /// complete.
     pub(super) fn on_renewal(&mut self, now: NodeTime) {
         if self.claim != KeyClaim::Incomplete {
             self.last_renewal = now;
@@ -345,7 +351,8 @@ impl CommitQueue {
         }
     }
 
-    /// If etcd keeps up, acknowledgements wait for it again, and the key can soon claim completeness.
+    /// If etcd keeps up, acknowledgements wait for it again, and the key can soon claim
+    /// completeness.
     fn on_progress(&mut self, now: NodeTime) {
         // The remaining batches fit into the next transaction.
         if self.pending.len() >= OPS || self.needs_snapshot || self.disk_delay >= self.limit {
@@ -403,7 +410,8 @@ impl CommitQueue {
         all.filter(|_| self.term_started)
     }
 
-    /// Sets how long the local disk has delayed the oldest reply; zero if none depends on unwritten records. Must precede [`Self::tick`].
+    /// Sets how long the local disk has delayed the oldest reply; zero if none depends on unwritten
+    /// records. Must precede [`Self::tick`].
     pub(super) const fn set_disk_delay(&mut self, delay: Duration) {
         self.disk_delay = delay;
     }
@@ -433,7 +441,8 @@ impl CommitQueue {
             // The master serves without a replica.
             self.start_term();
         }
-        // Until this time, a standby may count leases that were not old as evidence that etcd is complete (see `LeaseEvidence`).
+        // Until this time, a standby may count leases that were not old as evidence that etcd is
+        // complete (see `LeaseEvidence`).
         if self.ack_mode != AckMode::Suspending
             || now < self.last_renewal + self.silence + self.limit
         {

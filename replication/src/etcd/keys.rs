@@ -9,7 +9,8 @@
 //! <prefix>/<fabric>/log/<seq>/<part>               a batch, in parts
 //! ```
 //!
-//! Each value but the name begins with a magic word and versions. Values of another version are not decoded.
+//! Each value but the name begins with a magic word and versions. Values of another version are not
+//! decoded.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,8 @@ use ferrosm_core::records::{self, RecordKey};
 /// Approximate limit of a value in bytes; etcd accepts requests of 1.5 MiB.
 pub(super) const PART_LEN: usize = 256 << 10;
 
-/// First bytes of each value: `FSMR` and the version of the replication protocol ([`PREAMBLE`]), and the version of records.
+/// First bytes of each value: `FSMR` and the version of the replication protocol ([`PREAMBLE`]),
+/// and the version of records.
 const MAGIC: [u8; 8] = {
     let [f, s, m, r, a, b] = PREAMBLE;
     let [_, _, c, d] = records::VERSION.to_be_bytes();
@@ -83,7 +85,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Keys below `prefix`. `fabric` is a subnet prefix, a space, and a name; in the name, `/`, space and `%` are escaped as in URLs.
+    /// Keys below `prefix`. `fabric` is a subnet prefix, a space, and a name; in the name, `/`,
+    /// space and `%` are escaped as in URLs.
     pub(super) fn new(prefix: &str, fabric: &str) -> Self {
         let (subnet, name) = fabric.split_once(' ').unwrap_or(("", fabric));
         let separator = if subnet.is_empty() { "" } else { "_" };
@@ -100,7 +103,8 @@ impl Keys {
         }
     }
 
-    /// The keys that earlier versions used for this fabric, if they differ. Those of several fabrics may be the same.
+    /// The keys that earlier versions used for this fabric, if they differ. Those of several
+    /// fabrics may be the same.
     pub(super) fn of_earlier_versions(&self) -> Option<Self> {
         let all = self.earlier.clone()?;
         let earlier = None;
@@ -159,7 +163,8 @@ impl Keys {
     }
 }
 
-/// End (exclusive) of the range of keys with a prefix that ends with a slash: `0` is the character after `/`.
+/// End (exclusive) of the range of keys with a prefix that ends with a slash: `0` is the character
+/// after `/`.
 pub(super) fn range_end(prefix: &str) -> String {
     format!("{}0", prefix.trim_end_matches('/'))
 }

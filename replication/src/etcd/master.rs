@@ -1,9 +1,10 @@
-//! A master with etcd: holds the key, renews its leases while the driver's loop runs, and writes batches in transactions that fail if the
-//! key is lost.
+//! A master with etcd: holds the key, renews its leases while the driver's loop runs, and writes
+//! batches in transactions that fail if the key is lost.
 //!
-//! Two leases are renewed alternately. When the owner dies, the older one was last renewed a quarter to a half of `silent_after_s` ago, so
-//! the failure is detected early although etcd counts whole seconds. The owner gives up before another node can take over: it measures nine
-//! tenths of `silent_after_s` from when the renewal request was sent.
+//! Two leases are renewed alternately. When the owner dies, the older one was last renewed a
+//! quarter to a half of `silent_after_s` ago, so the failure is detected early although etcd counts
+//! whole seconds. The owner gives up before another node can take over: it measures nine tenths of
+//! `silent_after_s` from when the renewal request was sent.
 
 use core::cell::Cell;
 use core::convert::Infallible;
@@ -160,7 +161,8 @@ fn update_lease_validity(shared: &EtcdShared, held: &HeldKey) {
     shared.queue(|queue| queue.on_leases_valid(a.min(b) + silence * 9 / 10));
 }
 
-/// Renews the leases alternately, with any member, and verifies that the key still belongs to this node.
+/// Renews the leases alternately, with any member, and verifies that the key still belongs to this
+/// node.
 async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdError> {
     let silence = Duration::from_secs(held.holder.silent_after_s.into());
     let mut pause = RETRY_MIN;
@@ -172,7 +174,8 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
             sleep(RETRY_MIN).await;
             continue;
         }
-        // etcd renews the lease when it receives the request. The time of sending is earlier, so it is the safe limit.
+        // etcd renews the lease when it receives the request. The time of sending is earlier, so it
+        // is the safe limit.
         let sent_at = shared.node.now();
         let member = shared.members.member().await?;
         let member = member.with_timeout(silence / 5);
@@ -198,14 +201,16 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
     }
 }
 
-/// Renews a lease if the queue allows it ([`CommitQueue::may_renew`]). Returns whether it was renewed.
+/// Renews a lease if the queue allows it ([`CommitQueue::may_renew`]). Returns whether it was
+/// renewed.
 async fn renew_if_allowed(
     shared: &EtcdShared,
     held: &HeldKey,
     member: &EtcdMember,
     lease: i64,
 ) -> Result<bool, EtcdError> {
-    // The key is read first, so a renewal is sent only to a member that just responded. It must not arrive late, after a partition.
+    // The key is read first, so a renewal is sent only to a member that just responded. It must not
+    // arrive late, after a partition.
     verify_key(shared, member, held.created).await?;
     let may_renew = shared.queue(|queue| {
         queue.on_response();
@@ -293,12 +298,14 @@ async fn acquire(shared: &EtcdShared, member: &EtcdMember) -> Result<HeldKey, Et
     })
 }
 
-/// Whether the owner of the key has released it, or stepped down because it could not renew its leases.
+/// Whether the owner of the key has released it, or stepped down because it could not renew its
+/// leases.
 pub(super) async fn is_gone(member: &EtcdMember, holder: &MasterValue) -> Result<bool, EtcdError> {
     Ok(holder.release_reason.is_some() || read_lease_state(member, holder).await?.0)
 }
 
-/// Whether a lease of the key's owner is overdue ([`EtcdMember::is_overdue`]), and the highest term of etcd's leader in the responses.
+/// Whether a lease of the key's owner is overdue ([`EtcdMember::is_overdue`]), and the highest term
+/// of etcd's leader in the responses.
 pub(super) async fn read_lease_state(
     member: &EtcdMember,
     holder: &MasterValue,
@@ -311,7 +318,8 @@ pub(super) async fn read_lease_state(
     Ok((a.0 || b.0, a.1.max(b.1)))
 }
 
-/// Deletes the key of an owner that is gone, which fences its writes. Has no effect if the key has changed.
+/// Deletes the key of an owner that is gone, which fences its writes. Has no effect if the key has
+/// changed.
 pub(super) async fn delete_master_key(
     shared: &EtcdShared,
     member: &EtcdMember,
@@ -370,7 +378,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes pending batches. After a failure of a member, the batch is written to the next one; writes are idempotent.
+    /// Writes pending batches. After a failure of a member, the batch is written to the next one;
+    /// writes are idempotent.
     async fn write(&self) -> Result<Infallible, EtcdError> {
         let shared = self.shared;
         let mut changed = shared.node.changes();
@@ -401,7 +410,8 @@ impl Writer<'_> {
                     sleep(RETRY_MIN).await;
                 }
                 Err(error) if error.is_persistent() => {
-                    // Other members would reject it, too, or the local disk failed. This node keeps the key; the alarm states the reason.
+                    // Other members would reject it, too, or the local disk failed. This node keeps
+                    // the key; the alarm states the reason.
                     let now = shared.node.now();
                     shared.queue(|queue| queue.on_failure(error.to_string(), now));
                     sleep(PERSISTENT_FAILURE_PAUSE).await;
@@ -447,7 +457,8 @@ impl Writer<'_> {
         let Some((seq, _)) = batches.last() else {
             return Ok(());
         };
-        // A batch with many parts is written in several transactions. Readers ignore it until its last part is present.
+        // A batch with many parts is written in several transactions. Readers ignore it until its
+        // last part is present.
         while batches.len() == 1 && ops.len() > PARTS_PER_TRANSACTION {
             let remaining_ops = ops.split_off(PARTS_PER_TRANSACTION);
             self.execute_fenced(member, core::mem::replace(&mut ops, remaining_ops))

@@ -1,8 +1,9 @@
 //! Replication through etcd, for sites that run an etcd cluster on their management hosts.
 //!
-//! The master holds a key and writes batches in transactions that fail once it has lost the key: a master that was cut off cannot write
-//! after another took over. A batch is acknowledged when a majority of etcd's members has it. Standbys watch the keys and store the
-//! changes. The election decides which SM is master. See `docs/adr/0014-etcd.md`.
+//! The master holds a key and writes batches in transactions that fail once it has lost the key: a
+//! master that was cut off cannot write after another took over. A batch is acknowledged when a
+//! majority of etcd's members has it. Standbys watch the keys and store the changes. The election
+//! decides which SM is master. See `docs/adr/0014-etcd.md`.
 //!
 //! ```text
 //! client         requests to etcd, one member at a time

@@ -1,5 +1,5 @@
-//! The name of the fabric that owns the keys, stored by its first node: another fabric with the same keys would depose its master and
-//! load its records.
+//! The name of the fabric that owns the keys, stored by its first node: another fabric with the
+//! same keys would depose its master and load its records.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,8 @@ use etcd_client::{Compare, CompareOp, TxnOp};
 use super::client::{EtcdError, EtcdMember};
 use super::shared::EtcdShared;
 
-/// Checks that the keys belong to this fabric, and stores its name if they belong to none. The result is kept for this process.
+/// Checks that the keys belong to this fabric, and stores its name if they belong to none. The
+/// result is kept for this process.
 ///
 /// # Errors
 /// The keys belong to another fabric, or a request fails.
@@ -35,8 +36,8 @@ pub(super) async fn claim_keys(shared: &EtcdShared, member: &EtcdMember) -> Resu
     Ok(())
 }
 
-/// Earlier versions shared keys between names that differ only in `/`, space and `_`. Records under such keys may be those of another
-/// fabric, so they are not used.
+/// Earlier versions shared keys between names that differ only in `/`, space and `_`. Records under
+/// such keys may be those of another fabric, so they are not used.
 async fn report_old_records(shared: &EtcdShared, member: &EtcdMember) -> Result<(), EtcdError> {
     let Some(old) = shared.keys.of_earlier_versions() else {
         return Ok(());

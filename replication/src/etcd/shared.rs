@@ -1,5 +1,5 @@
-//! State shared by the driver and the etcd thread: role, commit queue, and what a standby saw of its master, under one lock that is never
-//! held across an await.
+//! State shared by the driver and the etcd thread: role, commit queue, and what a standby saw of
+//! its master, under one lock that is never held across an await.
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,7 +26,8 @@ pub(super) const RETRY_MAX: Duration = Duration::from_secs(1);
 pub(super) const COMPLETE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Part of [`COMPLETE_TIMEOUT`] in which a master that hands over can release the key.
 pub(super) const HANDOVER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Retry interval after failures that are likely to persist: etcd is full or rejects the request, or a disk failed.
+/// Retry interval after failures that are likely to persist: etcd is full or rejects the request,
+/// or a disk failed.
 pub(super) const PERSISTENT_FAILURE_PAUSE: Duration = Duration::from_secs(3);
 
 /// The shared state.
@@ -43,8 +44,8 @@ pub(super) struct EtcdShared {
     sessions: AtomicU64,
 }
 
-/// What a standby last saw of its master's leases. A master that renews its leases acknowledges only
-/// what etcd has. Before it acknowledges more, it stops renewing until the leases are old and
+/// What a standby last saw of its master's leases. A master that renews its leases acknowledges
+/// only what etcd has. Before it acknowledges more, it stops renewing until the leases are old and
 /// [`EtcdSettings::reply_timeout`] has passed. So a lease that was not old is evidence that etcd is
 /// complete, for the duration of that limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +150,8 @@ impl EtcdShared {
         result
     }
 
-    /// Calls `f` with the master's commit queue, and forwards its events and acknowledgements. `None` if this node is not master.
+    /// Calls `f` with the master's commit queue, and forwards its events and acknowledgements.
+    /// `None` if this node is not master.
     pub(super) fn queue<T>(&self, f: impl FnOnce(&mut CommitQueue) -> T) -> Option<T> {
         let (result, events, acknowledged) = self.change(|state| {
             let queue = state.queue.as_mut()?;
@@ -174,7 +176,8 @@ impl EtcdShared {
 
     /// Longest time for which etcd's own renewal makes leases look renewed.
     pub(super) fn lease_uncertainty(&self) -> Duration {
-        // A lease lives a second longer than it takes to become old, and etcd's leader adds an election timeout.
+        // A lease lives a second longer than it takes to become old, and etcd's leader adds an
+        // election timeout.
         Duration::from_secs(u64::from(self.settings.silent_after_s) + 2)
             + self.settings.reply_timeout
     }

@@ -1,4 +1,5 @@
-//! A standby with etcd: reads missing batches, watches for new ones, and checks whether the master renews its leases.
+//! A standby with etcd: reads missing batches, watches for new ones, and checks whether the master
+//! renews its leases.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -26,7 +27,8 @@ use crate::wire::decode_batch;
 /// Interval of log messages about repeated failures.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Limit of batches that wait for the local disk; beyond it the session restarts after they are stored.
+/// Limit of batches that wait for the local disk; beyond it the session restarts after they are
+/// stored.
 const PENDING_MAX: u64 = 16_384;
 
 /// Batches in etcd that the store lacks.
@@ -118,7 +120,8 @@ async fn read_missing(
     })
 }
 
-/// Completes the replica for use by a new master, and fences the old one. Returns whether it has all that the old master acknowledged.
+/// Completes the replica for use by a new master, and fences the old one. Returns whether it has
+/// all that the old master acknowledged.
 pub(super) async fn complete_replica(shared: &EtcdShared) -> Result<bool, EtcdError> {
     let began = shared.node.now();
     let evidence = shared.with_state(|state| state.evidence);
@@ -227,7 +230,8 @@ pub(super) async fn follow(shared: &Arc<EtcdShared>) {
     }
 }
 
-/// Delay of the next attempt, given the last delay. Each attempt reads what is missing, which may be all records.
+/// Delay of the next attempt, given the last delay. Each attempt reads what is missing, which may
+/// be all records.
 fn retry_delay(error: &EtcdError, last: Duration) -> Duration {
     if error.is_persistent() || matches!(error, EtcdError::Version(..)) {
         (last * 2).min(PERSISTENT_FAILURE_PAUSE)
@@ -409,7 +413,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Reports the master as silent. The report is uncertain if a recent failure of etcd may have delayed the master's renewals.
+    /// Reports the master as silent. The report is uncertain if a recent failure of etcd may have
+    /// delayed the master's renewals.
     fn report_silence(&self, leader: &MasterValue, in_sync: bool) {
         let last_failure = self.shared.with_state(|state| state.last_failure);
         self.shared.node.send_event(ReplicationEvent::MasterSilent {
@@ -460,7 +465,8 @@ impl Watcher<'_> {
         let _ = self.shared.node.position().await;
     }
 
-    /// Whether the store has all that etcd has, and etcd has all acknowledged batches, as far as is known.
+    /// Whether the store has all that etcd has, and etcd has all acknowledged batches, as far as is
+    /// known.
     fn is_complete(&self) -> bool {
         let stored = self.shared.with_state(|state| state.stored.clone());
         let incomplete = self.leader.is_some_and(|leader| leader.incomplete);

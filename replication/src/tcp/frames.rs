@@ -1,4 +1,5 @@
-//! Messages on a connection: the preamble of both sides, then frames with their length. A peer's announced length allocates no memory.
+//! Messages on a connection: the preamble of both sides, then frames with their length. A peer's
+//! announced length allocates no memory.
 
 use std::io;
 
@@ -78,8 +79,9 @@ pub(super) async fn send<W: AsyncWrite + Unpin>(
     Ok(to.write_all(&encode(message)?).await?)
 }
 
-/// Sends the last message of a connection and ends the stream. The caller then reads until the peer has closed the connection: closing a
-/// socket while the peer still sends resets the connection, and the peer, whose writes fail, may not read the message.
+/// Sends the last message of a connection and ends the stream. The caller then reads until the peer
+/// has closed the connection: closing a socket while the peer still sends resets the connection,
+/// and the peer, whose writes fail, may not read the message.
 pub(super) async fn send_last<W: AsyncWrite + Unpin>(
     to: &mut W,
     message: &Message<'_>,

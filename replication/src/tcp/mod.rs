@@ -1,7 +1,9 @@
-//! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its peers until it finds the master.
+//! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its
+//! peers until it finds the master.
 //!
-//! It runs on a thread with its own runtime, so a busy driver does not delay it. Pings are answered only while the driver's loop runs
-//! ([`Replication::report_alive`]). `Leader` and `Follower` implement the protocol, under one lock that is never held across an await.
+//! It runs on a thread with its own runtime, so a busy driver does not delay it. Pings are answered
+//! only while the driver's loop runs ([`Replication::report_alive`]). `Leader` and `Follower`
+//! implement the protocol, under one lock that is never held across an await.
 
 mod follow;
 mod frames;
@@ -88,7 +90,8 @@ pub struct TcpReplication {
 }
 
 impl TcpReplication {
-    /// Starts the threads and listens. The role is [`Role::Inactive`] at first. Invalid certificates are read again later.
+    /// Starts the threads and listens. The role is [`Role::Inactive`] at first. Invalid
+    /// certificates are read again later.
     ///
     /// # Errors
     /// [`StartError`]; the started threads end.
@@ -143,7 +146,8 @@ impl TcpReplication {
         })
     }
 
-    /// The listen address, with the port that the system chose for port 0; `None` if the address is not available yet.
+    /// The listen address, with the port that the system chose for port 0; `None` if the address is
+    /// not available yet.
     #[must_use]
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address

@@ -102,7 +102,8 @@ async fn serve(
         let refusal = Refusal::Fabric(own_fabric.clone());
         (refusal, Refusal::Fabric(hello.fabric))
     };
-    // Fails if the peer has already closed the connection: this node's hello may have shown it the reason.
+    // Fails if the peer has already closed the connection: this node's hello may have shown it the
+    // reason.
     let _ = timeout(CONNECT_TIMEOUT, refuse(stream, refusal)).await;
     Err(reason.into())
 }
@@ -141,7 +142,8 @@ async fn serve_follower(
             }
             done
         }
-        // If the peer hangs, a write may never return: end the connection when the leader has dropped it.
+        // If the peer hangs, a write may never return: end the connection when the leader has
+        // dropped it.
         () = shared.node.wait_until(is_over) => Err(ConnectionError::Closed),
     };
     shared.change(|state, now| state.leader.as_mut().map(|l| l.on_disconnected(conn, now)));
@@ -241,7 +243,8 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
             });
         }
         send(to, &Message::Records(chunk)).await?;
-        // Messages that do not wait for the end of the snapshot, such as pongs, are sent between the chunks.
+        // Messages that do not wait for the end of the snapshot, such as pongs, are sent between
+        // the chunks.
         while let NextAction::Send(FollowerMessage::Message(message)) = shared.next_action(conn) {
             send(to, &message).await?;
         }

@@ -1,4 +1,5 @@
-//! State shared by the tasks and the driver: leader and follower under one lock, and the notification of changes.
+//! State shared by the tasks and the driver: leader and follower under one lock, and the
+//! notification of changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,7 +36,8 @@ pub(super) struct TcpState {
     /// The master steps down: followers are notified after the last batch.
     pub(super) stepping_down: Option<StepDownReason>,
     pub(super) follower: Follower,
-    /// Sequence number of the last batch that this master committed before its `Leader` existed; 0 for none.
+    /// Sequence number of the last batch that this master committed before its `Leader` existed; 0
+    /// for none.
     committed_before_term: u64,
     conns: u64,
     peer_errors: BTreeMap<String, String>,
@@ -190,7 +192,8 @@ impl TcpShared {
                 return;
             }
             if base.is_some_and(|base| base.seq < state.committed_before_term) {
-                // A batch was committed after the position was read. It is in no log, so followers would never get it.
+                // A batch was committed after the position was read. It is in no log, so followers
+                // would never get it.
                 self.start_term_after_store_requests(epoch);
                 return;
             }

@@ -1,4 +1,5 @@
-//! Real etcd processes (Debian's `etcd-server`) in a temporary directory, and a proxy to a member that can stop forwarding.
+//! Real etcd processes (Debian's `etcd-server`) in a temporary directory, and a proxy to a member
+//! that can stop forwarding.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -50,7 +51,8 @@ impl Cluster {
         static CLUSTERS: AtomicU32 = AtomicU32::new(0);
         let number = CLUSTERS.fetch_add(1, Ordering::SeqCst);
         let name = format!("ferrosm-etcd-{}-{number}", std::process::id());
-        // In memory if possible: etcd syncs its disk at each write, which takes seconds when other tests run.
+        // In memory if possible: etcd syncs its disk at each write, which takes seconds when other
+        // tests run.
         let memory = PathBuf::from("/dev/shm");
         let dir = if memory.is_dir() {
             memory

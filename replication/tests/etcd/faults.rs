@@ -160,7 +160,8 @@ fn temporarily_replaced_master_is_deposed() {
     assert_eq!(master.store.records(), records);
 }
 
-/// The master becomes silent after etcd stalled, as seen by the standby: the report is marked uncertain.
+/// The master becomes silent after etcd stalled, as seen by the standby: the report is marked
+/// uncertain.
 #[test]
 fn silence_after_an_etcd_failure_is_uncertain() {
     let cluster = Cluster::new(1);

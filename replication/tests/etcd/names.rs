@@ -1,4 +1,5 @@
-//! Names of fabrics in keys: fabrics with similar names, keys of another fabric, keys of earlier versions.
+//! Names of fabrics in keys: fabrics with similar names, keys of another fabric, keys of earlier
+//! versions.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use super::cluster::Cluster;
 use super::memory::put_record;
 use super::{Node, settings};
 
-/// Two fabrics whose names differ in an escaped character replicate through one etcd, each with a master and records of its own.
+/// Two fabrics whose names differ in an escaped character replicate through one etcd, each with a
+/// master and records of its own.
 #[test]
 fn fabrics_with_similar_names_do_not_share_records() {
     let cluster = Cluster::new(1);
@@ -41,7 +43,8 @@ fn fabrics_with_similar_names_do_not_share_records() {
     }
 }
 
-/// The name is stored with the records, so a fabric that gets the keys of another by any other way is refused.
+/// The name is stored with the records, so a fabric that gets the keys of another by any other way
+/// is refused.
 #[test]
 fn keys_of_another_fabric_are_refused() {
     let cluster = Cluster::new(1);

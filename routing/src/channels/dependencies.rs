@@ -5,7 +5,8 @@ use super::index::{ChannelNumbering, to_u32};
 /// A dependency: packets arrive over the first channel and leave over the second.
 pub(crate) type Dependency = (u32, u32);
 
-/// Dependencies by their first channel: a row of bits, one for each channel that leaves the next switch.
+/// Dependencies by their first channel: a row of bits, one for each channel that leaves the next
+/// switch.
 #[derive(Debug, Clone)]
 pub(crate) struct DependencySet {
     /// Words per row.
@@ -123,7 +124,8 @@ impl DependencySet {
         }
         let mut remaining = vec![true; n];
         order.iter().for_each(|&c| remaining[c as usize] = false);
-        // Every remaining channel has a predecessor that remains, so going backwards ends in a cycle.
+        // Every remaining channel has a predecessor that remains, so going backwards ends in a
+        // cycle.
         let mut predecessor = vec![u32::MAX; n];
         for x in (0..to_u32(n)).filter(|&x| remaining[x as usize]) {
             self.after(channels, x)

@@ -1,8 +1,9 @@
 //! A channel dependency graph that stays acyclic while dependencies are added.
 //!
-//! Channels have positions in an order in which every dependency points forward. A new dependency that points forward
-//! costs nothing. Any other moves only channels between its two ends (Pearce and Kelly, "A Dynamic Topological Sort
-//! Algorithm for Directed Acyclic Graphs", JEA 11, 2006), or is found to close a cycle.
+//! Channels have positions in an order in which every dependency points forward. A new dependency
+//! that points forward costs nothing. Any other moves only channels between its two ends (Pearce
+//! and Kelly, "A Dynamic Topological Sort Algorithm for Directed Acyclic Graphs", JEA 11, 2006), or
+//! is found to close a cycle.
 
 use super::dependencies::{Dependency, DependencySet};
 use super::index::{ChannelNumbering, to_u32};
@@ -11,8 +12,8 @@ use super::index::{ChannelNumbering, to_u32};
 #[derive(Debug, Clone)]
 pub(super) struct Dependencies {
     after: DependencySet,
-    /// The dependencies between the opposite channels: if `y` comes after `x`, then the opposite of `x` comes after the
-    /// opposite of `y`.
+    /// The dependencies between the opposite channels: if `y` comes after `x`, then the opposite of
+    /// `x` comes after the opposite of `y`.
     opposite: DependencySet,
 }
 
@@ -46,15 +47,15 @@ pub(super) enum SearchDirection {
 
 /// Limits of searches, and the source of dependencies that are read on demand.
 pub(super) trait SearchControl<C> {
-    /// Whether searches are breadth first and detect a cycle when they visit their goal. Otherwise they are depth first
-    /// and detect it when they find the goal.
+    /// Whether searches are breadth first and detect a cycle when they visit their goal. Otherwise
+    /// they are depth first and detect it when they find the goal.
     const BREADTH_FIRST: bool;
 
     /// Called for each channel that a search finds after its start.
     fn count_found(&mut self, _direction: SearchDirection) {}
 
-    /// Called before the dependencies of a channel are followed, with the number of channels found so far. `false`
-    /// abandons the search.
+    /// Called before the dependencies of a channel are followed, with the number of channels found
+    /// so far. `false` abandons the search.
     fn visit(
         &mut self,
         channels: &C,
@@ -83,7 +84,8 @@ pub(super) struct AcyclicDependencyGraph {
     /// Number of the last search that found each channel.
     last_search: Vec<u32>,
     search: u32,
-    /// Working memory of searches: channels to visit, channels after the head of a new dependency, channels before its tail.
+    /// Working memory of searches: channels to visit, channels after the head of a new dependency,
+    /// channels before its tail.
     stack: Vec<u32>,
     after_head: Vec<u32>,
     before_tail: Vec<u32>,
@@ -174,7 +176,8 @@ impl AcyclicDependencyGraph {
     /// Adds dependencies one after the other.
     ///
     /// # Errors
-    /// The first dependency that is rejected. The graph is invalid until [`Self::remove_last`] is called.
+    /// The first dependency that is rejected. The graph is invalid until [`Self::remove_last`] is
+    /// called.
     pub(super) fn insert_all<C: ChannelNumbering>(
         &mut self,
         channels: &C,
@@ -218,7 +221,8 @@ impl AcyclicDependencyGraph {
         }
         self.search::<true, C, _>(channels, y, x, control)?;
         self.search::<false, C, _>(channels, x, y, control)?;
-        // The channels up to `x`, then those from `y`, each in their current order, take the positions of both, ascending.
+        // The channels up to `x`, then those from `y`, each in their current order, take the
+        // positions of both, ascending.
         let position = &self.position;
         self.before_tail
             .sort_unstable_by_key(|&c| position[c as usize]);
@@ -238,8 +242,8 @@ impl AcyclicDependencyGraph {
         Ok(())
     }
 
-    /// Finds the channels that come after `start`, up to `goal` (in `after_head`), or before it, down to `goal` (in
-    /// `before_tail`).
+    /// Finds the channels that come after `start`, up to `goal` (in `after_head`), or before it,
+    /// down to `goal` (in `before_tail`).
     fn search<const FORWARD: bool, C: ChannelNumbering, S: SearchControl<C>>(
         &mut self,
         channels: &C,
@@ -287,7 +291,8 @@ impl AcyclicDependencyGraph {
                 if FORWARD && next == goal && !S::BREADTH_FIRST {
                     return Err(Rejection::Cycle);
                 }
-                // A lookup may add dependencies that no packet has; skip those that contradict the order.
+                // A lookup may add dependencies that no packet has; skip those that contradict the
+                // order.
                 let next_position = self.position[next as usize];
                 let is_between = if FORWARD {
                     position < next_position && next_position <= limit

@@ -10,7 +10,8 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct ChannelIndex {
     /// First channel that leaves each switch, and the total.
     pub(crate) first: Vec<u32>,
-    /// The switch that a channel leads to; [`NONE`] for a port without a link to a switch, if channels are numbered by port.
+    /// The switch that a channel leads to; [`NONE`] for a port without a link to a switch, if
+    /// channels are numbered by port.
     pub(crate) head: Vec<u32>,
     /// The switch that a channel leaves.
     pub(crate) tail: Vec<u32>,

@@ -1,8 +1,8 @@
-//! A virtual layer: an acyclic channel dependency graph with a topological order of the channels, and the dependencies that
-//! it rejected.
+//! A virtual layer: an acyclic channel dependency graph with a topological order of the channels,
+//! and the dependencies that it rejected.
 //!
-//! Engines add dependencies to a layer and remove only those added last. A dependency that closed a cycle once is
-//! therefore rejected without another search.
+//! Engines add dependencies to a layer and remove only those added last. A dependency that closed a
+//! cycle once is therefore rejected without another search.
 
 use super::dependencies::{Dependency, DependencySet};
 use super::graph::{
@@ -82,8 +82,8 @@ impl VirtualLayer {
         )
     }
 
-    /// A layer without dependencies, with the channels in this order and a limit for the channels that all searches
-    /// visit.
+    /// A layer without dependencies, with the channels in this order and a limit for the channels
+    /// that all searches visit.
     pub(crate) fn with_order(channels: &ChannelIndex, order: &[u32], visits_max: usize) -> Self {
         let effort = SearchEffort {
             visited: 0,
@@ -120,7 +120,8 @@ impl VirtualLayer {
         self.graph.contains(channels, dependency)
     }
 
-    /// Position of a channel in the topological order. Positions ascend along every dependency path.
+    /// Position of a channel in the topological order. Positions ascend along every dependency
+    /// path.
     #[inline(always)]
     pub(crate) fn position(&self, channel: usize) -> u32 {
         self.graph.position(channel)
@@ -187,7 +188,8 @@ impl VirtualLayer {
         Ok(fits)
     }
 
-    /// Adds one dependency unless it closes a cycle or the search takes too long. Appends it to `log` if it is new.
+    /// Adds one dependency unless it closes a cycle or the search takes too long. Appends it to
+    /// `log` if it is new.
     pub(crate) fn admit_one(
         &mut self,
         channels: &ChannelIndex,
@@ -250,8 +252,9 @@ mod tests {
         }
     }
 
-    /// 3,000 random requests of one to three dependencies. A request must be admitted exactly if a topological sort of
-    /// all admitted dependencies succeeds, and the order must agree with all of them.
+    /// 3,000 random requests of one to three dependencies. A request must be admitted exactly if a
+    /// topological sort of all admitted dependencies succeeds, and the order must agree with all of
+    /// them.
     #[test]
     fn requests_are_admitted_exactly_if_no_cycle_closes() {
         let index = mesh(6);

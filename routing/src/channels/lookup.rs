@@ -1,7 +1,7 @@
 //! Dependencies of single channels, read from forwarding tables on demand.
 //!
-//! If the VL of a packet depends on its ports, all VLs that it might have are included: the result may have too many
-//! dependencies, never too few.
+//! If the VL of a packet depends on its ports, all VLs that it might have are included: the result
+//! may have too many dependencies, never too few.
 
 use std::sync::atomic::AtomicBool;
 
@@ -40,7 +40,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Whether the VL of each packet depends on its LID alone; lookups then find hardly any superfluous dependency.
+    /// Whether the VL of each packet depends on its LID alone; lookups then find hardly any
+    /// superfluous dependency.
     pub(crate) fn is_exact(&self) -> bool {
         self.lids.iter().all(|(_, vl)| vl.is_some())
     }
@@ -82,7 +83,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Adds the dependencies of packets that arrive over another channel and leave over this one, on all VLs.
+    /// Adds the dependencies of packets that arrive over another channel and leave over this one,
+    /// on all VLs.
     pub(super) fn add_to(
         &self,
         channels: &VlChannelNumbers<'_>,
@@ -95,8 +97,8 @@ impl<'a> Lookup<'a> {
             return;
         }
         let last = u8::try_from(ports.ports(v) - 1).unwrap_or(PortNum::DROP.raw());
-        // Channels that lead to the switch: number, input port, output port of the peer, its table, whether some
-        // packet takes this path on a VL that depends on more than the LID.
+        // Channels that lead to the switch: number, input port, output port of the peer, its table,
+        // whether some packet takes this path on a VL that depends on more than the LID.
         let mut into: Vec<(usize, u8, u8, &[u8], bool)> = (1..=last)
             .filter_map(|input| {
                 let (u, port) = ports.peer(v, input)?;
@@ -126,7 +128,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// Adds the dependencies from a channel that enters `v` through `input`, on all VLs that packets may have.
+    /// Adds the dependencies from a channel that enters `v` through `input`, on all VLs that
+    /// packets may have.
     fn add_on_all_vls(
         &self,
         channels: &VlChannelNumbers<'_>,

@@ -1,10 +1,11 @@
-//! Channels of a fabric and their dependencies, used by engines, incremental reroute, transition and multicast to keep
-//! routes free of credit loops.
+//! Channels of a fabric and their dependencies, used by engines, incremental reroute, transition
+//! and multicast to keep routes free of credit loops.
 //!
-//! A channel is one direction of a link between switches. A packet that holds a buffer of one channel and waits for a
-//! buffer of the next causes a dependency; packets deadlock only if dependencies form a cycle (Dally and Seitz,
-//! "Deadlock-Free Message Routing in Multiprocessor Interconnection Networks", IEEE ToC 1987). Verification in
-//! [`crate::verify()`] shares no code with this module.
+//! A channel is one direction of a link between switches. A packet that holds a buffer of one
+//! channel and waits for a buffer of the next causes a dependency; packets deadlock only if
+//! dependencies form a cycle (Dally and Seitz, "Deadlock-Free Message Routing in Multiprocessor
+//! Interconnection Networks", IEEE ToC 1987). Verification in [`crate::verify()`] shares no code
+//! with this module.
 //!
 //! | module | content |
 //! |---|---|

@@ -1,7 +1,8 @@
-//! Channels numbered by port, for code that reads forwarding tables: incremental reroute, transition and multicast.
+//! Channels numbered by port, for code that reads forwarding tables: incremental reroute,
+//! transition and multicast.
 //!
-//! Every port of a switch has a number, including port 0 and ports to end ports. A channel has the number of its output
-//! port.
+//! Every port of a switch has a number, including port 0 and ports to end ports. A channel has the
+//! number of its output port.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -62,8 +63,8 @@ impl PortChannels {
         self.index.first[v] as usize + usize::from(port)
     }
 
-    /// The switch at the other end of a port, and the port there; `None` for port 0, end ports, unconnected ports and port
-    /// numbers that the switch does not have.
+    /// The switch at the other end of a port, and the port there; `None` for port 0, end ports,
+    /// unconnected ports and port numbers that the switch does not have.
     #[inline]
     pub(crate) fn peer(&self, v: usize, port: u8) -> Option<(usize, u8)> {
         let c = self.output_channel(v, port);

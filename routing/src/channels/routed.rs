@@ -1,8 +1,9 @@
 //! The channel dependency graph of forwarding tables, kept acyclic while routes are added.
 //!
-//! Most new routes agree with the order of the channels ([`TopologicalOrder`]), which is therefore enough to cache with
-//! a routing. An incremental reroute adds a few routes to that routing; it reads dependencies of the tables
-//! ([`Lookup`]) only if a route contradicts the order. Owned by one computation.
+//! Most new routes agree with the order of the channels ([`TopologicalOrder`]), which is therefore
+//! enough to cache with a routing. An incremental reroute adds a few routes to that routing; it
+//! reads dependencies of the tables ([`Lookup`]) only if a route contradicts the order. Owned by
+//! one computation.
 
 use std::sync::atomic::Ordering;
 
@@ -15,8 +16,8 @@ use super::vls::VlChannelNumbers;
 /// Maximum number of channels looked up, a fraction of the cost of reading all of them.
 const LOOKUPS_MAX: usize = 1000;
 
-/// Average number of visits per virtual channel, in addition to a constant for small fabrics, after which dependencies that require a
-/// search are rejected.
+/// Average number of visits per virtual channel, in addition to a constant for small fabrics, after
+/// which dependencies that require a search are rejected.
 const VISITS_PER_CHANNEL: usize = 8;
 
 fn visits_max(channels: VlChannelNumbers<'_>) -> usize {
@@ -64,7 +65,8 @@ impl<'a> RoutedDependencies<'a> {
         Some(Self::with_graph(channels, graph, None))
     }
 
-    /// The graph of the tables with this order, minus links lost since then. `None` if the number of channels differs.
+    /// The graph of the tables with this order, minus links lost since then. `None` if the number
+    /// of channels differs.
     pub(crate) fn resume(
         channels: VlChannelNumbers<'a>,
         order: &TopologicalOrder,
@@ -137,7 +139,8 @@ impl<'a> RoutedDependencies<'a> {
         }
     }
 
-    /// A removed dependency may also be one of the tables: the tables of its channels are looked up again.
+    /// A removed dependency may also be one of the tables: the tables of its channels are looked up
+    /// again.
     fn forget_lookup(&mut self, (x, y): Dependency) {
         if self.reader.lookup.is_some() {
             self.reader.known_from[self.channels.channel(x)] = false;

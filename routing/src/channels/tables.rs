@@ -62,7 +62,8 @@ pub(crate) fn dependencies_of_tables(
 /// No port.
 const NONE: u8 = PortNum::DROP.raw();
 
-/// Dependencies from the channels that leave switch `u`, for LIDs with a single VL each: the rows of these channels.
+/// Dependencies from the channels that leave switch `u`, for LIDs with a single VL each: the rows
+/// of these channels.
 fn dependencies_from_switch(
     channels: VlChannelNumbers<'_>,
     rows: &[&[u8]],
@@ -109,8 +110,8 @@ fn dependencies_from_switch(
     masks
 }
 
-/// Dependencies of packets to these LIDs with up to two next hops per switch (the same port twice counts as one), and
-/// the LIDs with a possible forwarding loop.
+/// Dependencies of packets to these LIDs with up to two next hops per switch (the same port twice
+/// counts as one), and the LIDs with a possible forwarding loop.
 pub(crate) fn dependencies_of_lids(
     topo: &Topology,
     channels: VlChannelNumbers<'_>,

@@ -7,7 +7,8 @@ use super::vls::VlChannelNumbers;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Channel dependencies of packets with this SL on a spanning tree. `up` is the port of each switch towards the root.
+/// Channel dependencies of packets with this SL on a spanning tree. `up` is the port of each switch
+/// towards the root.
 pub(crate) fn dependencies_of_spanning_tree(
     topo: &Topology,
     channels: VlChannelNumbers<'_>,
@@ -26,7 +27,8 @@ pub(crate) fn dependencies_of_spanning_tree(
     dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| ports[v])
 }
 
-/// Channel dependencies of packets with this SL on all trees in which the parent of each switch comes before it in `order`.
+/// Channel dependencies of packets with this SL on all trees in which the parent of each switch
+/// comes before it in `order`.
 pub(crate) fn dependencies_of_ordered_trees(
     topo: &Topology,
     channels: VlChannelNumbers<'_>,
@@ -41,8 +43,8 @@ pub(crate) fn dependencies_of_ordered_trees(
     dependencies_of_turns(topo, channels, sl, 0..ports.len(), |v| ports[v], turns)
 }
 
-/// Channel dependencies of packets that arrive on any port of a tree and leave on all others. `ports` returns the tree
-/// ports of each of `switches`; ports to end ports are ignored.
+/// Channel dependencies of packets that arrive on any port of a tree and leave on all others.
+/// `ports` returns the tree ports of each of `switches`; ports to end ports are ignored.
 pub(crate) fn dependencies_of_tree(
     topo: &Topology,
     channels: VlChannelNumbers<'_>,
@@ -53,7 +55,8 @@ pub(crate) fn dependencies_of_tree(
     dependencies_of_turns(topo, channels, sl, switches, ports, |_, _, _| true)
 }
 
-/// As [`dependencies_of_tree`], for turns from a switch over one of `switches` to another switch that satisfy `turns`.
+/// As [`dependencies_of_tree`], for turns from a switch over one of `switches` to another switch
+/// that satisfy `turns`.
 fn dependencies_of_turns(
     topo: &Topology,
     channels: VlChannelNumbers<'_>,

@@ -129,8 +129,8 @@ impl PlannedVls<'_> {
         self.vl_plan.sl(SwitchIdx::from_index(from), to)
     }
 
-    /// The VL of a packet from port `input` to port `output` of switch `at`; `None` if the packet is dropped because the SL has no VL
-    /// in use.
+    /// The VL of a packet from port `input` to port `output` of switch `at`; `None` if the packet
+    /// is dropped because the SL has no VL in use.
     #[inline]
     pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
         if self.vl_plan.is_single() {

@@ -9,8 +9,8 @@ pub(crate) trait HopCell: Copy + Ord + Send + Sync + 'static {
     const UNREACHED: Self;
     /// Zero hops: the destination itself.
     const HERE: Self;
-    /// One hop more, downwards; `UNREACHED` if the path starts with a climb, because a climb after a descent is illegal. In a matrix
-    /// without up and down: one hop more.
+    /// One hop more, downwards; `UNREACHED` if the path starts with a climb, because a climb after
+    /// a descent is illegal. In a matrix without up and down: one hop more.
     fn farther(self) -> Self;
     /// The cell of a switch whose next hop is up, to a neighbour with this cell.
     fn climb(self) -> Self;
@@ -71,7 +71,8 @@ impl From<EngineStop> for RouteError {
     }
 }
 
-/// Computes a result with one-byte cells and, if a distance does not fit, again with two-byte cells.
+/// Computes a result with one-byte cells and, if a distance does not fit, again with two-byte
+/// cells.
 pub(crate) fn with_smallest_cells<T>(
     with_narrow_cells: impl FnOnce() -> Result<T, EngineStop>,
     with_wide_cells: impl FnOnce() -> Result<T, EngineStop>,

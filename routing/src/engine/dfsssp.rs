@@ -1,6 +1,7 @@
-//! Engine `dfsssp`: paths as in `sssp`, on as many virtual layers as deadlock freedom requires (Domke, Hoefler, Nagel:
-//! Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011). Load balance has priority; if VLs are scarce,
-//! paths with fewer channel dependencies are preferred.
+//! Engine `dfsssp`: paths as in `sssp`, on as many virtual layers as deadlock freedom requires
+//! (Domke, Hoefler, Nagel: Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011).
+//! Load balance has priority; if VLs are scarce, paths with fewer channel dependencies are
+//! preferred.
 
 use super::cell::with_smallest_cells;
 use super::graph::Graph;

@@ -1,14 +1,15 @@
-//! Engine `dmodc`: fat-tree routing for degraded trees. Routes any PGFT with missing or extra switches and links, and
-//! with switches behind its leaves.
+//! Engine `dmodc`: fat-tree routing for degraded trees. Routes any PGFT with missing or extra
+//! switches and links, and with switches behind its leaves.
 //!
-//! The levels of the tree give an up/down order of all switches, which is free of credit loops and connects every pair,
-//! even if the only remaining path leads through a leaf. Among the legal next hops, destinations are assigned by their number in
-//! the order of leaves (see `dmodc_assignment`). After Gliksberg and others (Dmodc, 2020).
+//! The levels of the tree give an up/down order of all switches, which is free of credit loops and
+//! connects every pair, even if the only remaining path leads through a leaf. Among the legal next
+//! hops, destinations are assigned by their number in the order of leaves (see `dmodc_assignment`).
+//! After Gliksberg and others (Dmodc, 2020).
 //!
-//! One VL is enough while end ports are attached to leaves. If many are attached above (an aggregation node in every
-//! switch), their traffic among each other would overload the few leaves at which the order lets it turn. Such pairs
-//! are then routed down and up on VLs of their own, if available (see `down_up_search`): 2 VLs for trees of two levels,
-//! 3 for trees of three.
+//! One VL is enough while end ports are attached to leaves. If many are attached above (an
+//! aggregation node in every switch), their traffic among each other would overload the few leaves
+//! at which the order lets it turn. Such pairs are then routed down and up on VLs of their own, if
+//! available (see `down_up_search`): 2 VLs for trees of two levels, 3 for trees of three.
 
 use super::graph::Graph;
 use super::order::by_levels;

@@ -1,17 +1,19 @@
 //! Closed-form assignment of destinations to the columns of a tree (D-mod-K for degraded trees).
 //!
-//! End ports are numbered leaf by leaf, subtree by subtree. The digits of the number, in the arities of the levels, are
-//! the columns that route its LID; its *trunk* is the chain of switches from its leaf upwards through these columns.
-//! A switch forwards a LID towards the highest switch of its trunk that is on a shortest path. So on a full tree a shift
-//! permutation has no link conflict, and losses elsewhere change nothing.
+//! End ports are numbered leaf by leaf, subtree by subtree. The digits of the number, in the
+//! arities of the levels, are the columns that route its LID; its *trunk* is the chain of switches
+//! from its leaf upwards through these columns. A switch forwards a LID towards the highest switch
+//! of its trunk that is on a shortest path. So on a full tree a shift permutation has no link
+//! conflict, and losses elsewhere change nothing.
 //!
-//! Where a trunk is broken or unreachable, the remaining next hops are assigned in rotation: by the digits of the number,
-//! so that a switch spreads the traffic it diverts, and by the switch, so that traffic diverted around one lost link
-//! uses all the others. After Gliksberg and others, "High-quality fault resiliency in fat trees" (Dmodc, 2020), which
-//! reassigns all destinations among the remaining columns.
+//! Where a trunk is broken or unreachable, the remaining next hops are assigned in rotation: by the
+//! digits of the number, so that a switch spreads the traffic it diverts, and by the switch, so
+//! that traffic diverted around one lost link uses all the others. After Gliksberg and others,
+//! "High-quality fault resiliency in fat trees" (Dmodc, 2020), which reassigns all destinations
+//! among the remaining columns.
 //!
-//! End ports other than hosts on leaves (on switches above the leaves, aggregation nodes, I/O ports if compute ports
-//! are named) are numbered separately and do not disturb the pattern.
+//! End ports other than hosts on leaves (on switches above the leaves, aggregation nodes, I/O ports
+//! if compute ports are named) are numbered separately and do not disturb the pattern.
 
 use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
@@ -180,13 +182,14 @@ impl DmodcAssignment {
         }
     }
 
-    /// Whether load balancing may move a LID: any LID if the tree is incomplete, otherwise only LIDs that are not hosts
-    /// on leaves.
+    /// Whether load balancing may move a LID: any LID if the tree is incomplete, otherwise only
+    /// LIDs that are not hosts on leaves.
     pub(crate) fn may_move(&self, d: &Destination) -> bool {
         d.port != PortNum::ZERO && (!self.full || self.non_hosts.contains(usize::from(d.lid.raw())))
     }
 
-    /// Trunks of the LIDs on a switch: a row per LID with the switches from its own upwards, then [`TRUNK_END`].
+    /// Trunks of the LIDs on a switch: a row per LID with the switches from its own upwards, then
+    /// [`TRUNK_END`].
     #[inline(always)]
     pub(crate) fn trunks(&self, dest: usize, lids: usize) -> (&[u32], usize) {
         let from = self.base[dest] * self.levels;
@@ -240,8 +243,8 @@ impl DmodcAssignment {
     }
 }
 
-/// Rotation of each switch: different, as far as possible, within a level for switches of one subtree and of one
-/// column.
+/// Rotation of each switch: different, as far as possible, within a level for switches of one
+/// subtree and of one column.
 fn rotations(graph: &Graph, tree: &DetectedTree) -> Vec<u32> {
     let mut rotation = vec![0; graph.len()];
     let mut next = vec![0u32; tree.levels()];

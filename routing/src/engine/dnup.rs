@@ -1,8 +1,9 @@
-//! Engine `dnup`: up/down routing with ranks counted from the switches with hosts, for fabrics where some hosts are
-//! attached closer to the roots than some switches are.
+//! Engine `dnup`: up/down routing with ranks counted from the switches with hosts, for fabrics
+//! where some hosts are attached closer to the roots than some switches are.
 //!
-//! The rank of a switch is its distance to the nearest switch with hosts. As in `updn`, one order of all switches
-//! defines up and down, so every pair is connected without credit loops, even among switches of equal rank.
+//! The rank of a switch is its distance to the nearest switch with hosts. As in `updn`, one order
+//! of all switches defines up and down, so every pair is connected without credit loops, even among
+//! switches of equal rank.
 
 use super::graph::Graph;
 use super::order::by_distance;

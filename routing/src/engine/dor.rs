@@ -1,11 +1,12 @@
-//! Engine `dor`: dimension-order routing on tori, meshes, hypercubes and HyperX, with automatic detection of
-//! dimensions.
+//! Engine `dor`: dimension-order routing on tori, meshes, hypercubes and HyperX, with automatic
+//! detection of dimensions.
 //!
-//! Packets travel along one dimension after the other, in the order in which most switches number their ports. Without
-//! rings, one VL is enough. Rings take two VLs and one SL for each combination of datelines crossed; on one VL, no
-//! packet passes through the first switch of a ring, at the price of longer paths. In an incomplete grid, rings and
-//! full meshes are routed around missing links where possible. Pairs of switches that dimension order cannot connect
-//! take detours, on VL 0 if that closes no credit loop, otherwise on additional VLs.
+//! Packets travel along one dimension after the other, in the order in which most switches number
+//! their ports. Without rings, one VL is enough. Rings take two VLs and one SL for each combination
+//! of datelines crossed; on one VL, no packet passes through the first switch of a ring, at the
+//! price of longer paths. In an incomplete grid, rings and full meshes are routed around missing
+//! links where possible. Pairs of switches that dimension order cannot connect take detours, on VL
+//! 0 if that closes no credit loop, otherwise on additional VLs.
 
 use std::sync::Arc;
 
@@ -151,7 +152,8 @@ fn route_with_rings(
     ))
 }
 
-/// The spanning tree on SL 0 if it is compatible with the routes, otherwise on a VL of its own if one is usable.
+/// The spanning tree on SL 0 if it is compatible with the routes, otherwise on a VL of its own if
+/// one is usable.
 fn trees(
     graph: &Graph,
     coordinates: &GridCoordinates,
@@ -178,7 +180,8 @@ fn trees(
     }
 }
 
-/// SLs and VLs: first the combinations of datelines crossed, then one SL and one VL for each additional layer.
+/// SLs and VLs: first the combinations of datelines crossed, then one SL and one VL for each
+/// additional layer.
 struct DatelineVls {
     /// SL bit of each axis with a dateline.
     bits: Vec<Option<u32>>,

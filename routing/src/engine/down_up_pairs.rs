@@ -1,11 +1,13 @@
-//! Pairs of switches of a tree that are routed down and up on VLs of their own; found by `down_up_search`.
+//! Pairs of switches of a tree that are routed down and up on VLs of their own; found by
+//! `down_up_search`.
 
 use std::sync::Arc;
 
 use crate::diagnostics::Diagnostic;
 use crate::vl_plan::{PathSl, VlPlan};
 
-/// In [`DownUpPairs::vl`]: the pair is routed on VL 0, and no down/up path to the destination passes through the source.
+/// In [`DownUpPairs::vl`]: the pair is routed on VL 0, and no down/up path to the destination
+/// passes through the source.
 pub(super) const NO_TRANSIT: u8 = 0x80;
 
 /// Pairs of switches that are routed down and up, and their VLs.
@@ -21,7 +23,8 @@ pub(crate) struct DownUpPairs {
 }
 
 impl DownUpPairs {
-    /// Whether `peer` is a legal next hop of `v` where a down/up path is involved; `None` where the hop matrix decides.
+    /// Whether `peer` is a legal next hop of `v` where a down/up path is involved; `None` where the
+    /// hop matrix decides.
     #[inline(always)]
     pub(crate) fn is_next_hop(
         &self,

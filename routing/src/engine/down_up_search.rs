@@ -1,18 +1,20 @@
 //! Finds paths down and up for end ports above the leaves of a tree, on VLs of their own.
 //!
-//! Two roots of a tree have no up/down path between them. On one VL all such pairs must turn at the same leaf (one of
-//! the few that precede some roots in the order), because turns at several leaves form a credit loop. With an
-//! aggregation node in every switch, this leaf would carry most of the pairs of switches.
+//! Two roots of a tree have no up/down path between them. On one VL all such pairs must turn at the
+//! same leaf (one of the few that precede some roots in the order), because turns at several leaves
+//! form a credit loop. With an aggregation node in every switch, this leaf would carry most of the
+//! pairs of switches.
 //!
-//! On a VL of their own such pairs may turn at any leaf: paths that descend, then climb, form no credit loop, just like
-//! paths that climb, then descend. Switches of a level in the middle of a tree also need paths that go down, up, and
-//! down again to their own level. All paths of one level share a VL: the channels of their first descent are below the
-//! level and those of their last descent above it, so these form no credit loop either. Both directions of a pair use
-//! the same VL.
+//! On a VL of their own such pairs may turn at any leaf: paths that descend, then climb, form no
+//! credit loop, just like paths that climb, then descend. Switches of a level in the middle of a
+//! tree also need paths that go down, up, and down again to their own level. All paths of one level
+//! share a VL: the channels of their first descent are below the level and those of their last
+//! descent above it, so these form no credit loop either. Both directions of a pair use the same
+//! VL.
 //!
-//! In an incomplete tree some pairs have neither kind of path. These pairs, and those that they pass through, follow
-//! the up/down order on VL 0. This module does not balance load: it defines legal next hops for
-//! [`super::hop_matrix::HopMatrix`].
+//! In an incomplete tree some pairs have neither kind of path. These pairs, and those that they
+//! pass through, follow the up/down order on VL 0. This module does not balance load: it defines
+//! legal next hops for [`super::hop_matrix::HopMatrix`].
 
 use std::cmp::Reverse;
 
@@ -27,7 +29,8 @@ use crate::structure::tree::DetectedTree;
 
 /// Paths from all switches to one destination.
 struct DestinationPaths<C> {
-    /// Switches routed down and up, from the bottom: hops, and whether some path ends with a descent.
+    /// Switches routed down and up, from the bottom: hops, and whether some path ends with a
+    /// descent.
     down_up: Vec<(usize, C, bool)>,
     /// Switches through which down/up paths must not pass.
     no_transit: Vec<usize>,
@@ -64,8 +67,9 @@ impl PathShape {
     }
 }
 
-/// Finds the pairs and enters them in `matrix`, if enough end ports are attached above the leaves and enough VLs are
-/// usable. `busy` is a load that some link has in any case ([`super::load_balance::unavoidable_load`]).
+/// Finds the pairs and enters them in `matrix`, if enough end ports are attached above the leaves
+/// and enough VLs are usable. `busy` is a load that some link has in any case
+/// ([`super::load_balance::unavoidable_load`]).
 pub(crate) fn find_down_up_pairs<C: HopCell>(
     graph: &Graph,
     tree: &DetectedTree,
@@ -108,7 +112,8 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         vls: 2,
         pairs: 0,
     };
-    // VL 1 is for paths that descend, then climb. Each level with a final descent has a VL of its own after it.
+    // VL 1 is for paths that descend, then climb. Each level with a final descent has a VL of its
+    // own after it.
     let descending = non_leaves.iter().zip(&paths_by_dest);
     let mut levels: Vec<u32> = descending
         .filter(|(_, paths)| paths.down_up.iter().any(|v| v.2))
@@ -141,7 +146,8 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     matrix.down_up = Some(pairs);
 }
 
-/// For each of up to 64 destinations, the switches above the leaves without an up/down path in the tree.
+/// For each of up to 64 destinations, the switches above the leaves without an up/down path in the
+/// tree.
 fn pairs_without_up_down_path(
     graph: &Graph,
     tree: &DetectedTree,
@@ -184,8 +190,9 @@ fn max_leaf_degree(graph: &Graph, tree: &DetectedTree) -> u64 {
     max_degree.unwrap_or(1)
 }
 
-/// Paths to all switches above the leaves, where every pair is routed down and up in both directions or in neither,
-/// and the number of such pairs. `None` if this takes too many rounds because the tree is too incomplete.
+/// Paths to all switches above the leaves, where every pair is routed down and up in both
+/// directions or in neither, and the number of such pairs. `None` if this takes too many rounds
+/// because the tree is too incomplete.
 fn symmetric_paths<C: HopCell>(
     graph: &Graph,
     tree: &DetectedTree,
@@ -262,8 +269,8 @@ fn symmetric_paths<C: HopCell>(
     None
 }
 
-/// The paths to one destination. Switches in `from` are routed down and up if such a path exists and no other path passes
-/// through them; `unreached` has all switches without an up/down path.
+/// The paths to one destination. Switches in `from` are routed down and up if such a path exists
+/// and no other path passes through them; `unreached` has all switches without an up/down path.
 fn paths_to<C: HopCell>(
     graph: &Graph,
     tree: &DetectedTree,
@@ -353,5 +360,6 @@ fn paths_to<C: HopCell>(
     paths
 }
 
-/// Maximum number of rounds in which both directions are compared. Pairs that stay on VL 0 affect few others.
+/// Maximum number of rounds in which both directions are compared. Pairs that stay on VL 0 affect
+/// few others.
 const ROUNDS: usize = 64;

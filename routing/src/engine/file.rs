@@ -1,7 +1,8 @@
 //! Engine `file`: installs tables from a file.
 //!
-//! For tables of another program, or tables dumped earlier. A LID that is new or has moved since the dump is forwarded
-//! along the path to its switch; other changes are not followed. The tables are verified like those of any engine.
+//! For tables of another program, or tables dumped earlier. A LID that is new or has moved since
+//! the dump is forwarded along the path to its switch; other changes are not followed. The tables
+//! are verified like those of any engine.
 
 use std::sync::Arc;
 
@@ -111,7 +112,8 @@ fn is_known(tables: &[Lft], d: &Destination) -> bool {
     tables[d.switch.index()].get(d.lid) == d.port
 }
 
-/// A LID of the same switch that the tables deliver. End ports are preferred, because every switch has a route to them.
+/// A LID of the same switch that the tables deliver. End ports are preferred, because every switch
+/// has a route to them.
 fn lid_to_follow(topo: &Topology, tables: &[Lft], unrouted: &Destination) -> Option<Lid> {
     let known = |d: &&Destination| d.lid != unrouted.lid && is_known(tables, d);
     let on = || topo.destinations_on(unrouted.switch).iter().filter(known);
@@ -147,8 +149,8 @@ mod tests {
     use crate::topology::TopologyBuilder;
     use crate::verify::verify;
 
-    /// A ring of four switches (LIDs 1 to 4) with ports 1 and 2 around the ring and hosts (LIDs 11 to 14) on port 3;
-    /// the `extra` LIDs are on port 4 of the first switches.
+    /// A ring of four switches (LIDs 1 to 4) with ports 1 and 2 around the ring and hosts (LIDs 11
+    /// to 14) on port 3; the `extra` LIDs are on port 4 of the first switches.
     fn ring(extra: &[u16]) -> Topology {
         let mut b = TopologyBuilder::new();
         let s: Vec<SwitchIdx> = (1..=4).map(|l| b.switch(4, Lid(l))).collect();

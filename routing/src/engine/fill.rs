@@ -1,9 +1,11 @@
-//! Selects one of the legal next hops for every entry: load balancing for engines that use a [`HopMatrix`].
+//! Selects one of the legal next hops for every entry: load balancing for engines that use a
+//! [`HopMatrix`].
 //!
-//! On trees, [`DmodcAssignment`] assigns destinations to columns in closed form, one row at a time in parallel. On
-//! other graphs, or if hints define how load is counted, [`super::load_balance`] distributes paths by the current load.
-//! It also moves LIDs off overloaded links of an incomplete tree. Every entry is a legal next hop of the [`HopMatrix`],
-//! and fresh tables depend on the graph alone. [`keep_installed_entries`] then keeps installed entries that are still legal.
+//! On trees, [`DmodcAssignment`] assigns destinations to columns in closed form, one row at a time
+//! in parallel. On other graphs, or if hints define how load is counted, [`super::load_balance`]
+//! distributes paths by the current load. It also moves LIDs off overloaded links of an incomplete
+//! tree. Every entry is a legal next hop of the [`HopMatrix`], and fresh tables depend on the graph
+//! alone. [`keep_installed_entries`] then keeps installed entries that are still legal.
 
 use std::sync::Arc;
 
@@ -19,7 +21,8 @@ use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::work::BudgetExceeded;
 
-/// Maximum number of table entries for which overloaded links are relieved; beyond this it takes seconds.
+/// Maximum number of table entries for which overloaded links are relieved; beyond this it takes
+/// seconds.
 const RELIEVED_ENTRIES: usize = 60_000_000;
 
 /// A set of slots of a switch, one bit each.
@@ -208,10 +211,11 @@ fn nth_slot<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
 
 /// Keeps installed entries that are still legal.
 ///
-/// After a loss, every entry that is still a legal next hop stays in use; the others take the fresh choice. After a gain (a
-/// link that the fresh tables use and that no installed table uses in either direction) the fresh tables are installed
-/// as a whole, so that a restored link does not stay idle. Fresh tables depend on the graph alone, so losing and
-/// restoring a link leads back to the original tables.
+/// After a loss, every entry that is still a legal next hop stays in use; the others take the fresh
+/// choice. After a gain (a link that the fresh tables use and that no installed table uses in
+/// either direction) the fresh tables are installed as a whole, so that a restored link does not
+/// stay idle. Fresh tables depend on the graph alone, so losing and restoring a link leads back to
+/// the original tables.
 fn keep_installed_entries<C: HopCell>(
     topo: &Topology,
     graph: &Graph,

@@ -1,8 +1,10 @@
-//! Engine `ftree`: counterpart of OpenSM's engine of this name, for pure fat trees, balanced for shift traffic.
+//! Engine `ftree`: counterpart of OpenSM's engine of this name, for pure fat trees, balanced for
+//! shift traffic.
 //!
-//! Like OpenSM, it rejects links within a level and parallel link groups of unequal size, unless roots are configured,
-//! and it supports compute and I/O port lists. Unlike OpenSM, it detects roots if every switch has an aggregation node,
-//! it accepts missing links, and it supports LMC above 0. Paths are computed as in `dmodc`.
+//! Like OpenSM, it rejects links within a level and parallel link groups of unequal size, unless
+//! roots are configured, and it supports compute and I/O port lists. Unlike OpenSM, it detects
+//! roots if every switch has an aggregation node, it accepts missing links, and it supports LMC
+//! above 0. Paths are computed as in `dmodc`.
 
 use super::graph::Graph;
 use super::order::by_levels;

@@ -1,7 +1,8 @@
 //! The engines' view of a topology: neighbours instead of links.
 //!
-//! All parallel links to one neighbour form one *slot*. They are equivalent for every path, so engines choose a slot
-//! first and a link last. Slots of a switch are in the order of their lowest port. Built once per engine run.
+//! All parallel links to one neighbour form one *slot*. They are equivalent for every path, so
+//! engines choose a slot first and a link last. Slots of a switch are in the order of their lowest
+//! port. Built once per engine run.
 
 use crate::topology::{SwitchIdx, Topology};
 
@@ -36,7 +37,8 @@ impl Graph {
         Self::with_ids(topo, &[])
     }
 
-    /// Ties are broken by the given IDs (`ids_guid_file`), then by LID; switches without an ID come last.
+    /// Ties are broken by the given IDs (`ids_guid_file`), then by LID; switches without an ID come
+    /// last.
     pub(crate) fn with_ids(topo: &Topology, ids: &[(SwitchIdx, u64)]) -> Self {
         let n = topo.num_switches();
         let (mut slot_base, mut slots, mut ports) = (vec![0], Vec::new(), Vec::new());

@@ -1,13 +1,14 @@
 //! Distance between every pair of switches, and the legal next hops.
 //!
-//! One cell per pair, one or two bytes: the low bits are the number of hops, the top bit is set if the path may start
-//! with a hop up. Rows are per source switch, so all operations work on whole rows: a row is computed from its
-//! neighbours' rows, and next hops are found by comparing rows. Built once per engine run, then immutable.
+//! One cell per pair, one or two bytes: the low bits are the number of hops, the top bit is set if
+//! the path may start with a hop up. Rows are per source switch, so all operations work on whole
+//! rows: a row is computed from its neighbours' rows, and next hops are found by comparing rows.
+//! Built once per engine run, then immutable.
 //!
-//! With one next hop per (switch, destination), up/down routing must prevent a packet from climbing after a descent,
-//! whatever its source. Rule: a switch with a descending path descends if a switch above must forward packets for this
-//! destination to it. Any other switch may climb if that is no longer than descending; no switch above forwards such
-//! packets to it.
+//! With one next hop per (switch, destination), up/down routing must prevent a packet from climbing
+//! after a descent, whatever its source. Rule: a switch with a descending path descends if a switch
+//! above must forward packets for this destination to it. Any other switch may climb if that is no
+//! longer than descending; no switch above forwards such packets to it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,9 +24,11 @@ use super::graph::{Graph, Slot};
 pub(crate) struct HopMatrix<C> {
     n: usize,
     cells: Vec<C>,
-    /// Position of each switch in the up/down order, from the root; `None` if paths are not restricted to up/down.
+    /// Position of each switch in the up/down order, from the root; `None` if paths are not
+    /// restricted to up/down.
     position: Option<Vec<usize>>,
-    /// Weight of each slot in hops, by switch and neighbour, sorted; empty if every slot counts as one hop.
+    /// Weight of each slot in hops, by switch and neighbour, sorted; empty if every slot counts as
+    /// one hop.
     weights: Vec<(usize, usize, u16)>,
     /// Pairs that are routed down and up instead of up and down.
     pub(crate) down_up: Option<DownUpPairs>,
@@ -36,8 +39,8 @@ impl<C: HopCell> HopMatrix<C> {
     pub(crate) fn shortest(graph: &Graph) -> Result<Self, EngineStop> {
         let n = graph.len();
         let mut cells = vec![C::UNREACHED; n * n];
-        // 64 destinations at a time, one bit each. Links are bidirectional, so the row of a destination equals its
-        // column.
+        // 64 destinations at a time, one bit each. Links are bidirectional, so the row of a
+        // destination equals its column.
         cells
             .par_chunks_mut((64 * n).max(1))
             .enumerate()
@@ -103,7 +106,8 @@ impl<C: HopCell> HopMatrix<C> {
                 }
             }
         }
-        // From the root down: rows above are final, the switch's own row still has descending paths only.
+        // From the root down: rows above are final, the switch's own row still has descending paths
+        // only.
         let mut climb = vec![C::UNREACHED; n];
         let mut must_descend = vec![false; n];
         for &v in order {
@@ -201,7 +205,8 @@ impl<C: HopCell> HopMatrix<C> {
         }
     }
 
-    /// Calls `mark` for every destination in order, with whether the neighbour in `slot` is a legal next hop.
+    /// Calls `mark` for every destination in order, with whether the neighbour in `slot` is a legal
+    /// next hop.
     #[inline(always)]
     pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
         if self.down_up.is_some() {

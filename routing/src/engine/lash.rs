@@ -1,6 +1,7 @@
-//! Engine `lash`: shortest paths, with each pair of switches on the first virtual layer that stays acyclic (Skeie,
-//! Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Few VLs have priority;
-//! if the paths with the best balance need only one VL, they are used.
+//! Engine `lash`: shortest paths, with each pair of switches on the first virtual layer that stays
+//! acyclic (Skeie, Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks,
+//! IPDPS 2002). Few VLs have priority; if the paths with the best balance need only one VL, they
+//! are used.
 
 use super::cell::with_smallest_cells;
 use super::graph::Graph;

@@ -1,9 +1,11 @@
-//! Load balancing on any graph: each LID uses the least loaded of the legal paths of a [`HopMatrix`].
+//! Load balancing on any graph: each LID uses the least loaded of the legal paths of a
+//! [`HopMatrix`].
 //!
-//! One LID at a time, switches choose from the destination outwards: the path with the lowest maximum load of a link,
-//! then with the lowest total load. The load that a switch will send counts immediately, so that switches do not all
-//! choose the same path. The LIDs of several switches are routed in parallel against the same load; the batch size
-//! depends on the graph alone, so tables do not depend on the number of threads.
+//! One LID at a time, switches choose from the destination outwards: the path with the lowest
+//! maximum load of a link, then with the lowest total load. The load that a switch will send counts
+//! immediately, so that switches do not all choose the same path. The LIDs of several switches are
+//! routed in parallel against the same load; the batch size depends on the graph alone, so tables
+//! do not depend on the number of threads.
 //!
 //! Two uses: fresh tables ([`balanced_tables`]) and repair of other tables with overloaded links
 //! ([`relieve_overloaded_links`]).
@@ -49,8 +51,8 @@ pub(crate) fn balanced_tables<C: HopCell>(
     Ok(lfts)
 }
 
-/// Moves LIDs, if `may_move` allows it, off links that carry more than the unavoidable load, as far as other paths
-/// exist.
+/// Moves LIDs, if `may_move` allows it, off links that carry more than the unavoidable load, as far
+/// as other paths exist.
 pub(crate) fn relieve_overloaded_links<C: HopCell>(
     topo: &Topology,
     graph: &Graph,
@@ -98,8 +100,8 @@ pub(crate) fn relieve_overloaded_links<C: HopCell>(
     Ok(())
 }
 
-/// A load that some link has in any case: the traffic of a switch with end ports divided among its links. At least the
-/// traffic to one LID, so that a full tree with few hosts stays unchanged.
+/// A load that some link has in any case: the traffic of a switch with end ports divided among its
+/// links. At least the traffic to one LID, so that a full tree with few hosts stays unchanged.
 pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
     let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
     let hosts_near = |s: SwitchIdx| {
@@ -117,7 +119,8 @@ pub(crate) fn unavoidable_load(topo: &Topology, graph: &Graph) -> u64 {
 /// LIDs of one switch, or some of them.
 type Lids = Vec<Destination>;
 
-/// Groups of LIDs that are routed together, in order: first those named in the hints, then by switch.
+/// Groups of LIDs that are routed together, in order: first those named in the hints, then by
+/// switch.
 fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
     let mut groups: Vec<Lids> = Vec::new();
     let mut is_listed = fixedbitset::FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
@@ -462,8 +465,8 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         }
     }
 
-    /// Chooses a path for every switch, from the destination outwards. An installed path stays if no link on it
-    /// carries more than `tolerated_load`.
+    /// Chooses a path for every switch, from the destination outwards. An installed path stays if
+    /// no link on it carries more than `tolerated_load`.
     fn choose_links(
         &self,
         outwards: &OutwardOrder,
@@ -533,5 +536,6 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
     }
 }
 
-/// Maximum number of links that are evaluated on a path; of longer paths, only the first links count.
+/// Maximum number of links that are evaluated on a path; of longer paths, only the first links
+/// count.
 const WALK_MAX: usize = 8;

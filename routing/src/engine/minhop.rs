@@ -1,9 +1,9 @@
-//! Engine `minhop`: balanced shortest paths. It does not prevent credit loops between end ports: suitable for trees,
-//! rejected by verification on rings and tori.
+//! Engine `minhop`: balanced shortest paths. It does not prevent credit loops between end ports:
+//! suitable for trees, rejected by verification on rings and tori.
 //!
-//! In a tree, shortest paths that are up/down paths are preferred, and LIDs of switches are always routed up/down. If
-//! links are missing, the shortest path from a leaf to the LID of a spine may go down and up, and such paths alone can
-//! form a credit loop for a few management packets.
+//! In a tree, shortest paths that are up/down paths are preferred, and LIDs of switches are always
+//! routed up/down. If links are missing, the shortest path from a leaf to the LID of a spine may go
+//! down and up, and such paths alone can form a credit loop for a few management packets.
 
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ fn tables<C: HopCell>(
     Ok((tables, None))
 }
 
-/// Destination switches with end ports to which the up/down path from at least one switch with end ports is longer than the
-/// shortest.
+/// Destination switches with end ports to which the up/down path from at least one switch with end
+/// ports is longer than the shortest.
 fn destinations_with_longer_paths<C: HopCell>(
     graph: &Graph,
     up_down: &HopMatrix<C>,
@@ -139,8 +139,8 @@ fn destinations_with_longer_paths<C: HopCell>(
         .reduce(|| FixedBitSet::with_capacity(n), |a, b| &a | &b)
 }
 
-/// Weights of links between neighbours: (switch, neighbour, hops). Of parallel links the smallest weight counts, and
-/// all are used.
+/// Weights of links between neighbours: (switch, neighbour, hops). Of parallel links the smallest
+/// weight counts, and all are used.
 fn weights(topo: &Topology, hints: &Hints) -> Vec<(usize, usize, u16)> {
     let link_weight = |s: SwitchIdx, port: PortNum| {
         let listed = hints

@@ -1,8 +1,9 @@
 //! Routing engines.
 //!
-//! An engine is a pure function from a graph and the previous tables to new tables. It does not decide whether the
-//! tables may be installed: [`crate::verify()`] does. One file per engine. Shared parts: `hop_matrix` (legal next
-//! hops), `order` (up/down orders of the switches) and `fill` (choice among legal next hops).
+//! An engine is a pure function from a graph and the previous tables to new tables. It does not
+//! decide whether the tables may be installed: [`crate::verify()`] does. One file per engine.
+//! Shared parts: `hop_matrix` (legal next hops), `order` (up/down orders of the switches) and
+//! `fill` (choice among legal next hops).
 
 mod cell;
 mod dfsssp;
@@ -58,8 +59,9 @@ pub trait Engine: Send + Sync {
     /// Name in the configuration and in logs.
     fn name(&self) -> &'static str;
 
-    /// Computes the table of every switch. Entries of [`RoutingRequest::previous`] that are still legal stay in use unless a link
-    /// was added, so a lost link moves only the routes that used it.
+    /// Computes the table of every switch. Entries of [`RoutingRequest::previous`] that are still
+    /// legal stay in use unless a link was added, so a lost link moves only the routes that used
+    /// it.
     ///
     /// # Errors
     /// The engine cannot route this graph; the error text is for the operator.

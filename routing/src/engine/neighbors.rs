@@ -1,13 +1,14 @@
-//! Channels between neighbours: all parallel links between two switches form one channel per direction.
+//! Channels between neighbours: all parallel links between two switches form one channel per
+//! direction.
 //!
-//! Sufficient for deadlock freedom: a credit loop of links is also a cycle of these channels. Built once per engine
-//! run.
+//! Sufficient for deadlock freedom: a credit loop of links is also a cycle of these channels. Built
+//! once per engine run.
 
 use super::graph::Graph;
 use crate::channels::{ChannelIndex, to_u32};
 
-/// Numbers the channels of a graph. `order` has all switches; they are numbered by their position in it, channels by
-/// switch and slot.
+/// Numbers the channels of a graph. `order` has all switches; they are numbered by their position
+/// in it, channels by switch and slot.
 pub(crate) fn index_channels(graph: &Graph, order: &[usize]) -> ChannelIndex {
     let mut position = vec![0; order.len()];
     let mut first = vec![0];

@@ -1,12 +1,14 @@
 //! Up/down orders of the switches, derived from the structure.
 //!
-//! Every order starts with one root and continues with neighbours of switches already placed. So the root is the only
-//! switch without a neighbour above it and every switch has an ascending path to the root. Up/down routing in such an
-//! order connects every pair of a connected graph and is free of credit loops on one VL.
+//! Every order starts with one root and continues with neighbours of switches already placed. So
+//! the root is the only switch without a neighbour above it and every switch has an ascending path
+//! to the root. Up/down routing in such an order connects every pair of a connected graph and is
+//! free of credit loops on one VL.
 //!
-//! A good order places the spines of a tree before its leaves. The criterion is the mean distance to all end ports,
-//! which is smaller in the middle of a fabric regardless of the hosts attached there. It is rounded and ties are broken
-//! by LID, so one lost link or one rebooting host does not reverse the order.
+//! A good order places the spines of a tree before its leaves. The criterion is the mean distance
+//! to all end ports, which is smaller in the middle of a fabric regardless of the hosts attached
+//! there. It is rounded and ties are broken by LID, so one lost link or one rebooting host does not
+//! reverse the order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +29,8 @@ pub(crate) struct Closeness {
     sum: Vec<u64>,
     /// Mean, rounded to quarters of a hop.
     class: Vec<u32>,
-    /// Whether at least half the mean number of end ports per switch is attached here; among equals, such switches are placed lower.
+    /// Whether at least half the mean number of end ports per switch is attached here; among
+    /// equals, such switches are placed lower.
     many_hosts: Vec<bool>,
 }
 
@@ -65,8 +68,8 @@ impl Closeness {
         }
     }
 
-    /// All switches from the root down. `before` is each switch's position in the previous order, used by
-    /// [`SwitchOrderStrategy::Previous`] only.
+    /// All switches from the root down. `before` is each switch's position in the previous order,
+    /// used by [`SwitchOrderStrategy::Previous`] only.
     pub(crate) fn order(
         &self,
         graph: &Graph,
@@ -102,8 +105,8 @@ impl Closeness {
     }
 }
 
-/// Orders by the levels of a tree, the highest first; switches behind a leaf come after it. Some leaves must precede
-/// spines to keep the order connected: those with the most neighbours.
+/// Orders by the levels of a tree, the highest first; switches behind a leaf come after it. Some
+/// leaves must precede spines to keep the order connected: those with the most neighbours.
 pub(crate) fn by_levels(graph: &Graph, tree: &DetectedTree) -> Vec<usize> {
     order_by_key(graph, |v, _| {
         let neighbours = Reverse(graph.slots(v).len());
@@ -127,8 +130,8 @@ pub(crate) fn by_distance(
     })
 }
 
-/// Orders all switches from one root by ascending key, where each has a neighbour placed before it. The key is a
-/// function of a switch and its depth.
+/// Orders all switches from one root by ascending key, where each has a neighbour placed before it.
+/// The key is a function of a switch and its depth.
 fn order_by_key<K: Ord>(graph: &Graph, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
     let entry = |v: usize, depth: usize| Reverse((key(v, depth), depth, graph.lid_rank[v]));
     let mut placed = vec![false; graph.len()];

@@ -15,7 +15,8 @@ pub enum SwitchOrderStrategy {
     Levels,
     /// By distance from the configured roots.
     Roots,
-    /// As in the previous run, as far as its switches still exist and are connected; new switches come last.
+    /// As in the previous run, as far as its switches still exist and are connected; new switches
+    /// come last.
     Previous,
 }
 

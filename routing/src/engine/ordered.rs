@@ -1,5 +1,5 @@
-//! Common part of the engines that route up and down one order of the switches: legal next hops, tables and multicast
-//! trees. The engines differ in how they derive the order.
+//! Common part of the engines that route up and down one order of the switches: legal next hops,
+//! tables and multicast trees. The engines differ in how they derive the order.
 
 use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
@@ -16,9 +16,9 @@ use crate::structure::tree::DetectedTree;
 use crate::tables::Tables;
 use crate::vl_plan::VlPlan;
 
-/// Routes up and down `order`, which has all switches from the root down. Given a tree, destinations are assigned to
-/// its columns by Dmodc. With `vls` above 1, pairs above the leaves of the tree may be routed down and up on VLs of
-/// their own.
+/// Routes up and down `order`, which has all switches from the root down. Given a tree,
+/// destinations are assigned to its columns by Dmodc. With `vls` above 1, pairs above the leaves of
+/// the tree may be routed down and up on VLs of their own.
 pub(crate) fn route(
     engine: &'static str,
     request: &RoutingRequest<'_>,
@@ -84,7 +84,8 @@ pub(crate) fn positions(order: &[usize]) -> Vec<u32> {
     positions
 }
 
-/// Whether hints define how load is counted or in which order ports are used; Dmodc assignment is not used then.
+/// Whether hints define how load is counted or in which order ports are used; Dmodc assignment is
+/// not used then.
 pub(crate) fn has_balance_hints(hints: &Hints) -> bool {
     !hints.routing_order.is_empty()
         || !hints.port_order.is_empty()

@@ -21,10 +21,11 @@ pub struct RoutingRequest<'a> {
     pub hints: &'a Hints,
     /// Tables that switches keep.
     pub kept: &'a KeptTables,
-    /// Data VLs that routing may use, 1 to 15. The number that engines use is [`RoutingRequest::usable_vls`], which is also
-    /// limited by [`Topology::common_vls`].
+    /// Data VLs that routing may use, 1 to 15. The number that engines use is
+    /// [`RoutingRequest::usable_vls`], which is also limited by [`Topology::common_vls`].
     pub vls: u8,
-    /// Work budget. When it is exceeded, the engine returns [`RouteError::Budget`](crate::RouteError::Budget).
+    /// Work budget. When it is exceeded, the engine returns
+    /// [`RouteError::Budget`](crate::RouteError::Budget).
     pub budget: &'a WorkBudget,
 }
 
@@ -34,7 +35,8 @@ static NOTHING_KEPT: LazyLock<KeptTables> = LazyLock::new(KeptTables::default);
 static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
 
 impl<'a> RoutingRequest<'a> {
-    /// Request for a graph without installed tables, hints or budget, with all data VLs of its links.
+    /// Request for a graph without installed tables, hints or budget, with all data VLs of its
+    /// links.
     #[must_use]
     pub fn new(topo: &'a Topology) -> Self {
         Self {
@@ -83,7 +85,8 @@ impl<'a> RoutingRequest<'a> {
         Self { budget, ..self }
     }
 
-    /// Data VLs that an engine may use, 1 to 15: the configured limit, reduced to what every link supports.
+    /// Data VLs that an engine may use, 1 to 15: the configured limit, reduced to what every link
+    /// supports.
     #[must_use]
     pub fn usable_vls(&self) -> u8 {
         self.vls.min(self.topo.common_vls()).clamp(1, DATA_VLS_MAX)
@@ -93,17 +96,19 @@ impl<'a> RoutingRequest<'a> {
 /// The installed tables and the routing run that computed them.
 #[derive(Debug, Clone, Default)]
 pub struct PreviousRouting {
-    /// Installed table by [`crate::SwitchIdx`] of the *new* run; `None`, or an empty list, if the content is unknown.
+    /// Installed table by [`crate::SwitchIdx`] of the *new* run; `None`, or an empty list, if the
+    /// content is unknown.
     pub lfts: Vec<Option<Arc<Lft>>>,
-    /// Position of each switch in the up/down order of the installed tables ([`Routing::order`]); `None`, or an empty
-    /// list, if unknown.
+    /// Position of each switch in the up/down order of the installed tables ([`Routing::order`]);
+    /// `None`, or an empty list, if unknown.
     pub order: Vec<Option<u32>>,
-    /// The previous run, if its tables are the installed ones and the switches have the same indices.
+    /// The previous run, if its tables are the installed ones and the switches have the same
+    /// indices.
     pub last_run: Option<Arc<VerifiedRun>>,
     /// The previous run, if its switches have other indices.
     pub earlier_run: Option<EarlierRun>,
-    /// Engine of the installed tables. Set if the graph has only lost switches or links since then: engines are not
-    /// compared again, because new routes are urgent.
+    /// Engine of the installed tables. Set if the graph has only lost switches or links since then:
+    /// engines are not compared again, because new routes are urgent.
     pub pinned_engine: Option<&'static str>,
 }
 
@@ -112,7 +117,8 @@ pub struct PreviousRouting {
 pub struct EarlierRun {
     /// The run.
     pub run: Arc<VerifiedRun>,
-    /// By [`crate::SwitchIdx`] of the new run: the index of the switch in the previous run; `None` for a new switch.
+    /// By [`crate::SwitchIdx`] of the new run: the index of the switch in the previous run; `None`
+    /// for a new switch.
     pub switches: Vec<Option<SwitchIdx>>,
 }
 
@@ -123,8 +129,8 @@ pub struct VerifiedRun {
     pub topo: Arc<Topology>,
     /// The routing.
     pub routing: Routing,
-    /// Routes over the busiest channel ([`crate::Proof::max_load`]) of the engine's routing, before any incremental
-    /// reroute; 0 if unknown. Limits how much load incremental reroutes may add.
+    /// Routes over the busiest channel ([`crate::Proof::max_load`]) of the engine's routing, before
+    /// any incremental reroute; 0 if unknown. Limits how much load incremental reroutes may add.
     pub baseline_max_load: u64,
     /// Cached state that makes the next incremental reroute fast.
     pub cache: RerouteCache,
@@ -143,7 +149,8 @@ impl PreviousRouting {
         }
     }
 
-    /// The tables, switch order and cached state of `routing`, which was computed for the same switch indices.
+    /// The tables, switch order and cached state of `routing`, which was computed for the same
+    /// switch indices.
     #[must_use]
     pub fn from_routing(topo: &Arc<Topology>, routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
@@ -188,8 +195,9 @@ impl PreviousRouting {
 }
 
 impl VerifiedRun {
-    /// Computes the cached state for the next incremental reroute. This takes about as long as a full verification, so call it when
-    /// idle. Otherwise the first incremental reroute computes the state.
+    /// Computes the cached state for the next incremental reroute. This takes about as long as a
+    /// full verification, so call it when idle. Otherwise the first incremental reroute computes
+    /// the state.
     pub fn prepare(&self) {
         self.cache.fill(&self.topo, &self.routing);
     }

@@ -15,9 +15,9 @@ pub struct Routing {
     pub tables: Tables,
     /// The SL of each path and the VL of each SL.
     pub vl_plan: VlPlan,
-    /// Position of each switch in the engine's up/down order, if it has one. Pass it to the next run as
-    /// [`PreviousRouting::order`](crate::PreviousRouting::order); without it a lost link could reverse the order and move every
-    /// route.
+    /// Position of each switch in the engine's up/down order, if it has one. Pass it to the next
+    /// run as [`PreviousRouting::order`](crate::PreviousRouting::order); without it a lost link
+    /// could reverse the order and move every route.
     pub order: Option<Vec<u32>>,
     /// Multicast trees that are deadlock-free together with these tables.
     pub trees: TreeConstraint,
@@ -31,8 +31,8 @@ pub enum TreeConstraint {
     /// No guarantee: trees are searched and verified together with the routes.
     #[default]
     Search,
-    /// Trees on SL 0 in which the parent of every switch precedes it in this order (position of each switch, as in
-    /// [`Routing::order`]).
+    /// Trees on SL 0 in which the parent of every switch precedes it in this order (position of
+    /// each switch, as in [`Routing::order`]).
     Ordered(Vec<u32>),
     /// Subtrees of one spanning tree, on one SL.
     Within {

@@ -1,13 +1,14 @@
-//! Engine `torus-2QoS`: dimension-order routing on tori and meshes of up to three dimensions, with two QoS levels on
-//! eight VLs and SLs that no failure changes.
+//! Engine `torus-2QoS`: dimension-order routing on tori and meshes of up to three dimensions, with
+//! two QoS levels on eight VLs and SLs that no failure changes.
 //!
-//! Bits 0 to 2 of an SL are set if the path crosses the dateline of that dimension in a complete torus. For two
-//! opposite positions of a ring, both directions are equally short: `lines::crosses_dateline` selects one. Bit 3 is the
-//! QoS level. Along the path, bit 0 of the VL is the dateline bit of the dimension of the output port, bit 1 is set after
-//! a turn from a later dimension to an earlier one, and bit 2 is the QoS level. So a QoS level takes four VLs, and one on
-//! links to end ports.
-//! Packets travel around a lost link the long way round its ring. They avoid a lost switch by turning one switch early;
-//! bit 1 of the VL is for the turn back into the ring. If that is not enough, the engine rejects the fabric.
+//! Bits 0 to 2 of an SL are set if the path crosses the dateline of that dimension in a complete
+//! torus. For two opposite positions of a ring, both directions are equally short:
+//! `lines::crosses_dateline` selects one. Bit 3 is the QoS level. Along the path, bit 0 of the VL
+//! is the dateline bit of the dimension of the output port, bit 1 is set after a turn from a later
+//! dimension to an earlier one, and bit 2 is the QoS level. So a QoS level takes four VLs, and one
+//! on links to end ports. Packets travel around a lost link the long way round its ring. They avoid
+//! a lost switch by turning one switch early; bit 1 of the VL is for the turn back into the ring.
+//! If that is not enough, the engine rejects the fabric.
 //!
 //! Behaviour and the meaning of SLs and VLs are those of OpenSM's engine (torus-2QoS(8)).
 

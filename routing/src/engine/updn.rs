@@ -1,8 +1,9 @@
-//! Engine `updn`: up/down routing with automatic roots, free of credit loops on one VL for any connected graph.
+//! Engine `updn`: up/down routing with automatic roots, free of credit loops on one VL for any
+//! connected graph.
 //!
-//! The switches are placed in an order with one root (see `order`). A path climbs, then descends, and never climbs
-//! again. Several orders are tried and the one with the shortest paths between end ports is used, so trees lose no
-//! shortest path and tori and random graphs lose few.
+//! The switches are placed in an order with one root (see `order`). A path climbs, then descends,
+//! and never climbs again. Several orders are tried and the one with the shortest paths between end
+//! ports is used, so trees lose no shortest path and tori and random graphs lose few.
 
 use super::cell::{EngineStop, HopCell, with_smallest_cells};
 use super::dmodc_assignment::DmodcAssignment;
@@ -69,8 +70,8 @@ fn route_in<C: HopCell>(
     };
     let mut best: Option<Candidate<C>> = None;
     for strategy in strategies {
-        // A later strategy must be clearly better: nearly every route depends on the order, so small changes of the
-        // fabric must not change it.
+        // A later strategy must be clearly better: nearly every route depends on the order, so
+        // small changes of the fabric must not change it.
         if best
             .as_ref()
             .is_some_and(|b| !worse_by_a_percent(b.hops, min_distance))
@@ -146,8 +147,8 @@ fn route_in<C: HopCell>(
     ))
 }
 
-/// Position of each switch, to be stored for the next run. Switches keep their position even if a lost link changed the
-/// order of this run, so the order returns when the link does.
+/// Position of each switch, to be stored for the next run. Switches keep their position even if a
+/// lost link changed the order of this run, so the order returns when the link does.
 fn positions(order: &[usize], before: &[Option<u32>]) -> Vec<u32> {
     let mut next = before.iter().flatten().max().map_or(0, |last| last + 1);
     let mut positions = vec![0; order.len()];

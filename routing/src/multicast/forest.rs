@@ -1,4 +1,5 @@
-//! The links that multicast trees of one routing may use: the tree constraint of its engine, or a spanning tree found here.
+//! The links that multicast trees of one routing may use: the tree constraint of its engine, or a
+//! spanning tree found here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use crate::topology::{SwitchIdx, SwitchLink, Topology};
 /// Maximum number of roots tried in the search for a spanning tree.
 const ROOTS_MAX: usize = 12;
 
-/// The links that multicast trees of one routing may use. Any number of trees of one forest is deadlock-free together with the
-/// routes.
+/// The links that multicast trees of one routing may use. Any number of trees of one forest is
+/// deadlock-free together with the routes.
 #[derive(Debug)]
 pub struct SpanningForest<'a> {
     pub(super) topo: &'a Topology,
@@ -43,8 +44,9 @@ pub(super) enum LinkConstraint {
 pub struct NoSpanningForest;
 
 impl<'a> SpanningForest<'a> {
-    /// The forest of the engine's tree constraint. For [`TreeConstraint::Search`], a spanning tree that is deadlock-free together
-    /// with the routes: central roots are tried first, each with every SL that has a VL.
+    /// The forest of the engine's tree constraint. For [`TreeConstraint::Search`], a spanning tree
+    /// that is deadlock-free together with the routes: central roots are tried first, each with
+    /// every SL that has a VL.
     ///
     /// # Errors
     /// There is no such spanning tree.
@@ -68,8 +70,9 @@ impl<'a> SpanningForest<'a> {
     }
 }
 
-/// Finds a spanning tree (of each connected component) whose dependencies form no cycle with those of the routes. It uses
-/// `current_sl`, if possible, because members of existing groups send on that SL.
+/// Finds a spanning tree (of each connected component) whose dependencies form no cycle with those
+/// of the routes. It uses `current_sl`, if possible, because members of existing groups send on
+/// that SL.
 pub(super) fn find_spanning_tree(
     topo: &Topology,
     ports: &PortChannels,
@@ -99,8 +102,8 @@ pub(super) fn dependencies_of_routing<'a>(
     RoutedDependencies::new(channels, dependencies)
 }
 
-/// Grows a spanning tree (of each connected component) on one of these SLs that closes no cycle in any of the graphs, and adds its
-/// dependencies to them. Central roots are tried first.
+/// Grows a spanning tree (of each connected component) on one of these SLs that closes no cycle in
+/// any of the graphs, and adds its dependencies to them. Central roots are tried first.
 pub(crate) fn grow_spanning_tree(
     topo: &Topology,
     channels: VlChannelNumbers<'_>,
@@ -174,8 +177,8 @@ impl<'a> GrowingTree<'a> {
         }
     }
 
-    /// Grows the tree of each connected component breadth first or depth first. `None`, with the graphs as before, if a switch cannot be
-    /// attached.
+    /// Grows the tree of each connected component breadth first or depth first. `None`, with the
+    /// graphs as before, if a switch cannot be attached.
     fn grow(
         mut self,
         root: SwitchIdx,
@@ -193,7 +196,8 @@ impl<'a> GrowingTree<'a> {
                 continue;
             }
             tree_of[start.index()] = Some(start);
-            // (switch, index of its next link): breadth first expands the first entry, depth first the last.
+            // (switch, index of its next link): breadth first expands the first entry, depth first
+            // the last.
             let mut pending = VecDeque::from([(start, 0usize)]);
             while let Some((s, next)) = if depth_first {
                 pending.pop_back()
@@ -225,7 +229,8 @@ impl<'a> GrowingTree<'a> {
         Some(self.up)
     }
 
-    /// Attaches the switch at the other end of a link, unless that closes a cycle in one of the graphs.
+    /// Attaches the switch at the other end of a link, unless that closes a cycle in one of the
+    /// graphs.
     fn attach(
         &mut self,
         s: SwitchIdx,

@@ -9,8 +9,9 @@ use super::{MulticastTree, Node, PortSet, SpanningForest};
 use crate::topology::SwitchIdx;
 
 impl SpanningForest<'_> {
-    /// The tree of one group, from the entries of all switches. Each port without a link to a switch counts as a receiving member.
-    /// `None` if the entries are not one connected tree of this forest, with both ends of each link.
+    /// The tree of one group, from the entries of all switches. Each port without a link to a
+    /// switch counts as a receiving member. `None` if the entries are not one connected tree of
+    /// this forest, with both ends of each link.
     #[must_use]
     pub fn tree_from_entries(
         &self,
@@ -53,7 +54,8 @@ impl SpanningForest<'_> {
             }
             tree.nodes.insert(s.index(), node);
         }
-        // `contains_entries` excludes cycles, so this number of links means that the tree is connected.
+        // `contains_entries` excludes cycles, so this number of links means that the tree is
+        // connected.
         let is_connected = link_ends == 2 * (tree.nodes.len() - 1);
         (is_connected && tree.nodes.contains_key(&first.index())).then_some(tree)
     }

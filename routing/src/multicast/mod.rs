@@ -1,9 +1,12 @@
-//! Multicast trees that are loop-free, and deadlock-free together with the routes, for any number of groups.
+//! Multicast trees that are loop-free, and deadlock-free together with the routes, for any number
+//! of groups.
 //!
-//! A [`SpanningForest`] has the links that multicast trees of one routing may use. [`SpanningForest::tree`] computes the tree of one
-//! group: the root is the switch nearest to the members (by largest distance, then by sum of distances, as in OpenSM), and
-//! every branch leads to a member. The group number distributes groups over equal roots and links. [`SpanningForest::join`] and
-//! [`SpanningForest::leave`] change only the branch of the member. MGIDs and table writes are outside of this module.
+//! A [`SpanningForest`] has the links that multicast trees of one routing may use.
+//! [`SpanningForest::tree`] computes the tree of one group: the root is the switch nearest to the
+//! members (by largest distance, then by sum of distances, as in OpenSM), and every branch leads to
+//! a member. The group number distributes groups over equal roots and links.
+//! [`SpanningForest::join`] and [`SpanningForest::leave`] change only the branch of the member.
+//! MGIDs and table writes are outside of this module.
 
 mod forest;
 mod installed;
@@ -70,7 +73,8 @@ impl MulticastTree {
             .map(|(&v, _)| SwitchIdx::from_index(v))
     }
 
-    /// MFT entries of the group: for each switch of the tree, the ports of links of the tree and of receiving members.
+    /// MFT entries of the group: for each switch of the tree, the ports of links of the tree and of
+    /// receiving members.
     pub fn ports(&self) -> impl Iterator<Item = (SwitchIdx, PortSet)> + '_ {
         self.nodes.iter().map(|(&v, node)| {
             let ports = node.links.iter().chain(node.receivers.iter());
@@ -116,7 +120,8 @@ impl MulticastTree {
         }
     }
 
-    /// Removes the branch from switch `from` upwards as far as it leads to no member, then a root that has one link and no member.
+    /// Removes the branch from switch `from` upwards as far as it leads to no member, then a root
+    /// that has one link and no member.
     fn prune(&mut self, topo: &Topology, from: usize) {
         let mut next = Some(from);
         while let Some(v) = next {
@@ -156,7 +161,8 @@ impl MulticastTree {
 }
 
 impl SpanningForest<'_> {
-    /// The tree of a group. `group` is the number of the group (its MLID), which distributes groups over equal roots and links.
+    /// The tree of a group. `group` is the number of the group (its MLID), which distributes groups
+    /// over equal roots and links.
     #[must_use]
     pub fn tree(&self, members: &[Member], group: u64) -> MulticastTree {
         let mut tree = MulticastTree::default();
@@ -196,8 +202,8 @@ impl SpanningForest<'_> {
         tree
     }
 
-    /// Adds a member without changing existing branches. A member without a path to the tree is added to
-    /// [`MulticastTree::unreachable`].
+    /// Adds a member without changing existing branches. A member without a path to the tree is
+    /// added to [`MulticastTree::unreachable`].
     pub fn join(&self, tree: &mut MulticastTree, member: &Member, group: u64) {
         tree.unreachable
             .retain(|m| (m.switch, m.port) != (member.switch, member.port));
@@ -232,7 +238,8 @@ impl SpanningForest<'_> {
             && member.port.raw() <= self.topo.num_ports(member.switch)
     }
 
-    /// The root of a tree for these member switches: of the switches that reach the most members downwards, the nearest.
+    /// The root of a tree for these member switches: of the switches that reach the most members
+    /// downwards, the nearest.
     fn root(&self, order: &[u32], members: &[usize], group: u64) -> Option<usize> {
         let n = self.topo.num_switches();
         let (mut max_hops, mut sum, mut reached) = (vec![0u32; n], vec![0u64; n], vec![0usize; n]);
@@ -301,7 +308,8 @@ impl SpanningForest<'_> {
         links[index..].iter().chain(&links[..index])
     }
 
-    /// Connects a switch upwards to the nearest switch of the tree. If there is none, the tree gets a new root above both.
+    /// Connects a switch upwards to the nearest switch of the tree. If there is none, the tree gets
+    /// a new root above both.
     fn connect_upwards(
         &self,
         order: &[u32],
@@ -338,7 +346,8 @@ impl SpanningForest<'_> {
         true
     }
 
-    /// The links from `from` to the nearest switch above it, or to itself, that satisfies `is_target`.
+    /// The links from `from` to the nearest switch above it, or to itself, that satisfies
+    /// `is_target`.
     fn path_upwards(
         &self,
         order: &[u32],
@@ -380,7 +389,8 @@ impl SpanningForest<'_> {
         let Some(root) = tree.root().map(SwitchIdx::index) else {
             return false;
         };
-        // From `v` upwards to the tree, or to the first switch that is also above the root of the tree.
+        // From `v` upwards to the tree, or to the first switch that is also above the root of the
+        // tree.
         let ancestors = |from: usize| {
             let mut path = vec![from];
             while let Some((_, peer, _)) = path.last().and_then(|&at| step(at)) {

@@ -47,7 +47,8 @@ impl PortSet {
         (0..=u8::MAX).map(PortNum).filter(move |&p| set.contains(p))
     }
 
-    /// Mask of 16 ports, as in a MulticastForwardingTable block (IBA 14.2.5.12): position 0 is ports 0 to 15.
+    /// Mask of 16 ports, as in a MulticastForwardingTable block (IBA 14.2.5.12): position 0 is
+    /// ports 0 to 15.
     #[must_use]
     pub fn position(&self, position: u8) -> u16 {
         let from = usize::from(position) * 16;

@@ -1,4 +1,5 @@
-//! The part of a [`SpanningForest`] that does not borrow the topology, to be stored with an installed routing.
+//! The part of a [`SpanningForest`] that does not borrow the topology, to be stored with an
+//! installed routing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +23,9 @@ pub struct StoredForest {
 }
 
 impl StoredForest {
-    /// A forest with the links of `part`, a subgraph. Its trees are deadlock-free together with those of `beside`, another forest of the same
-    /// routing. `topo` and `routing` are those of this forest; [`Self::forest`] of the result takes `part`. Its trees are disconnected where
+    /// A forest with the links of `part`, a subgraph. Its trees are deadlock-free together with
+    /// those of `beside`, another forest of the same routing. `topo` and `routing` are those of
+    /// this forest; [`Self::forest`] of the result takes `part`. Its trees are disconnected where
     /// none is found.
     #[must_use]
     pub fn within(
@@ -66,7 +68,8 @@ impl StoredForest {
         Some(LinkConstraint::Tree(up))
     }
 
-    /// The forest of the same routing. `topo` must be the topology passed to [`SpanningForest::new`].
+    /// The forest of the same routing. `topo` must be the topology passed to
+    /// [`SpanningForest::new`].
     #[must_use]
     pub fn forest<'a>(&self, topo: &'a Topology) -> SpanningForest<'a> {
         SpanningForest {
@@ -89,9 +92,9 @@ impl SpanningForest<'_> {
         }
     }
 
-    /// Whether the entries of one group on all switches are part of one or several disjoint trees of this forest. If so, they
-    /// are loop-free, and deadlock-free together with the routes and all other trees of the forest. Ports without a link to a
-    /// switch are ignored.
+    /// Whether the entries of one group on all switches are part of one or several disjoint trees
+    /// of this forest. If so, they are loop-free, and deadlock-free together with the routes and
+    /// all other trees of the forest. Ports without a link to a switch are ignored.
     #[must_use]
     pub fn contains_entries(
         &self,
@@ -127,8 +130,9 @@ impl SpanningForest<'_> {
     }
 }
 
-/// Replaces [`TreeConstraint::Search`] by a spanning tree that is deadlock-free together with the routes, if there is one. The tree
-/// uses SL `current_sl`, the SL of existing groups, if possible. Takes about as long as a verification.
+/// Replaces [`TreeConstraint::Search`] by a spanning tree that is deadlock-free together with the
+/// routes, if there is one. The tree uses SL `current_sl`, the SL of existing groups, if possible.
+/// Takes about as long as a verification.
 pub fn resolve_trees(topo: &Topology, routing: &mut Routing, current_sl: Option<u8>) {
     if routing.trees == TreeConstraint::Search
         && let Some((up, sl)) =

@@ -1,7 +1,8 @@
-//! Quality figures of verified routes, for comparison with other engines, the literature and other subnet managers.
+//! Quality figures of verified routes, for comparison with other engines, the literature and other
+//! subnet managers.
 //!
-//! Each end port counts with its base LID. Only channels between switches count, because the load of end-port links does not depend
-//! on the routing.
+//! Each end port counts with its base LID. Only channels between switches count, because the load
+//! of end-port links does not depend on the routing.
 //!
 //! | figure | meaning | source |
 //! |---|---|---|
@@ -121,12 +122,13 @@ pub struct Quality {
     pub pairs: u64,
     /// Routes over the busiest channel (maximum edge-forwarding index).
     pub max_load: u64,
-    /// Maximum load relative to the link rate: load of a channel times the highest rate divided by its rate. `None` if the rate of
-    /// any channel is unknown.
+    /// Maximum load relative to the link rate: load of a channel times the highest rate divided by
+    /// its rate. `None` if the rate of any channel is unknown.
     pub max_load_by_rate: Option<f64>,
     /// Mean load of all channels: lower bound of the maximum load for paths of these lengths.
     pub mean_load: f64,
-    /// Mean load of all channels with shortest paths: lower bound of the maximum load of any routing.
+    /// Mean load of all channels with shortest paths: lower bound of the maximum load of any
+    /// routing.
     pub max_load_bound: f64,
     /// Pairs by number of channels on the path.
     pub hop_histogram: Vec<u64>,
@@ -229,7 +231,8 @@ pub fn measure(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, effort: &Effo
     }
 }
 
-/// Maximum load relative to the link rate ([`Quality::max_load_by_rate`]). `loads` is by flat port number.
+/// Maximum load relative to the link rate ([`Quality::max_load_by_rate`]). `loads` is by flat port
+/// number.
 fn max_load_by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
     let ports = topo
         .switches()

@@ -76,7 +76,8 @@ impl<'a> RoutedPaths<'a> {
         self.host_base[switch + 1] - self.host_base[switch]
     }
 
-    /// Output channel of a switch for a LID, and the next switch; `None` if the channel leads to no switch.
+    /// Output channel of a switch for a LID, and the next switch; `None` if the channel leads to no
+    /// switch.
     #[inline(always)]
     pub(super) fn step(&self, switch: usize, lid: Lid) -> Option<(usize, usize)> {
         let port = *self.rows.get(switch)?.get(usize::from(lid.raw()))?;
@@ -85,8 +86,8 @@ impl<'a> RoutedPaths<'a> {
         (channel < self.base[switch + 1] && peer != NOWHERE).then_some((channel, peer as usize))
     }
 
-    /// Calls `f` with every channel from a switch to a host. Returns whether packets reach the host; if not, `f` was called with the
-    /// channels up to the last switch that they reach.
+    /// Calls `f` with every channel from a switch to a host. Returns whether packets reach the
+    /// host; if not, `f` was called with the channels up to the last switch that they reach.
     #[inline(always)]
     pub(super) fn follow(&self, from: usize, to: &Host, mut f: impl FnMut(usize)) -> bool {
         let mut at = from;

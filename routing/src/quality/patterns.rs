@@ -1,4 +1,5 @@
-//! Traffic patterns in which every end port sends to one other: random bisections, random permutations, shifts.
+//! Traffic patterns in which every end port sends to one other: random bisections, random
+//! permutations, shifts.
 
 use rayon::prelude::*;
 
@@ -6,8 +7,8 @@ use super::paths::RoutedPaths;
 use super::resample_rng::ResampleRng;
 use super::{Effort, ShiftCongestion};
 
-/// Mean link share of a pair, for each random bisection: 1 / flows on the busiest channel of its path (ORCS). The first half sends to
-/// the second or, with `both_ways`, both send to each other.
+/// Mean link share of a pair, for each random bisection: 1 / flows on the busiest channel of its
+/// path (ORCS). The first half sends to the second or, with `both_ways`, both send to each other.
 pub(super) fn bisections(paths: &RoutedPaths<'_>, effort: &Effort, both_ways: bool) -> Vec<f64> {
     let half = paths.hosts.len() / 2;
     if half == 0 {
@@ -50,7 +51,8 @@ pub(super) fn permutations(paths: &RoutedPaths<'_>, effort: &Effort) -> Vec<u32>
         .collect()
 }
 
-/// Shifts of hosts in this order: all distances, or as many as `effort` allows, one from each of equally long intervals.
+/// Shifts of hosts in this order: all distances, or as many as `effort` allows, one from each of
+/// equally long intervals.
 pub(super) fn shifts(paths: &RoutedPaths<'_>, order: &[usize], effort: &Effort) -> ShiftCongestion {
     let shifts = order.len().saturating_sub(1);
     let stages = shifts.min(Effort::samples(effort.shifts_max, order.len()));
@@ -99,7 +101,8 @@ impl Flows {
         }
     }
 
-    /// Counts the flows of all pairs, and returns those on the busiest channel. Unreachable pairs do not count.
+    /// Counts the flows of all pairs, and returns those on the busiest channel. Unreachable pairs
+    /// do not count.
     fn send(&mut self, paths: &RoutedPaths<'_>, pairs: &[(usize, usize)]) -> u32 {
         self.by_channel.fill(0);
         let mut max_load = 0;

@@ -1,5 +1,5 @@
-//! A random number generator (SplitMix64, Steele et al. 2014). A stream depends only on the seed and the sample number, so any thread
-//! can draw samples in any order.
+//! A random number generator (SplitMix64, Steele et al. 2014). A stream depends only on the seed
+//! and the sample number, so any thread can draw samples in any order.
 
 /// A stream of random numbers.
 pub(super) struct ResampleRng(u64);

@@ -11,8 +11,9 @@ use crate::engine::{Routing, TreeConstraint};
 use crate::tables::Lft;
 use crate::topology::Topology;
 
-/// A topological order of the channel dependency graph of a routing, for the next reroute. `None` if none is needed (up/down on one VL:
-/// the order of its switches suffices), or if the graph has a cycle.
+/// A topological order of the channel dependency graph of a routing, for the next reroute. `None`
+/// if none is needed (up/down on one VL: the order of its switches suffices), or if the graph has a
+/// cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RoutingChannelOrder(pub(super) Option<TopologicalOrder>);
 
@@ -42,8 +43,8 @@ impl RoutingChannelOrder {
     }
 }
 
-/// The channel dependency graph of tables and of the spanning tree of the constraint; `None` if it has a cycle. Packets also use the SLs of
-/// `before`, if given.
+/// The channel dependency graph of tables and of the spanning tree of the constraint; `None` if it
+/// has a cycle. Packets also use the SLs of `before`, if given.
 pub(super) fn dependency_graph<'a>(
     topo: &Topology,
     (channels, before): (VlChannelNumbers<'a>, Option<VlChannelNumbers<'_>>),

@@ -55,8 +55,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Whether `v` may send packets for `d` over `hop` (port, next switch) without a search: the new dependencies agree with the
-    /// topological order.
+    /// Whether `v` may send packets for `d` over `hop` (port, next switch) without a search: the
+    /// new dependencies agree with the topological order.
     pub(super) fn allows_without_search(
         &self,
         routes: &LidRoutes<'_>,
@@ -73,7 +73,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Whether `v` may send packets for `d` over `hop` (port, next switch). If so, adds the dependencies to the graph.
+    /// Whether `v` may send packets for `d` over `hop` (port, next switch). If so, adds the
+    /// dependencies to the graph.
     pub(super) fn try_add(
         &mut self,
         routes: &LidRoutes<'_>,
@@ -91,7 +92,8 @@ impl Guard<'_> {
         }
     }
 
-    /// Dependencies of packets from a switch and its end ports; `None` if a packet is dropped because it has no VL.
+    /// Dependencies of packets from a switch and its end ports; `None` if a packet is dropped
+    /// because it has no VL.
     fn dependencies(
         &self,
         routes: &LidRoutes<'_>,
@@ -134,7 +136,8 @@ impl Guard<'_> {
     }
 }
 
-/// Whether the order allows `v` to send to `next`. No switch sends to `v` yet; a later one above `v` checks that `v` does not go up.
+/// Whether the order allows `v` to send to `next`. No switch sends to `v` yet; a later one above
+/// `v` checks that `v` does not go up.
 fn order_allows(routes: &LidRoutes<'_>, v: usize, next: usize, stage: Stage) -> bool {
     if routes.is_down(v, next) {
         routes.goes_down(next)

@@ -1,6 +1,7 @@
 //! Routes to one LID during the reroute: which switches have a route, and which have lost it.
 //!
-//! Evaluated on demand: the reroute after one lost link affects hundreds of LIDs, each at a few switches.
+//! Evaluated on demand: the reroute after one lost link affects hundreds of LIDs, each at a few
+//! switches.
 
 use crate::channels::PortChannels;
 use crate::tables::Lft;

@@ -1,7 +1,9 @@
-//! Channel loads: an estimate before the reroute, and exact counts of the routes that the reroute moves.
+//! Channel loads: an estimate before the reroute, and exact counts of the routes that the reroute
+//! moves.
 //!
-//! Following every route would take longer than the reroute. Destination-based routes to one LID converge after a few hops, so the
-//! routes from a sample of switches cover most channels near the destination. Small fabrics are counted completely.
+//! Following every route would take longer than the reroute. Destination-based routes to one LID
+//! converge after a few hops, so the routes from a sample of switches cover most channels near the
+//! destination. Small fabrics are counted completely.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -25,7 +27,8 @@ pub(super) struct ChannelLoads {
 }
 
 impl ChannelLoads {
-    /// Estimates, from the tables before the loss, the load of the routes that remain and the maximum load before.
+    /// Estimates, from the tables before the loss, the load of the routes that remain and the
+    /// maximum load before.
     pub(super) fn estimate(
         topo: &Topology,
         before: &PortChannels,
@@ -74,7 +77,8 @@ impl ChannelLoads {
                 a
             })
             .unwrap_or_else(zero);
-        // Most new ports are chosen at switches that lost a link, so the routes of their own end ports are counted exactly.
+        // Most new ports are chosen at switches that lost a link, so the routes of their own end
+        // ports are counted exactly.
         let mut tails: Vec<usize> = lost.iter().map(|&(v, _)| v).collect();
         tails.dedup();
         for v in tails.into_iter().filter(|&v| hosts(v) > 0) {

@@ -1,16 +1,19 @@
-//! Incremental reroute after a loss: only entries that used a lost link change (as in SlimUpdate, Zahid and others, HiPINEB 2015).
+//! Incremental reroute after a loss: only entries that used a lost link change (as in SlimUpdate,
+//! Zahid and others, HiPINEB 2015).
 //!
-//! Works on the tables of any engine; its input is the previous run ([`crate::VerifiedRun`]). For each LID with an entry over a
-//! lost channel, the switches whose route used the channel (*orphans*) are attached to switches that still have a route. All
-//! other entries are unchanged. For a new LID on a known switch, all other switches are orphans. Entries of removed LIDs become
+//! Works on the tables of any engine; its input is the previous run ([`crate::VerifiedRun`]). For
+//! each LID with an entry over a lost channel, the switches whose route used the channel
+//! (*orphans*) are attached to switches that still have a route. All other entries are unchanged.
+//! For a new LID on a known switch, all other switches are orphans. Entries of removed LIDs become
 //! DROP.
 //!
-//! New routes are free of credit loops on the existing VLs. If the tree constraint is [`TreeConstraint::Ordered`] on one VL, all
-//! routes are up/down in that order, and new routes must be too. Otherwise every new route is checked against the channel
-//! dependency graph of the tables (`channels`). SLs of paths do not change.
+//! New routes are free of credit loops on the existing VLs. If the tree constraint is
+//! [`TreeConstraint::Ordered`] on one VL, all routes are up/down in that order, and new routes must
+//! be too. Otherwise every new route is checked against the channel dependency graph of the tables
+//! (`channels`). SLs of paths do not change.
 //!
-//! The caller verifies the result with [`crate::verify()`]. If no such routes exist, or if the load would exceed
-//! [`RerouteLimits`], the reroute fails and the engine computes all routes.
+//! The caller verifies the result with [`crate::verify()`]. If no such routes exist, or if the load
+//! would exceed [`RerouteLimits`], the reroute fails and the engine computes all routes.
 
 mod delta;
 mod dependencies;
@@ -49,9 +52,9 @@ pub(crate) use within_vl_plan::reroute_within_vl_plan;
 /// Limits beyond which an incremental reroute fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RerouteLimits {
-    /// Maximum load of a channel that gains routes, as a multiple of the greater of the previous maximum load and twice the
-    /// current mean load. With 2, a downlink that carried the routes to one LID may carry those to two, which is unavoidable after a
-    /// leaf lost an uplink.
+    /// Maximum load of a channel that gains routes, as a multiple of the greater of the previous
+    /// maximum load and twice the current mean load. With 2, a downlink that carried the routes to
+    /// one LID may carry those to two, which is unavoidable after a leaf lost an uplink.
     pub max_load_growth: f64,
     /// Maximum share of all (switch, LID) entries that may change.
     pub max_changed_share: f64,
@@ -69,10 +72,11 @@ impl Default for RerouteLimits {
     }
 }
 
-/// Reroutes the previous run ([`crate::PreviousRouting::last_run`]) for the graph of this request, within the default [`RerouteLimits`].
+/// Reroutes the previous run ([`crate::PreviousRouting::last_run`]) for the graph of this request,
+/// within the default [`RerouteLimits`].
 ///
-/// `None` if the previous run is unknown, if the graph has a new link or switch, or if no suitable routes exist. Assumes
-/// unchanged [`crate::Hints`].
+/// `None` if the previous run is unknown, if the graph has a new link or switch, or if no suitable
+/// routes exist. Assumes unchanged [`crate::Hints`].
 #[must_use]
 pub fn reroute(request: &RoutingRequest<'_>) -> Option<Routing> {
     reroute_within(request, &RerouteLimits::default())
@@ -231,7 +235,8 @@ impl<'a> Reroute<'a> {
         jobs
     }
 
-    /// Switches that lost their route to a LID, parents first. `seen` is scratch: the last LID for which a switch was visited.
+    /// Switches that lost their route to a LID, parents first. `seen` is scratch: the last LID for
+    /// which a switch was visited.
     fn orphans(&self, job: &Job, seen: &mut [Lid]) -> Vec<usize> {
         let lid = job.dest.lid;
         if job.is_complete {
@@ -273,8 +278,8 @@ impl<'a> Reroute<'a> {
             return self.solve_up_down(jobs, order);
         }
         let dependencies = self.last.cache.dependencies();
-        // First together with all old entries, so that the update is safe in any order of writes; if that is impossible, without
-        // the old entries of orphans.
+        // First together with all old entries, so that the update is safe in any order of writes;
+        // if that is impossible, without the old entries of orphans.
         self.solve_in_graph(jobs, &self.tables, dependencies)
             .or_else(|| {
                 let mut remaining_tables: Tables = routing.tables.clone();
@@ -304,8 +309,8 @@ impl<'a> Reroute<'a> {
         })
     }
 
-    /// As [`Self::solve`], with the channel dependencies of these tables: looked up on demand if a topological order is cached,
-    /// computed in full if not, or if the lookups exceed their limit.
+    /// As [`Self::solve`], with the channel dependencies of these tables: looked up on demand if a
+    /// topological order is cached, computed in full if not, or if the lookups exceed their limit.
     fn solve_in_graph(
         &self,
         jobs: &[Job],
@@ -361,8 +366,8 @@ impl<'a> Reroute<'a> {
         })
     }
 
-    /// The entries that change, and the dependencies with them. `None` if a LID cannot be rerouted, unless there is a list of such LIDs:
-    /// then the LID is added to the list and its entries stay.
+    /// The entries that change, and the dependencies with them. `None` if a LID cannot be rerouted,
+    /// unless there is a list of such LIDs: then the LID is added to the list and its entries stay.
     fn attach<'g>(
         &'g self,
         jobs: &[Job],
@@ -458,7 +463,8 @@ impl<'a> Reroute<'a> {
         Some((changes, routing.guard))
     }
 
-    /// The tables with these changes, and the number of changed entries. Unchanged tables are shared.
+    /// The tables with these changes, and the number of changed entries. Unchanged tables are
+    /// shared.
     fn apply(&self, changes: &[Change]) -> (Tables, usize) {
         let n = self.topo.num_switches();
         let top = self.topo.top_lid();
@@ -505,7 +511,8 @@ impl<'a> Reroute<'a> {
     }
 }
 
-/// The VL plan, with added LIDs on the SLs of another LID of their switch, or of the nearest switch that has one. `None` if there is none.
+/// The VL plan, with added LIDs on the SLs of another LID of their switch, or of the nearest switch
+/// that has one. `None` if there is none.
 fn with_added_lids(topo: &Topology, vl_plan: &VlPlan, added: &[Destination]) -> Option<VlPlan> {
     let mut vl_plan = vl_plan.clone();
     let mut rows: Vec<&mut Arc<[u8]>> = match &mut vl_plan.path_sl {

@@ -1,8 +1,9 @@
-//! Attaches the orphans of a LID to switches that have a route: nearest first, each by a shortest route that the guard allows.
+//! Attaches the orphans of a LID to switches that have a route: nearest first, each by a shortest
+//! route that the guard allows.
 //!
-//! Of several next hops, the order of preference is: the previous port; the route with the lowest maximum channel load,
-//! including the routes just moved, so that the routes of several LIDs do not share one downward path; the route that other orphans
-//! have just taken.
+//! Of several next hops, the order of preference is: the previous port; the route with the lowest
+//! maximum channel load, including the routes just moved, so that the routes of several LIDs do not
+//! share one downward path; the route that other orphans have just taken.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +29,8 @@ pub(super) struct OrphanRouting<'a> {
     pub(super) rank: Vec<usize>,
     /// Whether the switch order differs from that of the old routes.
     pub(super) order_changed: bool,
-    /// End ports whose packets to the current LID cross an orphan, if the orphans below it keep their next hop.
+    /// End ports whose packets to the current LID cross an orphan, if the orphans below it keep
+    /// their next hop.
     pub(super) expected: Vec<u64>,
     /// Load changes for the current LID: channel, routes, whether they were added.
     pub(super) counted: Vec<(usize, u64, bool)>,
@@ -62,8 +64,8 @@ struct Candidate {
 }
 
 impl OrphanRouting<'_> {
-    /// Changes the next hops of the tails only, with no more hops and no more up hops than before: the switches behind them keep
-    /// their entries. Returns false if this is impossible.
+    /// Changes the next hops of the tails only, with no more hops and no more up hops than before:
+    /// the switches behind them keep their entries. Returns false if this is impossible.
     pub(super) fn attach_tails(&mut self, d: &Destination, tails: &[Tail]) -> bool {
         if !matches!(self.guard, Guard::Order) {
             return false;
@@ -109,7 +111,8 @@ impl OrphanRouting<'_> {
             if stages.len() > 1 || matches!(self.guard, Guard::Graph { .. }) {
                 return false;
             }
-            // A switch that goes up because that is shorter may block a switch above it that can only go down.
+            // A switch that goes up because that is shorter may block a switch above it that can
+            // only go down.
             self.undo_loads();
             self.routes.restart_lid(orphans);
             self.compute_expected(d, orphans);
@@ -154,7 +157,8 @@ impl OrphanRouting<'_> {
             }
         }
         while let Some(Reverse((hops, _, v))) = heap.pop() {
-            // All switches with fewer hops are already attached: one attempt per number of hops suffices.
+            // All switches with fewer hops are already attached: one attempt per number of hops
+            // suffices.
             if self.tried[v] == (self.routes.lid_number(), stage, hops)
                 || self.routes.state(v) != RouteState::Orphan
             {
@@ -211,7 +215,8 @@ impl OrphanRouting<'_> {
             }
         }
         candidates.sort_unstable();
-        // A hop that agrees with the topological order goes first: it does not restrict later switches.
+        // A hop that agrees with the topological order goes first: it does not restrict later
+        // switches.
         let unblocked = candidates
             .iter()
             .position(|c| {
@@ -242,8 +247,9 @@ impl OrphanRouting<'_> {
         }
     }
 
-    /// The previous next hop of an orphan, if that is an orphan too and the link still exists. After cables were exchanged, the old port
-    /// leads to another switch: such hops can form a loop, while the old routes cannot.
+    /// The previous next hop of an orphan, if that is an orphan too and the link still exists.
+    /// After cables were exchanged, the old port leads to another switch: such hops can form a
+    /// loop, while the old routes cannot.
     fn parent(&self, v: usize) -> Option<usize> {
         let port = self.routes.old_port(v);
         let peer = self.channels.peer(v, port)?;
@@ -251,7 +257,8 @@ impl OrphanRouting<'_> {
         (has_same_peer && self.routes.is_orphan(peer.0)).then_some(peer.0)
     }
 
-    /// Computes the load of each orphan, if all but the tails keep their next hop. In `orphans`, parents come before children.
+    /// Computes the load of each orphan, if all but the tails keep their next hop. In `orphans`,
+    /// parents come before children.
     fn compute_expected(&mut self, d: &Destination, orphans: &[usize]) {
         self.counted.clear();
         for &v in orphans {
@@ -264,7 +271,8 @@ impl OrphanRouting<'_> {
         }
     }
 
-    /// Counts the load that an orphan just attached brings to its new route, unless it keeps its next hop.
+    /// Counts the load that an orphan just attached brings to its new route, unless it keeps its
+    /// next hop.
     fn count_moved(&mut self, d: &Destination, v: usize) {
         let load = self.expected[v];
         let mut parent = self.parent(v);

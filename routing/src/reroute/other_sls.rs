@@ -1,7 +1,8 @@
 //! Other SLs for pairs of switches that no route on their SL connects after a loss.
 //!
-//! An SL that no path has used is preferred, on a VL that no path has used: only the routes of these pairs can form credit loops there.
-//! Both directions of a pair change, so that replies stay on the SL of their request.
+//! An SL that no path has used is preferred, on a VL that no path has used: only the routes of
+//! these pairs can form credit loops there. Both directions of a pair change, so that replies stay
+//! on the SL of their request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +16,10 @@ use crate::vl_plan::{PathSl, SLS, SlToVl, VlPlan};
 const ATTEMPTS_MAX: usize = 24;
 
 impl Reroute<'_> {
-    /// The rerouted routing with another SL for some pairs of switches. `None` if there is no such routing, or if it
-    /// does not assign SLs to pairs of switches. With `old_sls_stay`, packets on the old SLs cannot deadlock on the remaining routes either,
-    /// so that these need not be drained.
+    /// The rerouted routing with another SL for some pairs of switches. `None` if there is no such
+    /// routing, or if it does not assign SLs to pairs of switches. With `old_sls_stay`, packets on
+    /// the old SLs cannot deadlock on the remaining routes either, so that these need not be
+    /// drained.
     pub(super) fn on_other_sls(
         &self,
         jobs: &[Job],
@@ -48,7 +50,8 @@ impl Reroute<'_> {
                 last_assigned.sort_unstable();
                 last_assigned.dedup();
             }
-            // If the old routes of these pairs alone can deadlock on their new SL, they get another one too.
+            // If the old routes of these pairs alone can deadlock on their new SL, they get another
+            // one too.
             for pair in &last_assigned {
                 let next = assigned.get(pair).map_or(0, |candidate| candidate + 1);
                 if next >= candidates.len() {

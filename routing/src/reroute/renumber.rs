@@ -1,7 +1,8 @@
-//! The last routing and the new graph with the same switch numbers, if switches were lost or are new.
+//! The last routing and the new graph with the same switch numbers, if switches were lost or are
+//! new.
 //!
-//! Lost switches are numbered after the others, without links in the new graph. New switches have no links and no LIDs in the old graph. A
-//! reroute then handles both like lost and new links.
+//! Lost switches are numbered after the others, without links in the new graph. New switches have
+//! no links and no LIDs in the old graph. A reroute then handles both like lost and new links.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ pub(super) struct Renumbered {
     switches: Option<usize>,
 }
 
-/// The routing that the request starts from. `None` if there is none, or if a switch has another number of ports than before.
+/// The routing that the request starts from. `None` if there is none, or if a switch has another
+/// number of ports than before.
 pub(super) fn renumber(request: &RoutingRequest<'_>) -> Option<Renumbered> {
     let topo = usable_links(request)?;
     if let Some(last) = &request.previous.last_run {
@@ -165,7 +167,8 @@ impl Numbers {
         b.build()
     }
 
-    /// The old routing with the common numbers. `None` if a switch has another number of ports than before.
+    /// The old routing with the common numbers. `None` if a switch has another number of ports than
+    /// before.
     fn run(&self, run: &VerifiedRun, topo: &Topology) -> Option<VerifiedRun> {
         let old_topo = &run.topo;
         let mut b = TopologyBuilder::new();

@@ -9,9 +9,10 @@ use crate::topology::{SwitchIdx, Topology};
 /// Maximum number of links tried as a replacement in the spanning tree.
 const REPLACEMENTS_MAX: usize = 256;
 
-/// Removes local roots from a switch order: a switch with neighbours, but with none before it, moves to the position right after its
-/// first neighbour. All routes stay up/down, because no route reaches a local root from above: a route over it goes up to it or
-/// starts there, and goes down next. `None` if a switch would move twice.
+/// Removes local roots from a switch order: a switch with neighbours, but with none before it,
+/// moves to the position right after its first neighbour. All routes stay up/down, because no route
+/// reaches a local root from above: a route over it goes up to it or starts there, and goes down
+/// next. `None` if a switch would move twice.
 pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<u32>> {
     let n = topo.num_switches();
     if order.len() != n {
@@ -56,8 +57,8 @@ pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<
     }
 }
 
-/// The constraint as one spanning tree. For an order: the tree in which the parent of each switch is its first neighbour;
-/// [`TreeConstraint::Search`] if this is not a tree.
+/// The constraint as one spanning tree. For an order: the tree in which the parent of each switch
+/// is its first neighbour; [`TreeConstraint::Search`] if this is not a tree.
 pub(super) fn spanning_tree_constraint(topo: &Topology, trees: &TreeConstraint) -> TreeConstraint {
     let TreeConstraint::Ordered(order) = trees else {
         return trees.clone();

@@ -1,15 +1,20 @@
-//! Reroute within the VL plan at any cost in load, for a fabric whose running traffic must not be interrupted.
+//! Reroute within the VL plan at any cost in load, for a fabric whose running traffic must not be
+//! interrupted.
 //!
-//! An engine assigns SLs and VLs anew. If several VLs carry traffic, its routing can only be installed after all packets have drained. This
-//! reroute keeps the SL of each path and the VL of each SL. It also keeps all routes that still exist, with these steps for the others:
+//! An engine assigns SLs and VLs anew. If several VLs carry traffic, its routing can only be
+//! installed after all packets have drained. This reroute keeps the SL of each path and the VL of
+//! each SL. It also keeps all routes that still exist, with these steps for the others:
 //!
-//! 1. New routes that are free of credit loops together with all old entries, so that no packet is dropped for the update.
+//! 1. New routes that are free of credit loops together with all old entries, so that no packet is
+//!    dropped for the update.
 //! 2. The same without the entries whose routes are lost.
-//! 3. LIDs that still have no such routes are routed from all switches again, without their old entries.
-//! 4. Pairs of switches without a route on their SL get another one (`other_sls`). This is the only step that changes SLs.
+//! 3. LIDs that still have no such routes are routed from all switches again, without their old
+//!    entries.
+//! 4. Pairs of switches without a route on their SL get another one (`other_sls`). This is the only
+//!    step that changes SLs.
 //!
-//! Links and switches may be lost and new. A new link carries routes only where others are lost; a new switch is attached to a neighbour
-//! and uses its SLs.
+//! Links and switches may be lost and new. A new link carries routes only where others are lost; a
+//! new switch is attached to a neighbour and uses its SLs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,8 +35,9 @@ use crate::vl_plan::{PathSl, VlPlan};
 /// Maximum number of attempts in which further LIDs are routed from all switches again.
 const ATTEMPTS_MAX: usize = 16;
 
-/// Reroutes the last routing ([`crate::PreviousRouting::last_run`] or [`crate::PreviousRouting::earlier_run`]) within its VL plan. `None`
-/// without a last routing, or if no routes are found.
+/// Reroutes the last routing ([`crate::PreviousRouting::last_run`] or
+/// [`crate::PreviousRouting::earlier_run`]) within its VL plan. `None` without a last routing, or
+/// if no routes are found.
 pub(crate) fn reroute_within_vl_plan(request: &RoutingRequest<'_>) -> Option<Routing> {
     let renumbered = renumber(request)?;
     let last = &*renumbered.last;
@@ -58,7 +64,8 @@ pub(crate) fn reroute_within_vl_plan(request: &RoutingRequest<'_>) -> Option<Rou
 }
 
 impl Reroute<'_> {
-    /// As [`Self::jobs`], and also for switches whose entry leads nowhere, because the LID was unreachable before.
+    /// As [`Self::jobs`], and also for switches whose entry leads nowhere, because the LID was
+    /// unreachable before.
     fn jobs_for_all_unrouted(&self) -> Vec<Job> {
         let mut jobs = self.jobs();
         if !self.delta.has_new_links {
@@ -109,7 +116,8 @@ impl Reroute<'_> {
         {
             return Some(solved);
         }
-        // LIDs whose lost entries are ignored, and LIDs to route from all switches, in the order in which they are routed.
+        // LIDs whose lost entries are ignored, and LIDs to route from all switches, in the order in
+        // which they are routed.
         let mut ignored: BTreeSet<Lid> = BTreeSet::new();
         let mut complete: Vec<Lid> = Vec::new();
         for _ in 0..ATTEMPTS_MAX {
@@ -178,8 +186,9 @@ impl Reroute<'_> {
         tables
     }
 
-    /// New entries for all jobs but those in `failed`, and the new tree constraint. `None` if the entries of `remaining_tables` alone can
-    /// deadlock, for packets on the SLs of the VL plan and those of `before`.
+    /// New entries for all jobs but those in `failed`, and the new tree constraint. `None` if the
+    /// entries of `remaining_tables` alone can deadlock, for packets on the SLs of the VL plan and
+    /// those of `before`.
     pub(super) fn attach_in_graph(
         &self,
         jobs: &[Job],

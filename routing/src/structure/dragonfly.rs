@@ -1,8 +1,9 @@
 //! Detection of dragonflies: groups of densely connected switches, and global links between groups.
 //!
-//! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and spines, and global links connect
-//! spines. Local links are in more triangles (or, without triangles, squares) than global links. The result is used for engine
-//! selection and diagnostics, not for routing.
+//! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and
+//! spines, and global links connect spines. Local links are in more triangles (or, without
+//! triangles, squares) than global links. The result is used for engine selection and diagnostics,
+//! not for routing.
 
 use std::fmt;
 
@@ -159,8 +160,9 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     })
 }
 
-/// The group of each vertex, and the size of each group. `cycle_counts` is the number of triangles or squares of each edge,
-/// `max_count` its maximum: edges with more than half of it are local links.
+/// The group of each vertex, and the size of each group. `cycle_counts` is the number of triangles
+/// or squares of each edge, `max_count` its maximum: edges with more than half of it are local
+/// links.
 fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (&(a, b), &count) in g.edges.iter().zip(cycle_counts) {
@@ -168,8 +170,8 @@ fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usi
             sets.union(a, b);
         }
     }
-    // In a small group, a lost link removes most triangles of its neighbours. Pieces that are connected to each other as densely as
-    // within themselves are one group.
+    // In a small group, a lost link removes most triangles of its neighbours. Pieces that are
+    // connected to each other as densely as within themselves are one group.
     let (piece, size) = number_sets(g.len(), &sets);
     let largest = size.iter().max().copied().unwrap_or(0);
     let mut group_links: Vec<(usize, usize)> = g
@@ -226,7 +228,8 @@ fn check_groups(
         GroupKind::FullMesh => size.iter().map(|s| s * (s - 1) / 2).sum(),
         GroupKind::LeafSpine => {
             let global = |v: usize| g.neighbours(v).iter().any(|&(p, _)| group[p] != group[v]);
-            // Switches with global links are spines; so are switches two hops from one. `Some(true)` is a leaf.
+            // Switches with global links are spines; so are switches two hops from one.
+            // `Some(true)` is a leaf.
             let mut is_leaf: Vec<Option<bool>> =
                 (0..g.len()).map(|v| global(v).then_some(false)).collect();
             let mut stack: Vec<usize> = (0..g.len()).filter(|&v| is_leaf[v].is_some()).collect();

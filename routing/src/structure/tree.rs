@@ -1,11 +1,12 @@
 //! Detection of fat trees: levels, roots, leaves, columns.
 //!
-//! Covers k-ary n-trees, XGFTs, PGFTs with parallel links, rail pods, and trees with thin, unequal or empty leaves, with missing or
-//! additional links, with hosts or aggregation nodes on spines, and with switches attached behind them. A fabric is a tree if
-//! most pairs of end ports have an up/down path over the levels; tori, dragonflies and random graphs do not.
+//! Covers k-ary n-trees, XGFTs, PGFTs with parallel links, rail pods, and trees with thin, unequal
+//! or empty leaves, with missing or additional links, with hosts or aggregation nodes on spines,
+//! and with switches attached behind them. A fabric is a tree if most pairs of end ports have an
+//! up/down path over the levels; tori, dragonflies and random graphs do not.
 //!
-//! Trees as in Öhring et al. (XGFT, 1995) and Zahavi (PGFT, 2011); order of end ports as in Gliksberg et al., "High-quality fault
-//! resiliency in fat trees" (2020).
+//! Trees as in Öhring et al. (XGFT, 1995) and Zahavi (PGFT, 2011); order of end ports as in
+//! Gliksberg et al., "High-quality fault resiliency in fat trees" (2020).
 
 mod columns;
 mod mismatch;
@@ -31,8 +32,8 @@ const CONNECTED_PERCENT: u64 = 75;
 pub struct DetectedTree {
     /// Level, by switch; 0 for leaves.
     pub rank: Vec<u32>,
-    /// Number of hops outside of the tree (behind a leaf), by switch. Between two switches of one level, up is towards the one with the
-    /// smaller number.
+    /// Number of hops outside of the tree (behind a leaf), by switch. Between two switches of one
+    /// level, up is towards the one with the smaller number.
     pub outside_hops: Vec<u32>,
     /// Switches of the highest level, by LID; the configured roots, if there are any.
     pub roots: Vec<SwitchIdx>,
@@ -46,9 +47,11 @@ pub struct DetectedTree {
     pub parallel_links: Vec<u32>,
     /// Number of links between switches of one level.
     pub level_links: usize,
-    /// Number of ordered pairs of end ports on different switches, and of those with an up/down path.
+    /// Number of ordered pairs of end ports on different switches, and of those with an up/down
+    /// path.
     pub pairs: (u64, u64),
-    /// Service port: port of the aggregation node or a similar device, by number of ports of the switch.
+    /// Service port: port of the aggregation node or a similar device, by number of ports of the
+    /// switch.
     service_ports: Vec<Option<PortNum>>,
 }
 
@@ -59,7 +62,8 @@ impl DetectedTree {
         self.arity.len()
     }
 
-    /// Whether an end port is a service port, such as that of an aggregation node: a device at switches of all levels, not a host.
+    /// Whether an end port is a service port, such as that of an aggregation node: a device at
+    /// switches of all levels, not a host.
     #[must_use]
     pub fn is_service(&self, topo: &Topology, s: SwitchIdx, end_port: PortNum) -> bool {
         let ports = usize::from(topo.num_ports(s));
@@ -150,8 +154,8 @@ pub(crate) fn switches_with_hosts(topo: &Topology) -> Vec<usize> {
     (0..weight.len()).filter(|&v| weight[v] > 0).collect()
 }
 
-/// Service port, by number of ports of the switch: the last port, if more than half of the switches with few end ports have one
-/// there.
+/// Service port, by number of ports of the switch: the last port, if more than half of the switches
+/// with few end ports have one there.
 fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
     let end_ports = |s: SwitchIdx| topo.end_ports(s);
     let max_end_ports = topo
@@ -197,8 +201,9 @@ fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u
         .collect()
 }
 
-/// Whether a switch is an edge switch: it has more than half as many end ports as the switch to which the median end port is attached
-/// (end ports ordered by the number of end ports of their switch).
+/// Whether a switch is an edge switch: it has more than half as many end ports as the switch to
+/// which the median end port is attached (end ports ordered by the number of end ports of their
+/// switch).
 fn edge_switches(weight: &[u32]) -> Vec<bool> {
     let mut sorted: Vec<u32> = weight.iter().copied().filter(|&w| w > 0).collect();
     sorted.sort_unstable();
@@ -212,8 +217,9 @@ fn edge_switches(weight: &[u32]) -> Vec<bool> {
     weight.iter().map(|&w| w > 0 && 2 * w > median).collect()
 }
 
-/// Number of ordered pairs of compute end ports on different switches, and of those with an up/down path. `weight` is the number of
-/// compute end ports, by switch. Evaluates 64 source switches at a time, as bits of a mask.
+/// Number of ordered pairs of compute end ports on different switches, and of those with an up/down
+/// path. `weight` is the number of compute end ports, by switch. Evaluates 64 source switches at a
+/// time, as bits of a mask.
 fn connected_pairs(graph: &Graph, rank: &[u32], weight: &[u32]) -> (u64, u64) {
     let n = graph.len();
     let mut by_rank: Vec<usize> = (0..n).collect();
@@ -255,7 +261,8 @@ fn connected_pairs(graph: &Graph, rank: &[u32], weight: &[u32]) -> (u64, u64) {
     (pairs, connected)
 }
 
-/// Leaves by LID within the smallest subtree that they share, and subtrees by the LID of their first leaf.
+/// Leaves by LID within the smallest subtree that they share, and subtrees by the LID of their
+/// first leaf.
 fn leaves_in_order(
     graph: &Graph,
     rank: &[u32],

@@ -1,8 +1,9 @@
 //! Installed MFT entries that must be cleared before an LFT update.
 //!
-//! Multicast trees are deadlock-free together with the routes for which they were computed. During an LFT update, multicast packets
-//! still follow the old trees and may wait for packets on new routes. This module either verifies that this is deadlock-free or
-//! returns the MFT entries to clear before the first LFT write. It keeps whole groups if possible, then single switches of a
+//! Multicast trees are deadlock-free together with the routes for which they were computed. During
+//! an LFT update, multicast packets still follow the old trees and may wait for packets on new
+//! routes. This module either verifies that this is deadlock-free or returns the MFT entries to
+//! clear before the first LFT write. It keeps whole groups if possible, then single switches of a
 //! group.
 
 use ferrosm_mad::ids::Lid;
@@ -50,7 +51,8 @@ pub struct Replacement<'a> {
     pub transition: &'a Transition,
 }
 
-/// For each group, the switches whose MFT entries must be cleared before the LFT update, so that no credit loop can form.
+/// For each group, the switches whose MFT entries must be cleared before the LFT update, so that no
+/// credit loop can form.
 #[must_use]
 pub fn mft_entries_to_clear(
     replacement: Replacement<'_>,
@@ -123,7 +125,8 @@ fn by_switch(topo: &Topology, group: &GroupEntries) -> Vec<PortSet> {
     ports
 }
 
-/// Whether the changed entries alone show that old entries, new entries and the groups form no cycle in any order.
+/// Whether the changed entries alone show that old entries, new entries and the groups form no
+/// cycle in any order.
 fn is_safe_locally(
     replacement: &Replacement<'_>,
     channels: VlChannelNumbers<'_>,

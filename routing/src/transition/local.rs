@@ -1,4 +1,5 @@
-//! Dependencies that mixed old and new entries add to the verified dependencies of the new tables, if few entries differ.
+//! Dependencies that mixed old and new entries add to the verified dependencies of the new tables,
+//! if few entries differ.
 //!
 //! Evaluates only the switches with changed entries and their neighbours.
 
@@ -32,8 +33,8 @@ impl MixedTables<'_> {
             .filter_map(move |port| Some((port, self.ports.peer(v, port)?.0)))
     }
 
-    /// Appends the dependencies of packets for a LID at the changed switches and their neighbours. Returns false if the packets may
-    /// loop. All packets for the LID use `vl`.
+    /// Appends the dependencies of packets for a LID at the changed switches and their neighbours.
+    /// Returns false if the packets may loop. All packets for the LID use `vl`.
     pub(super) fn add_dependencies(
         &self,
         d: &Destination,
@@ -65,7 +66,8 @@ impl MixedTables<'_> {
 
     /// Whether packets may return to a switch. If so, a changed switch is on the loop.
     fn may_loop(&self, d: &Destination, changed: &[usize]) -> bool {
-        // Whether all routes from a switch were followed to their ends; false while they are being followed.
+        // Whether all routes from a switch were followed to their ends; false while they are being
+        // followed.
         let mut followed: BTreeMap<usize, bool> = BTreeMap::new();
         for &c in changed {
             let mut stack: Vec<(usize, bool)> = vec![(c, false)];

@@ -1,18 +1,21 @@
 //! Safe order of LFT updates under traffic.
 //!
-//! While LFT blocks are written, each switch forwards by its old or its new entry, in any order. A mixture of old and new entries
-//! can form a forwarding loop for a LID, or a credit loop that neither the old nor the new tables have. Both are searched in
-//! the union of the tables: for each changed LID, every switch has both next hops, and the channel dependency graph has all
-//! resulting pairs of input and output channel, on each VL.
+//! While LFT blocks are written, each switch forwards by its old or its new entry, in any order. A
+//! mixture of old and new entries can form a forwarding loop for a LID, or a credit loop that
+//! neither the old nor the new tables have. Both are searched in the union of the tables: for each
+//! changed LID, every switch has both next hops, and the channel dependency graph has all resulting
+//! pairs of input and output channel, on each VL.
 //!
-//! This module only plans. The caller waits between stages for the responses to all writes of a stage, and between the two
-//! halves of a [`Transition::Drain`] also for the packet lifetime in a switch.
+//! This module only plans. The caller waits between stages for the responses to all writes of a
+//! stage, and between the two halves of a [`Transition::Drain`] also for the packet lifetime in a
+//! switch.
 //!
-//! If the new tables were verified incrementally and few entries change, only the dependencies near the changed entries are
-//! evaluated (`local`).
+//! If the new tables were verified incrementally and few entries change, only the dependencies near
+//! the changed entries are evaluated (`local`).
 //!
-//! Old and new tables have the same VL of each SL. If that changes, the caller must drain traffic in any case. If only SLs of paths change,
-//! [`plan_for_sls`] finds an order that is safe for packets on the SLs of both VL plans.
+//! Old and new tables have the same VL of each SL. If that changes, the caller must drain traffic
+//! in any case. If only SLs of paths change, [`plan_for_sls`] finds an order that is safe for
+//! packets on the SLs of both VL plans.
 
 pub mod groups;
 mod local;
@@ -49,10 +52,11 @@ const ENTRIES_PER_CHANGE: usize = 32;
 pub enum Transition {
     /// All blocks can be written at once.
     AnyOrder,
-    /// Stages of blocks (switch, LFT block). The blocks of one stage can be written at once. Differing blocks that are in no stage
-    /// can be written at any time.
+    /// Stages of blocks (switch, LFT block). The blocks of one stage can be written at once.
+    /// Differing blocks that are in no stage can be written at any time.
     Stages(Vec<Vec<(SwitchIdx, u16)>>),
-    /// No safe order found: write the tables `first`, which drop packets whose routes change, then the new ones.
+    /// No safe order found: write the tables `first`, which drop packets whose routes change, then
+    /// the new ones.
     Drain {
         /// By switch: the installed table, with changing entries set to DROP.
         first: Tables,
@@ -87,8 +91,9 @@ impl Describe for Conflict {
 
 /// Plans the update from `old` to `new`.
 ///
-/// `None` in `old`: the table of the switch is unknown, for example of a new switch; it counts as unchanged. Old entries over lost
-/// links drop packets. Both sets of tables must have passed verification. LIDs that are not in use are ignored.
+/// `None` in `old`: the table of the switch is unknown, for example of a new switch; it counts as
+/// unchanged. Old entries over lost links drop packets. Both sets of tables must have passed
+/// verification. LIDs that are not in use are ignored.
 #[must_use]
 pub fn plan(
     topo: &Topology,
@@ -109,12 +114,14 @@ pub fn plan_with(
     cache: &RerouteCache,
 ) -> Transition {
     let planned = plan_for(topo, (old, new), (None, vl_plan), cache);
-    // The new tables are free of credit loops, so that a drain of all changed LIDs is always possible.
+    // The new tables are free of credit loops, so that a drain of all changed LIDs is always
+    // possible.
     planned.unwrap_or_else(|transition| transition)
 }
 
-/// As [`plan`], for packets on the SLs that paths had before and on those of the VL plan. The SLs in `before` have the same VLs in both
-/// plans. `None` if packets on the old SLs can deadlock with the new tables.
+/// As [`plan`], for packets on the SLs that paths had before and on those of the VL plan. The SLs
+/// in `before` have the same VLs in both plans. `None` if packets on the old SLs can deadlock with
+/// the new tables.
 #[must_use]
 pub fn plan_for_sls(
     topo: &Topology,
@@ -136,7 +143,8 @@ pub fn plan_for_sls(
     .ok()
 }
 
-/// `Err` with a drain of all changed LIDs if their new routes can deadlock with those of the other LIDs.
+/// `Err` with a drain of all changed LIDs if their new routes can deadlock with those of the other
+/// LIDs.
 fn plan_for(
     topo: &Topology,
     (old, new): (&[Option<Arc<Lft>>], &Tables),
@@ -237,8 +245,9 @@ fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> V
     entries
 }
 
-/// The transition if any order is safe. Entries that drop packets come first, so that none is dropped because a switch that leads to them was
-/// written earlier: a switch that returned has an empty table.
+/// The transition if any order is safe. Entries that drop packets come first, so that none is
+/// dropped because a switch that leads to them was written earlier: a switch that returned has an
+/// empty table.
 fn in_any_order(entries: &[(Lid, usize)], old: &[&Lft], new: &[&Lft]) -> Transition {
     let drops = |(lid, v): &&(Lid, usize)| {
         old[*v].get(*lid) == PortNum::DROP && new[*v].get(*lid) != PortNum::DROP
@@ -300,8 +309,8 @@ fn push_dependencies(
     dependencies.dedup();
 }
 
-/// Additional dependencies while differing entries are old or new in any combination, and the LIDs for which packets may loop, whose
-/// dependencies are not included.
+/// Additional dependencies while differing entries are old or new in any combination, and the LIDs
+/// for which packets may loop, whose dependencies are not included.
 fn dependencies_in_any_order(
     mixed: &MixedTables<'_>,
     channels: VlChannelNumbers<'_>,
@@ -315,7 +324,8 @@ fn dependencies_in_any_order(
         let Some(d) = index.ok().map(|i| destinations[i]) else {
             continue;
         };
-        // Not every switch sends to the LID of a switch: the verified dependencies may lack part of an old route.
+        // Not every switch sends to the LID of a switch: the verified dependencies may lack part of
+        // an old route.
         match channels
             .packets
             .vl_of_lid(&d)
@@ -422,7 +432,8 @@ impl Update<'_> {
         self.changed.iter().filter(is_included).copied().collect()
     }
 
-    /// Dependencies of packets to these LIDs while blocks are in these phases, and the LIDs for which packets may loop.
+    /// Dependencies of packets to these LIDs while blocks are in these phases, and the LIDs for
+    /// which packets may loop.
     fn dependencies(
         &self,
         lids: &[Destination],
@@ -446,8 +457,9 @@ impl Update<'_> {
         (dependencies, looping)
     }
 
-    /// The LIDs of an update for which no safe order was found that have to be drained: all others can be written in any order together
-    /// with the new routes of these. `fixed` are the dependencies of all other LIDs. `None` if the new routes can close a cycle while other LIDs
+    /// The LIDs of an update for which no safe order was found that have to be drained: all others
+    /// can be written in any order together with the new routes of these. `fixed` are the
+    /// dependencies of all other LIDs. `None` if the new routes can close a cycle while other LIDs
     /// have old and new entries.
     fn lids_to_drain(
         &self,
@@ -517,8 +529,9 @@ impl Update<'_> {
         blocks
     }
 
-    /// Orders each block after the blocks on the new routes from its switch, so that behind a new entry the whole route is new.
-    /// `None` if the LIDs of one block require contradictory orders, or if there are more than [`STAGES_MAX`] stages.
+    /// Orders each block after the blocks on the new routes from its switch, so that behind a new
+    /// entry the whole route is new. `None` if the LIDs of one block require contradictory orders,
+    /// or if there are more than [`STAGES_MAX`] stages.
     fn stages_nearest_first(&self, lids: &[Destination]) -> Option<Vec<BTreeSet<(usize, usize)>>> {
         let blocks: Vec<(usize, usize)> = self.blocks(lids).into_iter().collect();
         let index_of = |v: usize, block: usize| blocks.binary_search(&(v, block)).ok();
@@ -566,8 +579,8 @@ impl Update<'_> {
         Some(stages)
     }
 
-    /// Whether no stage has a forwarding loop or a credit loop. `is_acyclic`: whether these dependencies close no cycle with all
-    /// others.
+    /// Whether no stage has a forwarding loop or a credit loop. `is_acyclic`: whether these
+    /// dependencies close no cycle with all others.
     fn is_safe(
         &self,
         lids: &[Destination],
@@ -592,7 +605,8 @@ impl Update<'_> {
             })
     }
 
-    /// The installed tables with the changing entries of these LIDs set to DROP, so that old and new entries are never mixed.
+    /// The installed tables with the changing entries of these LIDs set to DROP, so that old and
+    /// new entries are never mixed.
     fn drain(&self, lids: &[Destination], conflict: Conflict) -> Transition {
         let table = |(old_lft, new_lft): (&&Lft, &&Lft)| {
             let mut lft = Lft::clone(old_lft);

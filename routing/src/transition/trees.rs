@@ -1,7 +1,8 @@
 //! Multicast trees while an LFT update is incomplete.
 //!
-//! The trees of the new routes are deadlock-free together with the new routes. If a switch rejects a block, the update stops between two
-//! phases, and switches forward by old and new entries until it is repeated.
+//! The trees of the new routes are deadlock-free together with the new routes. If a switch rejects
+//! a block, the update stops between two phases, and switches forward by old and new entries until
+//! it is repeated.
 
 use super::changed_entries;
 use super::groups::{Replacement, dependencies_by_phase};
@@ -12,8 +13,9 @@ use crate::channels::{
 use crate::engine::TreeConstraint;
 use crate::multicast::grow_spanning_tree;
 
-/// The constraint of trees that are deadlock-free together with the routes of every phase of the update: `trees`, those of the new
-/// routes, if they are; otherwise a spanning tree on the same SL. `None` if none is found.
+/// The constraint of trees that are deadlock-free together with the routes of every phase of the
+/// update: `trees`, those of the new routes, if they are; otherwise a spanning tree on the same SL.
+/// `None` if none is found.
 #[must_use]
 pub fn trees_in_all_phases(
     replacement: Replacement<'_>,

@@ -1,5 +1,5 @@
-//! Batches of LIDs that are walked together: at most as many as the entries of a cache line, so that each line is read once or a few
-//! times.
+//! Batches of LIDs that are walked together: at most as many as the entries of a cache line, so
+//! that each line is read once or a few times.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,11 @@ use crate::topology::Destination;
 /// Maximum ratio of the cache lines read by switch to those read by LID.
 const LINES_RATIO_MAX: usize = 4;
 
-/// Batches of at most [`BLOCK_LIDS`] LIDs, from LIDs in ascending order. Within a batch, LIDs are grouped by switch, LIDs of end ports
-/// first.
+/// Batches of at most [`BLOCK_LIDS`] LIDs, from LIDs in ascending order. Within a batch, LIDs are
+/// grouped by switch, LIDs of end ports first.
 ///
-/// `whole_switches`: all LIDs of a switch are in one batch, if they fit and reading in this order is fast enough.
+/// `whole_switches`: all LIDs of a switch are in one batch, if they fit and reading in this order
+/// is fast enough.
 pub(super) fn batches(destinations: &[Destination], whole_switches: bool) -> Vec<Vec<Destination>> {
     let by_lid: Vec<Vec<Destination>> = destinations
         .chunk_by(|a, b| block_of(a.lid) == block_of(b.lid))

@@ -1,4 +1,5 @@
-//! Numbers of channels and of pairs of consecutive channels. Built once per verification from the topology.
+//! Numbers of channels and of pairs of consecutive channels. Built once per verification from the
+//! topology.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -6,9 +7,10 @@ use crate::topology::{SwitchIdx, Topology};
 
 /// Channels: a channel is the flat number of its output port over all switches.
 ///
-/// A pair is a channel and another one that leaves the switch where the first one ends. Only ports with links to switches have
-/// pairs, so a leaf full of hosts has few. Pairs with the same second channel are adjacent, because packets for one LID enter a
-/// switch by many ports and leave it by one.
+/// A pair is a channel and another one that leaves the switch where the first one ends. Only ports
+/// with links to switches have pairs, so a leaf full of hosts has few. Pairs with the same second
+/// channel are adjacent, because packets for one LID enter a switch by many ports and leave it by
+/// one.
 pub(super) struct Channels {
     /// Flat number of port 0 of each switch, and the total.
     pub(super) base: Vec<usize>,

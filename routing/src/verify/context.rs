@@ -1,4 +1,5 @@
-//! Input of the walk: topology, tables, VL plan, and the VLs of packets where they enter the fabric.
+//! Input of the walk: topology, tables, VL plan, and the VLs of packets where they enter the
+//! fabric.
 
 use std::sync::Arc;
 
@@ -57,7 +58,8 @@ impl<'a> WalkContext<'a> {
 }
 
 impl WalkContext<'_> {
-    /// The LIDs of all end ports, if packets to each use one VL in the whole fabric and all channels operate the VLs of the plan.
+    /// The LIDs of all end ports, if packets to each use one VL in the whole fabric and all
+    /// channels operate the VLs of the plan.
     pub(super) fn single_vl_lids(&self) -> Option<Vec<SingleVlLid>> {
         if self.narrow_masks.is_some() || self.entries.is_some() {
             return None;
@@ -69,9 +71,11 @@ impl WalkContext<'_> {
     }
 }
 
-/// VLs of packets at the output ports of the switch where they enter the fabric. The same for all LIDs.
+/// VLs of packets at the output ports of the switch where they enter the fabric. The same for all
+/// LIDs.
 pub(super) struct Entries {
-    /// By channel (including ports to end ports): mask of VLs of each SL, over all input ports where packets enter.
+    /// By channel (including ports to end ports): mask of VLs of each SL, over all input ports
+    /// where packets enter.
     pub(super) vls: Vec<Vls>,
     /// By channel: number of operated VLs.
     pub(super) limit: Vec<u8>,
@@ -88,7 +92,8 @@ impl Entries {
                 let out = channels.base[s.index()] + output.index();
                 limit[out] = match topo.neighbor(s, output) {
                     Some(_) => topo.vls(s, output).min(vl_plan.vls),
-                    // Towards an end port, `VlPlan::map` maps VLs that the link does not operate to lower ones.
+                    // Towards an end port, `VlPlan::map` maps VLs that the link does not operate to
+                    // lower ones.
                     None => DATA_VLS_MAX,
                 };
                 let inputs = std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port));

@@ -1,5 +1,5 @@
-//! Number of LIDs per dependency, so that a dependency can be removed with the last LID that causes it; and the channel dependency
-//! graph of these counts.
+//! Number of LIDs per dependency, so that a dependency can be removed with the last LID that causes
+//! it; and the channel dependency graph of these counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -18,8 +18,8 @@ use crate::vl_plan::VlPlan;
 #[derive(Debug, Clone)]
 pub(super) struct DependencyCounts {
     pub(super) num_vls: usize,
-    /// By channel: its first index in `dependencies`, and the total. A channel has an index for each port of the switch that it leads to
-    /// and each VL.
+    /// By channel: its first index in `dependencies`, and the total. A channel has an index for
+    /// each port of the switch that it leads to and each VL.
     rows: Arc<[u32]>,
     dependencies: Vec<u16>,
     /// LIDs by channel and VL.
@@ -38,7 +38,8 @@ fn number(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
 }
 
-/// Maximum number of counts, of two bytes each. Several VLs on a fabric of 10,000 end ports need half of it.
+/// Maximum number of counts, of two bytes each. Several VLs on a fabric of 10,000 end ports need
+/// half of it.
 const COUNTS_MAX: usize = 50_000_000;
 
 impl DependencyCounts {
@@ -128,7 +129,8 @@ impl DependencyCounts {
         }
     }
 
-    /// The dependency between a VL of one channel and the same VL of the next channel, which leaves by `port`.
+    /// The dependency between a VL of one channel and the same VL of the next channel, which leaves
+    /// by `port`.
     #[inline(always)]
     pub(super) fn dependency(
         &self,
@@ -139,7 +141,8 @@ impl DependencyCounts {
         dependency(&self.rows, self.num_vls, first, (second, port), vl)
     }
 
-    /// Subtracts the removed dependencies and nodes, then adds the added ones. Returns the new dependencies.
+    /// Subtracts the removed dependencies and nodes, then adds the added ones. Returns the new
+    /// dependencies.
     pub(super) fn apply(
         &mut self,
         removed: &CountChanges,
@@ -345,7 +348,8 @@ impl CountedGraph<'_> {
         }
     }
 
-    /// Whether a VL of a channel depends on the same VL of the channel that leaves the next switch by `port`.
+    /// Whether a VL of a channel depends on the same VL of the channel that leaves the next switch
+    /// by `port`.
     #[inline(always)]
     fn has_dependency(&self, first: usize, port: usize, vl: usize) -> bool {
         let at = self.counts.rows[first] as usize + port * self.counts.num_vls + vl;

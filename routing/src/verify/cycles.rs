@@ -58,7 +58,8 @@ impl Component<'_> {
             .for_each_predecessor(self.channels, self.component, node, f);
     }
 
-    /// Removes nodes without dependencies repeatedly. Cycles, and nodes that depend on them, remain.
+    /// Removes nodes without dependencies repeatedly. Cycles, and nodes that depend on them,
+    /// remain.
     fn remaining_after_peeling(&self) -> Vec<bool> {
         let mut num_dependencies = vec![0u32; self.nodes];
         for c in 0..self.nodes {
@@ -80,7 +81,8 @@ impl Component<'_> {
         remaining
     }
 
-    /// A node on a cycle. Every remaining node depends on a remaining one, so following dependencies leads to a cycle.
+    /// A node on a cycle. Every remaining node depends on a remaining one, so following
+    /// dependencies leads to a cycle.
     fn node_on_cycle(&self, remaining_nodes: &[usize]) -> Option<usize> {
         let mut c = *remaining_nodes.first()?;
         let mut next = vec![None; self.nodes];

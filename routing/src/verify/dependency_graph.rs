@@ -13,7 +13,8 @@ use crate::vl_plan::{SlToVl, VlPlan};
 
 /// Dependencies between the VLs of channels.
 pub(super) struct ChannelDependencyGraph {
-    /// By pair of channels, or by pair and VL of the first channel: mask of VLs of the second channel.
+    /// By pair of channels, or by pair and VL of the first channel: mask of VLs of the second
+    /// channel.
     masks: Vec<AtomicU16>,
     /// Number of VLs, if packets can change their VL; `None` if they never do.
     vls_if_changing: Option<usize>,
@@ -38,14 +39,15 @@ impl ChannelDependencyGraph {
     #[inline(always)]
     pub(super) fn add_same_vl(&self, pair: usize, vls: u16) {
         let mask = &self.masks[pair];
-        // Most dependencies occur thousands of times. Writing each time would cause cache contention between workers.
+        // Most dependencies occur thousands of times. Writing each time would cause cache
+        // contention between workers.
         if vls & !mask.load(Ordering::Relaxed) != 0 {
             mask.fetch_or(vls, Ordering::Relaxed);
         }
     }
 
-    /// Adds the channel dependencies of these LIDs. Every switch must reach every LID, and no hop may change the VL. Returns a mask
-    /// of the VLs in use for each channel.
+    /// Adds the channel dependencies of these LIDs. Every switch must reach every LID, and no hop
+    /// may change the VL. Returns a mask of the VLs in use for each channel.
     pub(super) fn add_rows(
         &self,
         tables: &Tables,
@@ -95,7 +97,8 @@ impl ChannelDependencyGraph {
         rows.concat()
     }
 
-    /// Adds the dependencies of packets that change from each of the VLs `from` to VL `to` across a pair of channels.
+    /// Adds the dependencies of packets that change from each of the VLs `from` to VL `to` across a
+    /// pair of channels.
     #[inline(always)]
     pub(super) fn add_vl_change(&self, pair: usize, from: u16, to: u8) {
         let num_vls = self.vls_if_changing.unwrap_or(1);
@@ -112,7 +115,8 @@ impl ChannelDependencyGraph {
             .sum()
     }
 
-    /// Non-empty subgraphs without dependencies between them: one per VL if packets never change their VL.
+    /// Non-empty subgraphs without dependencies between them: one per VL if packets never change
+    /// their VL.
     pub(super) fn components(&self) -> impl Iterator<Item = usize> {
         let vls = if self.vls_if_changing.is_some() {
             1

@@ -1,4 +1,5 @@
-//! Verification errors, with examples that an operator can check on the fabric: packets, paths, cycles.
+//! Verification errors, with examples that an operator can check on the fabric: packets, paths,
+//! cycles.
 
 use std::fmt;
 
@@ -21,7 +22,8 @@ pub struct LostPacket {
     pub at: SwitchIdx,
     /// The table entry of that switch: [`PortNum::DROP`] or a wrong port.
     pub port: PortNum,
-    /// Its path: switches with output ports. The last one is where it ends or, in a loop, the first switch that repeats.
+    /// Its path: switches with output ports. The last one is where it ends or, in a loop, the first
+    /// switch that repeats.
     pub path: Vec<(SwitchIdx, PortNum)>,
 }
 
@@ -34,8 +36,8 @@ pub struct LostPairs {
     pub first: Vec<LostPacket>,
 }
 
-/// A packet that a switch drops because of its VL: the SL is invalid, or is mapped to VL 15 or to a VL that the channel does not
-/// operate (IBA 7.6.6).
+/// A packet that a switch drops because of its VL: the SL is invalid, or is mapped to VL 15 or to a
+/// VL that the channel does not operate (IBA 7.6.6).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DroppedPacket {
     /// Its destination LID.

@@ -1,8 +1,9 @@
-//! Incremental verification: only the LIDs whose routes changed since the last verification are walked again. Dependencies are
-//! counted, so that those of old routes can be removed.
+//! Incremental verification: only the LIDs whose routes changed since the last verification are
+//! walked again. Dependencies are counted, so that those of old routes can be removed.
 //!
-//! Verdict and figures always equal those of [`super::verify()`]. A full verification runs if a change affects all LIDs, if switches
-//! map VLs by ports, if replies on the SL of their request need a separate check, or if the state would be too large.
+//! Verdict and figures always equal those of [`super::verify()`]. A full verification runs if a
+//! change affects all LIDs, if switches map VLs by ports, if replies on the SL of their request
+//! need a separate check, or if the state would be too large.
 
 use std::sync::Arc;
 
@@ -95,8 +96,9 @@ impl IncrementalVerifier {
         })
     }
 
-    /// Whether the verified dependencies stay acyclic with these added (channel, next channel, VL of both). A channel is the flat
-    /// number of its port over all switches, port 0 included. False without a previous verification.
+    /// Whether the verified dependencies stay acyclic with these added (channel, next channel, VL
+    /// of both). A channel is the flat number of its port over all switches, port 0 included. False
+    /// without a previous verification.
     pub(crate) fn stays_acyclic_with(&self, dependencies: &[(usize, usize, u8)]) -> bool {
         let Some(state) = &self.last else {
             return false;
@@ -343,7 +345,8 @@ fn is_valid(walked: &WalkResult) -> bool {
     walked.unreachable.count == 0 && walked.loops.count == 0 && walked.dropped == 0
 }
 
-/// Walks these LIDs and adds their dependencies to the counts, or removes them. Returns the new dependencies.
+/// Walks these LIDs and adds their dependencies to the counts, or removes them. Returns the new
+/// dependencies.
 fn count_walk(
     context: &WalkContext<'_>,
     counts: DependencyCounts,

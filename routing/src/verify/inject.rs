@@ -11,9 +11,11 @@ use crate::vl_plan::{PathSl, SLS, SlToVl, VlPlan};
 pub(super) struct SourceSls<'a> {
     vl_plan: &'a VlPlan,
     switches: usize,
-    /// Mask of each SL: the bit of its VL if packets never change their VL, otherwise the bit of the SL. 0 for invalid SLs.
+    /// Mask of each SL: the bit of its VL if packets never change their VL, otherwise the bit of
+    /// the SL. 0 for invalid SLs.
     bits: [u16; 256],
-    /// Masks of the SLs of replies, by destination switch, then source switch. A reply uses the SL of its request.
+    /// Masks of the SLs of replies, by destination switch, then source switch. A reply uses the SL
+    /// of its request.
     reply_bits: Option<Vec<u16>>,
 }
 
@@ -36,7 +38,8 @@ impl<'a> SourceSls<'a> {
         }
     }
 
-    /// Packets use the SL of their path or, as replies, that of the reverse path; `None` if replies add no SL.
+    /// Packets use the SL of their path or, as replies, that of the reverse path; `None` if replies
+    /// add no SL.
     pub(super) fn with_replies(&self, topo: &Topology) -> Option<Self> {
         let is_single_vl = self.vl_plan.vls <= 1 && self.vl_plan.sl_to_vl == SlToVl::Modulo;
         if is_single_vl || matches!(self.vl_plan.path_sl, PathSl::Uniform(_)) {
@@ -74,8 +77,8 @@ impl<'a> SourceSls<'a> {
         })
     }
 
-    /// Fills `out` with the SLs of a batch of LIDs, by LID in the batch, then source switch. Leaves it unchanged if SLs do not
-    /// depend on the source switch.
+    /// Fills `out` with the SLs of a batch of LIDs, by LID in the batch, then source switch. Leaves
+    /// it unchanged if SLs do not depend on the source switch.
     pub(super) fn fill_sls(&self, lids: &[Destination], out: &mut Vec<u8>) {
         let n = self.switches;
         match &self.vl_plan.path_sl {
@@ -95,7 +98,8 @@ impl<'a> SourceSls<'a> {
         }
     }
 
-    /// Fills `out` with the masks of packets for the `i`th LID of a batch, by source switch. `sls` is from [`Self::fill_sls`].
+    /// Fills `out` with the masks of packets for the `i`th LID of a batch, by source switch. `sls`
+    /// is from [`Self::fill_sls`].
     pub(super) fn fill_masks(&self, i: usize, dest: &Destination, sls: &[u8], out: &mut [u16]) {
         let n = self.switches;
         match &self.vl_plan.path_sl {
@@ -117,7 +121,8 @@ impl<'a> SourceSls<'a> {
     }
 }
 
-/// The VL of all packets to the LID of a CA or router port, if it is the same for all sources; `None` for a switch's LID.
+/// The VL of all packets to the LID of a CA or router port, if it is the same for all sources;
+/// `None` for a switch's LID.
 pub(super) fn single_vl(vl_plan: &VlPlan, d: &Destination) -> Option<u8> {
     if d.port == PortNum::ZERO {
         return None;
@@ -134,7 +139,8 @@ pub(super) fn single_vl(vl_plan: &VlPlan, d: &Destination) -> Option<u8> {
     }
 }
 
-/// A LID of a CA or router port that packets reach on one VL. Small, because the verification reads the list once per switch.
+/// A LID of a CA or router port that packets reach on one VL. Small, because the verification reads
+/// the list once per switch.
 #[derive(Clone, Copy)]
 pub(super) struct SingleVlLid {
     lid: Lid,

@@ -1,13 +1,16 @@
-//! Verification of forwarding tables before installation. Walks the tables; shares no code with the engines.
+//! Verification of forwarding tables before installation. Walks the tables; shares no code with the
+//! engines.
 //!
-//! It verifies three properties. Reachability: the tables lead from every switch to the owner of every LID, without a loop
-//! (`walk`). VLs: no packet is dropped because its SL is invalid or mapped to a VL that is not operated. Freedom from credit loops:
-//! the channel dependency graph (Dally and Seitz) has no cycle (`cycles`). It has one node per VL of each direction of each
-//! link between switches, and an edge where packets arrive over one and leave over the other.
+//! It verifies three properties. Reachability: the tables lead from every switch to the owner of
+//! every LID, without a loop (`walk`). VLs: no packet is dropped because its SL is invalid or
+//! mapped to a VL that is not operated. Freedom from credit loops: the channel dependency graph
+//! (Dally and Seitz) has no cycle (`cycles`). It has one node per VL of each direction of each link
+//! between switches, and an edge where packets arrive over one and leave over the other.
 //!
-//! Packets to end ports can come from every switch, including its port 0; packets to port 0 of a switch only from switches with end
-//! ports. Other pairs of switches do not communicate by LID; they are counted, but need not be reachable. Packets enter a switch through
-//! its end ports and port 0, with the SL of the VL plan for the pair.
+//! Packets to end ports can come from every switch, including its port 0; packets to port 0 of a
+//! switch only from switches with end ports. Other pairs of switches do not communicate by LID;
+//! they are counted, but need not be reachable. Packets enter a switch through its end ports and
+//! port 0, with the SL of the VL plan for the pair.
 //!
 //! | module | contents |
 //! |---|---|
@@ -66,13 +69,15 @@ use walk::WalkResult;
 pub struct Proof {
     /// Number of reachable (switch, LID) pairs.
     pub pairs: u64,
-    /// Number of unreachable pairs of a switch without end ports and the LID of another switch, which are permitted.
+    /// Number of unreachable pairs of a switch without end ports and the LID of another switch,
+    /// which are permitted.
     pub idle_unreachable: u64,
     /// Number of unreachable pairs because of entries that switches keep.
     pub kept_unreachable: u64,
     /// Maximum number of switch-to-switch channels on a path between end ports.
     pub max_hops: u32,
-    /// Number of ordered pairs (end port, LID of another end port), by number of switch-to-switch channels on the path.
+    /// Number of ordered pairs (end port, LID of another end port), by number of switch-to-switch
+    /// channels on the path.
     pub hop_histogram: Vec<u64>,
     /// Routes over the busiest channel, counted as in `hop_histogram`.
     pub max_load: u64,
@@ -86,8 +91,9 @@ pub struct Proof {
     pub vls_used: u8,
     /// By VL: number of channels with traffic.
     pub vl_channels: Vec<usize>,
-    /// Whether the tables also pass if packets use the SL of the reverse path: replies on the SL of their request, as on RDMA CM
-    /// connections. Evaluated per switch, not per end port. Not required.
+    /// Whether the tables also pass if packets use the SL of the reverse path: replies on the SL of
+    /// their request, as on RDMA CM connections. Evaluated per switch, not per end port. Not
+    /// required.
     pub reversible: bool,
 }
 
@@ -122,7 +128,8 @@ impl fmt::Display for Proof {
 /// Verifies tables with their VL plan.
 ///
 /// # Errors
-/// Unreachable pairs and loops; if there are none, packets dropped because of their VL; if there are none, a credit loop.
+/// Unreachable pairs and loops; if there are none, packets dropped because of their VL; if there
+/// are none, a credit loop.
 pub fn verify(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Result<Proof, VerifyError> {
     verify_all(topo, tables, vl_plan, &[], None)
 }
@@ -140,8 +147,8 @@ pub fn verify_with_kept(
     verify_all(topo, tables, vl_plan, &[], Some(kept))
 }
 
-/// Verifies tables together with multicast trees: each is a tree, and the dependencies of the tables and of all trees form no
-/// cycle.
+/// Verifies tables together with multicast trees: each is a tree, and the dependencies of the
+/// tables and of all trees form no cycle.
 ///
 /// # Errors
 /// As [`verify()`]; a faulty tree takes precedence over a credit loop.

@@ -1,5 +1,5 @@
-//! A topological order of the channel dependency graph, maintained as dependencies are added (Pearce and Kelly 2007). Removed
-//! dependencies need no update.
+//! A topological order of the channel dependency graph, maintained as dependencies are added
+//! (Pearce and Kelly 2007). Removed dependencies need no update.
 
 use super::counts::CountedGraph;
 
@@ -19,8 +19,8 @@ impl NodeOrder {
         }
         let mut position = vec![0; n];
         let mut ready: Vec<usize> = (0..n).filter(|&node| num_dependencies[node] == 0).collect();
-        // Positions are assigned from the end: nodes without dependencies first, level by level, so that most dependencies added
-        // afterwards agree with the order.
+        // Positions are assigned from the end: nodes without dependencies first, level by level, so
+        // that most dependencies added afterwards agree with the order.
         let (mut next, mut at) = (n, 0);
         while let Some(&node) = ready.get(at) {
             at += 1;
@@ -41,14 +41,15 @@ impl NodeOrder {
         size_of_val(self.position.as_slice())
     }
 
-    /// Updates the order for dependencies that were added to the graph; `false` if they close a cycle.
+    /// Updates the order for dependencies that were added to the graph; `false` if they close a
+    /// cycle.
     pub(super) fn add(
         &mut self,
         graph: &CountedGraph<'_>,
         new_dependencies: &[(u32, u32)],
     ) -> bool {
-        // All of them are in the graph already. Those that agree with the order need no work. The others are processed in turn,
-        // each while the ones after it are hidden.
+        // All of them are in the graph already. Those that agree with the order need no work. The
+        // others are processed in turn, each while the ones after it are hidden.
         let violates =
             |position: &[u32], &(a, b): &(u32, u32)| position[a as usize] >= position[b as usize];
         let mut pending: Vec<(u32, u32)> = new_dependencies
@@ -69,7 +70,8 @@ impl NodeOrder {
         true
     }
 
-    /// Moves the predecessors of `first` before the successors of `second`; `false` if the dependency closes a cycle.
+    /// Moves the predecessors of `first` before the successors of `second`; `false` if the
+    /// dependency closes a cycle.
     fn reorder(
         &mut self,
         graph: &CountedGraph<'_>,

@@ -1,7 +1,7 @@
 //! Dependencies if packets can change their VL at every switch, by input port, output port and SL.
 //!
-//! Tracks the VLs of each SL on the output channel of each switch, per LID. Used by `walk` after it has ordered the switches of a
-//! LID.
+//! Tracks the VLs of each SL on the output channel of each switch, per LID. Used by `walk` after it
+//! has ordered the switches of a LID.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -41,8 +41,8 @@ impl LidPacketVls {
         }
     }
 
-    /// Whether the previous tree added all dependencies of this tree. `last` is the previous LID, with its entries. The output port of
-    /// the owner is checked by [`Self::owner_drops`].
+    /// Whether the previous tree added all dependencies of this tree. `last` is the previous LID,
+    /// with its entries. The output port of the owner is checked by [`Self::owner_drops`].
     pub(super) fn covers(
         &self,
         tree: &DestinationTree<'_>,
@@ -58,7 +58,8 @@ impl LidPacketVls {
             && self.covers_sls(tree)
     }
 
-    /// Whether the SLs of entering packets are covered by those of the previous tree (equal, if the owner forwards packets).
+    /// Whether the SLs of entering packets are covered by those of the previous tree (equal, if the
+    /// owner forwards packets).
     fn covers_sls(&self, tree: &DestinationTree<'_>) -> bool {
         if tree.dest.port == PortNum::ZERO {
             let mut pairs = self.entering.iter().zip(tree.sls);
@@ -94,8 +95,9 @@ impl LidPacketVls {
         })
     }
 
-    /// Follows all packets of a tree, from the farthest switch inwards, and adds their dependencies to the graph. `used` collects the
-    /// VLs of each channel. Returns whether any packet is dropped.
+    /// Follows all packets of a tree, from the farthest switch inwards, and adds their dependencies
+    /// to the graph. `used` collects the VLs of each channel. Returns whether any packet is
+    /// dropped.
     pub(super) fn follow(
         &mut self,
         context: &WalkContext<'_>,

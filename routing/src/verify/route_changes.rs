@@ -1,8 +1,10 @@
-//! Changed next hops of a few switches for a LID: changes of dependencies, loads and hops, without a walk over all switches.
+//! Changed next hops of a few switches for a LID: changes of dependencies, loads and hops, without
+//! a walk over all switches.
 //!
-//! Every path to such a LID is unchanged up to the first switch with a changed next hop. All switches reach the LID if these
-//! switches do, and the routes through them move from the old to the new path. Applies only to LIDs of CA and router ports that
-//! packets reach on one VL from every source (`SingleVlLid`): their dependencies are counted as if every switch sent to the LID,
+//! Every path to such a LID is unchanged up to the first switch with a changed next hop. All
+//! switches reach the LID if these switches do, and the routes through them move from the old to
+//! the new path. Applies only to LIDs of CA and router ports that packets reach on one VL from
+//! every source (`SingleVlLid`): their dependencies are counted as if every switch sent to the LID,
 //! so they do not depend on sources.
 
 use std::sync::Arc;
@@ -125,7 +127,8 @@ struct Evaluation<'a> {
     changed: Vec<u32>,
     /// Sequence number of the current LID.
     lid_number: u32,
-    /// Switches whose path reaches the current switch before any other changed switch, with the number of hops to it.
+    /// Switches whose path reaches the current switch before any other changed switch, with the
+    /// number of hops to it.
     members: Vec<(usize, usize)>,
     old_path: Vec<usize>,
     new_path: Vec<usize>,

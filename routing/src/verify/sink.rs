@@ -5,8 +5,8 @@ use super::dependency_graph::ChannelDependencyGraph;
 
 /// Receives dependencies. Each worker has its own.
 pub(super) trait Sink: Clone + Send + Sync {
-    /// Whether the dependencies of single-VL LIDs of end ports are added row by row elsewhere. Such a walk has no other LIDs of end
-    /// ports.
+    /// Whether the dependencies of single-VL LIDs of end ports are added row by row elsewhere. Such
+    /// a walk has no other LIDs of end ports.
     const BY_ROWS: bool;
 
     /// Packets on these VLs of a channel depend on the same VLs of the next channel.
@@ -15,7 +15,8 @@ pub(super) trait Sink: Clone + Send + Sync {
     /// Packets use these VLs of a channel.
     fn add_use(&mut self, channel: usize, vls: u16);
 
-    /// The graph for dependencies of packets that change their VL; `None` if the sink does not support them.
+    /// The graph for dependencies of packets that change their VL; `None` if the sink does not
+    /// support them.
     fn vl_change_graph(&self) -> Option<&ChannelDependencyGraph>;
 }
 
@@ -35,7 +36,8 @@ impl Sink for &ChannelDependencyGraph {
     }
 }
 
-/// Receives the dependencies of LIDs of switches; [`ChannelDependencyGraph::add_rows`] adds all others.
+/// Receives the dependencies of LIDs of switches; [`ChannelDependencyGraph::add_rows`] adds all
+/// others.
 #[derive(Clone)]
 pub(super) struct SwitchLidSink<'a>(pub(super) &'a ChannelDependencyGraph);
 

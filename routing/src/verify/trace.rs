@@ -7,7 +7,8 @@ use super::error::{DroppedPacket, EXAMPLES_MAX};
 use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 use crate::vl_plan::SLS;
 
-/// Each switch on the path to a LID with its output port, up to the end, or to the first switch that repeats.
+/// Each switch on the path to a LID with its output port, up to the end, or to the first switch
+/// that repeats.
 pub(super) fn path(
     context: &WalkContext<'_>,
     from: SwitchIdx,
@@ -36,7 +37,8 @@ fn owner(topo: &Topology, lid: Lid) -> Option<&Destination> {
     destinations.get(at)
 }
 
-/// The first packets for these LIDs that are dropped because of their VL; one for each switch and LID.
+/// The first packets for these LIDs that are dropped because of their VL; one for each switch and
+/// LID.
 pub(super) fn dropped(context: &WalkContext<'_>, lids: &[Lid]) -> Vec<DroppedPacket> {
     let topo = context.topo;
     lids.iter()

@@ -1,7 +1,8 @@
 //! Verification of multicast trees: tree structure, VLs, and channel dependencies.
 //!
-//! A switch replicates a packet to all ports of the tree except the input port, so the packet depends on all of these channels.
-//! Packets enter through the end ports of the tree and through port 0, if it is in the tree.
+//! A switch replicates a packet to all ports of the tree except the input port, so the packet
+//! depends on all of these channels. Packets enter through the end ports of the tree and through
+//! port 0, if it is in the tree.
 
 use ferrosm_mad::ids::PortNum;
 

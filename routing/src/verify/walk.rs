@@ -1,14 +1,17 @@
-//! Walks the tables for every LID from every switch, and records reachability, loops, loads and channel dependencies.
+//! Walks the tables for every LID from every switch, and records reachability, loops, loads and
+//! channel dependencies.
 //!
-//! For a LID, the tables are a function from switch to next switch. Each switch is visited once, after its next switch. Workers
-//! walk batches of up to 64 LIDs (`batches`) into private results, which are added up, and into one set of dependencies. The
-//! result does not depend on the distribution of batches.
+//! For a LID, the tables are a function from switch to next switch. Each switch is visited once,
+//! after its next switch. Workers walk batches of up to 64 LIDs (`batches`) into private results,
+//! which are added up, and into one set of dependencies. The result does not depend on the
+//! distribution of batches.
 //!
-//! LIDs of one switch usually have equal distances. The walk therefore first tries the distances of the previous LID: if every next
-//! switch is one hop nearer to the same owner, all switches reach the LID.
+//! LIDs of one switch usually have equal distances. The walk therefore first tries the distances of
+//! the previous LID: if every next switch is one hop nearer to the same owner, all switches reach
+//! the LID.
 //!
-//! If packets never change their VL, a mask of VLs represents the packets that cross a switch or channel. Otherwise `per_ports`
-//! follows them.
+//! If packets never change their VL, a mask of VLs represents the packets that cross a switch or
+//! channel. Otherwise `per_ports` follows them.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
@@ -37,7 +40,8 @@ pub(super) struct WalkResult {
     pub(super) load: Vec<u64>,
     /// Mask of VLs with traffic, by channel.
     pub(super) used: Vec<u16>,
-    /// Number of LIDs for which packets are dropped because of their VL, and the first of these LIDs.
+    /// Number of LIDs for which packets are dropped because of their VL, and the first of these
+    /// LIDs.
     pub(super) dropped: u64,
     pub(super) dropped_first: Vec<Lid>,
 }
@@ -58,7 +62,8 @@ impl WalkResult {
         }
     }
 
-    /// Subtracts the old results of some LIDs and adds their new ones. `used` is invalid afterwards.
+    /// Subtracts the old results of some LIDs and adds their new ones. `used` is invalid
+    /// afterwards.
     pub(super) fn replace(&mut self, removed: &Self, added: &Self) {
         self.pairs = self.pairs - removed.pairs + added.pairs;
         self.idle_unreachable =
@@ -149,8 +154,8 @@ fn insert_example<T: Ord>(first: &mut Vec<T>, example: T) {
     }
 }
 
-/// Walks these LIDs (ascending) and adds the dependencies of packets with these SLs to clones of `sink`, which are returned in any
-/// order.
+/// Walks these LIDs (ascending) and adds the dependencies of packets with these SLs to clones of
+/// `sink`, which are returned in any order.
 pub(super) fn walk<S: Sink>(
     context: &WalkContext<'_>,
     source_sls: &SourceSls<'_>,
@@ -217,7 +222,8 @@ struct Walker<'a, S> {
     path: Vec<usize>,
     /// End ports whose packets cross a switch.
     flow: Vec<u64>,
-    /// By switch: mask of VLs of crossing packets, if packets never change their VL; else mask of SLs of entering packets.
+    /// By switch: mask of VLs of crossing packets, if packets never change their VL; else mask of
+    /// SLs of entering packets.
     passing: Vec<u16>,
     packet_vls: LidPacketVls,
     result: WalkResult,
@@ -278,7 +284,8 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Reads the entries of a batch for a few switches at a time, whose cache lines are fetched in parallel.
+    /// Reads the entries of a batch for a few switches at a time, whose cache lines are fetched in
+    /// parallel.
     fn read(&mut self, lids: &[Destination]) {
         let n = self.hops.len();
         let mut rows: [&[u8]; ROWS] = [&[]; ROWS];
@@ -297,7 +304,8 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Whether every switch reaches the LID with the same number of hops as the previous LID of the same owner.
+    /// Whether every switch reaches the LID with the same number of hops as the previous LID of the
+    /// same owner.
     fn has_same_hops(&mut self, dest: &Destination, column: &[u8]) -> bool {
         let owner = dest.switch.index();
         if self.reached_owner != Some(owner) || column[owner] != dest.port.raw() {
@@ -391,7 +399,8 @@ impl<'a, S: Sink> Walker<'a, S> {
                 self.result.idle_unreachable += 1;
                 continue;
             }
-            // After as many steps as there are switches, the packet is at the end of its path or in a loop.
+            // After as many steps as there are switches, the packet is at the end of its path or in
+            // a loop.
             let mut at = from;
             for _ in 0..column.len() {
                 let is_owner = at == dest.switch.index();
@@ -423,8 +432,8 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Adds loads and dependencies of one LID, the `i`th of its batch. `TO_SWITCH`: the LID of a switch. `before` is the previous LID
-    /// with its entries. Returns whether packets are dropped.
+    /// Adds loads and dependencies of one LID, the `i`th of its batch. `TO_SWITCH`: the LID of a
+    /// switch. `before` is the previous LID with its entries. Returns whether packets are dropped.
     fn follow_packets<const TO_SWITCH: bool>(
         &mut self,
         (i, dest): (usize, &Destination),
@@ -468,8 +477,8 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Follows packets that never change their VL, from the farthest switches inwards. `NARROW`: some channels do not operate all VLs
-    /// of the plan.
+    /// Follows packets that never change their VL, from the farthest switches inwards. `NARROW`:
+    /// some channels do not operate all VLs of the plan.
     fn follow_constant_vls<const TO_SWITCH: bool, const NARROW: bool>(
         &mut self,
         dest: &Destination,

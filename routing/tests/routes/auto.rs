@@ -44,7 +44,8 @@ fn thinned(fabric: &Fabric, every: usize) -> Fabric {
     thin
 }
 
-/// No compared engine would have been better by more than the tolerance, by an independent implementation of the rule.
+/// No compared engine would have been better by more than the tolerance, by an independent
+/// implementation of the rule.
 #[test]
 fn selects_best_of_compared_engines() {
     let cases: [(&str, Fabric, &[&str], u8); 5] = [
@@ -141,8 +142,9 @@ fn selection_is_independent_of_discovery_order() {
     }
 }
 
-/// Opposite positions of rings of four and eight split their traffic: every link along the longest rings of a complete
-/// torus has the same load. The mean distance in a ring of n is n / 4, over two channels per switch.
+/// Opposite positions of rings of four and eight split their traffic: every link along the longest
+/// rings of a complete torus has the same load. The mean distance in a ring of n is n / 4, over two
+/// channels per switch.
 #[test]
 fn rings_of_four_and_eight_have_equal_link_load() {
     for sides in [&[4, 4, 4][..], &[8, 4], &[8, 8]] {

@@ -1,4 +1,5 @@
-//! Work budgets: automatic selection always yields a verified routing, and an engine stops soon after its limit.
+//! Work budgets: automatic selection always yields a verified routing, and an engine stops soon
+//! after its limit.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
@@ -76,7 +77,8 @@ fn sufficient_budget_selects_better_engine() {
     );
 }
 
-/// After the loss of a link or switch, the engine of the installed tables (`pinned_engine`) is used again, without a comparison of engines.
+/// After the loss of a link or switch, the engine of the installed tables (`pinned_engine`) is used
+/// again, without a comparison of engines.
 #[test]
 fn engines_are_not_compared_after_a_loss() {
     let topo = random(60, 120, 200, 7).build();
@@ -120,8 +122,8 @@ fn configured_engine_has_no_budget() {
 /// Number of limits tried per engine.
 const LIMIT_STEPS: u64 = 8;
 
-/// Under any limit an engine either stops soon after it or returns verified tables; the same limit gives the same
-/// result again.
+/// Under any limit an engine either stops soon after it or returns verified tables; the same limit
+/// gives the same result again.
 #[test]
 fn engines_stop_at_limit_or_return_verified_tables() {
     let fabrics = [

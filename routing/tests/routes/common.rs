@@ -1,6 +1,8 @@
-//! Fabrics for the tests and benchmarks of this crate, described independently of the topology that engines use.
+//! Fabrics for the tests and benchmarks of this crate, described independently of the topology that
+//! engines use.
 //!
-//! Generators take the next free port of a switch, so the description can be compared with the topology.
+//! Generators take the next free port of a switch, so the description can be compared with the
+//! topology.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 
@@ -90,8 +92,8 @@ impl Fabric {
         b.build()
     }
 
-    /// The same LIDs and links in another order of discovery: switch `s` becomes number `(s + shift) % n`; links are
-    /// added last first, from their other ends.
+    /// The same LIDs and links in another order of discovery: switch `s` becomes number
+    /// `(s + shift) % n`; links are added last first, from their other ends.
     pub(crate) fn build_renumbered(&self, shift: usize) -> Topology {
         let topo = self.build();
         let n = self.ports.len();
@@ -138,7 +140,8 @@ pub(crate) fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: us
     f
 }
 
-/// A full tree of switches with `2 * half` ports: leaves (by pod), middle switches (by pod), spines (by column).
+/// A full tree of switches with `2 * half` ports: leaves (by pod), middle switches (by pod), spines
+/// (by column).
 pub(crate) fn three_level(half: usize) -> Fabric {
     three_level_of(half, 2 * half, half)
 }
@@ -212,8 +215,8 @@ impl Lcg {
     }
 }
 
-/// A connected multigraph: a random tree with more random links, loopback plugs, and hosts with LMC 0 to 2 on any
-/// switch.
+/// A connected multigraph: a random tree with more random links, loopback plugs, and hosts with LMC
+/// 0 to 2 on any switch.
 pub(crate) fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
     let mut rng = Lcg(seed);
     let mut f = Fabric::switches(n, 250);

@@ -1,4 +1,5 @@
-//! Guarantees of engines on any fabric: all LIDs are reachable, up/down never deadlocks, trees keep their shortest paths.
+//! Guarantees of engines on any fabric: all LIDs are reachable, up/down never deadlocks, trees keep
+//! their shortest paths.
 
 #![allow(
     clippy::unwrap_used,
@@ -36,8 +37,9 @@ fn verified(engine: &str, fabric: &Fabric) -> Proof {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2: up/down passes verification
-    /// and the oracle; shortest paths reach every LID, possibly with credit loops.
+    /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2: up/down
+    /// passes verification and the oracle; shortest paths reach every LID, possibly with credit
+    /// loops.
     #[test]
     fn up_down_routes_any_connected_graph(
         n in 1usize..20, extra in 0usize..30, hosts in 0usize..30, seed: u64,
@@ -99,8 +101,9 @@ fn up_down_routes_regular_fabrics_other_than_trees() {
     }
 }
 
-/// Full trees of two and three levels, with and without an aggregation node in every switch, with parallel links: both
-/// engines keep every shortest path between end ports, and up/down finds the spines without hints.
+/// Full trees of two and three levels, with and without an aggregation node in every switch, with
+/// parallel links: both engines keep every shortest path between end ports, and up/down finds the
+/// spines without hints.
 #[test]
 fn trees_keep_all_shortest_paths() {
     for fabric in [
@@ -139,8 +142,8 @@ fn trees_keep_all_shortest_paths() {
     }
 }
 
-/// On a full tree every channel towards a leaf carries the routes to one end port, and the busiest channel carries no more,
-/// which is the optimum.
+/// On a full tree every channel towards a leaf carries the routes to one end port, and the busiest
+/// channel carries no more, which is the optimum.
 #[test]
 fn full_trees_have_optimal_balance() {
     for (fabric, hosts, each) in [
@@ -152,8 +155,8 @@ fn full_trees_have_optimal_balance() {
     }
 }
 
-/// Leaves with fewer end ports than uplinks do not all leave the same uplinks idle: with 10 end ports per leaf over 12
-/// spines, channels to the spines differ from the mean by at most a tenth.
+/// Leaves with fewer end ports than uplinks do not all leave the same uplinks idle: with 10 end
+/// ports per leaf over 12 spines, channels to the spines differ from the mean by at most a tenth.
 #[test]
 fn uplinks_are_used_evenly_with_few_end_ports() {
     let topo = two_level(16, 12, 10, 1).build();

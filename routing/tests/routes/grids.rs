@@ -25,8 +25,8 @@ use petgraph::graphmap::DiGraphMap;
 
 use DimKind::{Full, Path, Ring};
 
-/// A product of paths, rings and full meshes. Switches are numbered in shuffled order; links are added in shuffled
-/// order if `seed` is not 0.
+/// A product of paths, rings and full meshes. Switches are numbered in shuffled order; links are
+/// added in shuffled order if `seed` is not 0.
 fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) -> Fabric {
     let n: usize = dims.iter().map(|d| d.1).product();
     let mut rng = Lcg(seed);
@@ -313,7 +313,8 @@ fn dragonflies_are_detected() {
     }
 }
 
-/// Whether unicast packets on their VLs and packets on the multicast tree together are free of credit loops.
+/// Whether unicast packets on their VLs and packets on the multicast tree together are free of
+/// credit loops.
 fn tree_and_routes_are_deadlock_free(topo: &Topology, routing: &Routing) -> bool {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return false;
@@ -401,7 +402,8 @@ fn verified(
     Some((routing, proof))
 }
 
-/// Every complete shape on one, two and eight VLs: the engine succeeds, with shortest paths if there are VLs for datelines.
+/// Every complete shape on one, two and eight VLs: the engine succeeds, with shortest paths if
+/// there are VLs for datelines.
 #[test]
 fn dor_routes_complete_grids() {
     for (i, shape) in SHAPES.iter().enumerate() {
@@ -483,8 +485,8 @@ fn torus_2qos_routes_complete_tori() {
     }
 }
 
-/// 1, 5 and 20 % of the links lost: the engine fails, or its tables pass verification. A torus always tolerates one lost
-/// link, without a change of SLs, or one lost switch.
+/// 1, 5 and 20 % of the links lost: the engine fails, or its tables pass verification. A torus
+/// always tolerates one lost link, without a change of SLs, or one lost switch.
 #[test]
 fn torus_2qos_routes_around_losses() {
     for shape in [
@@ -557,8 +559,8 @@ fn hint(radix: [u16; 3], seeds: Vec<TorusSeed>) -> TorusHint {
     }
 }
 
-/// `torus-2QoS.conf` defines which dimension is x, which direction is up and where the dateline is; contradictions are
-/// errors.
+/// `torus-2QoS.conf` defines which dimension is x, which direction is up and where the dateline is;
+/// contradictions are errors.
 #[test]
 fn torus_config_defines_axes_and_datelines() {
     let topo = eight_by_four();
@@ -626,7 +628,8 @@ fn torus_config_defines_axes_and_datelines() {
     ));
 }
 
-/// In another order of discovery, and with one or four threads: every switch has the same table, all paths the same SL.
+/// In another order of discovery, and with one or four threads: every switch has the same table,
+/// all paths the same SL.
 #[test]
 fn tables_are_independent_of_discovery_order_and_threads() {
     for (shape, seed) in [
@@ -678,8 +681,8 @@ fn tables_are_independent_of_discovery_order_and_threads() {
     }
 }
 
-/// Installed tables stay unchanged if the fabric is unchanged, and LIDs share parallel links evenly. Five switches have an
-/// additional host with LMC 2.
+/// Installed tables stay unchanged if the fabric is unchanged, and LIDs share parallel links
+/// evenly. Five switches have an additional host with LMC 2.
 #[test]
 fn parallel_links_are_balanced_and_stable() {
     let mut fabric = product(&[(Ring, 5), (Path, 3)], 3, 2, 9);

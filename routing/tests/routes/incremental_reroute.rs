@@ -1,5 +1,5 @@
-//! Guarantees of incremental reroute: only routes over lost links change, all other entries stay the same, and the
-//! result passes verification.
+//! Guarantees of incremental reroute: only routes over lost links change, all other entries stay
+//! the same, and the result passes verification.
 
 #![allow(
     clippy::unwrap_used,
@@ -132,9 +132,10 @@ fn check_guarantees(
     );
 }
 
-/// Loses one link after the other, as the subnet manager does; each reroute starts from the cached state of the last.
-/// The reported figures equal those of a full verification, multicast trees within the constraint are deadlock-free,
-/// and transition plans do not depend on cached state. Returns the number of incremental reroutes.
+/// Loses one link after the other, as the subnet manager does; each reroute starts from the cached
+/// state of the last. The reported figures equal those of a full verification, multicast trees
+/// within the constraint are deadlock-free, and transition plans do not depend on cached state.
+/// Returns the number of incremental reroutes.
 fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = complete.clone();
     let mut rng = Lcg(seed);
@@ -187,7 +188,8 @@ fn lose_links_one_by_one(engine: &str, complete: &Fabric, losses: usize, seed: u
     rerouted
 }
 
-/// Checks that a tree of some end ports, within the constraint, is deadlock-free together with the routes.
+/// Checks that a tree of some end ports, within the constraint, is deadlock-free together with the
+/// routes.
 fn trees_are_safe(topo: &Topology, routing: &Routing, rng: &mut Lcg) {
     let TreeConstraint::Within { up, sl } = &routing.trees else {
         return;
@@ -251,8 +253,9 @@ fn reroutes_one_lost_link_after_another() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Any connected multigraph, one to four links lost, every engine that supports it: the result passes verification
-    /// and no entry moves without need. Up/down nearly always reroutes incrementally.
+    /// Any connected multigraph, one to four links lost, every engine that supports it: the result
+    /// passes verification and no entry moves without need. Up/down nearly always reroutes
+    /// incrementally.
     #[test]
     fn lost_links_move_only_routes_over_them(
         n in 2usize..16, extra in 0usize..30, hosts in 0usize..20, lost in 1usize..5, seed: u64,
@@ -306,8 +309,8 @@ fn reroutes_nearly_every_single_loss() {
     }
 }
 
-/// A leaf of a full tree loses a link: paths between end ports stay as short, the load of a channel grows by at most
-/// the routes to one LID, and the default limits admit it.
+/// A leaf of a full tree loses a link: paths between end ports stay as short, the load of a channel
+/// grows by at most the routes to one LID, and the default limits admit it.
 #[test]
 fn rerouted_tree_stays_short_and_balanced() {
     let fabric = three_level(4);
@@ -361,7 +364,8 @@ fn reroutes_start_from_rerouted_tables() {
     }
 }
 
-/// Unchanged fabric: the same allocations. A restored link: no incremental reroute, the engine runs.
+/// Unchanged fabric: the same allocations. A restored link: no incremental reroute, the engine
+/// runs.
 #[test]
 fn changes_other_than_losses_are_not_rerouted() {
     let fabric = three_level(3);
@@ -413,8 +417,8 @@ fn with_end_ports(fabric: &Fabric, end_ports: &[(usize, u8, u16)]) -> Topology {
     b.build()
 }
 
-/// End ports are removed, added and moved, with and without a lost link: the result passes verification, removed LIDs
-/// are dropped in every table, and no other entry moves.
+/// End ports are removed, added and moved, with and without a lost link: the result passes
+/// verification, removed LIDs are dropped in every table, and no other entry moves.
 #[test]
 fn end_ports_are_added_and_removed() {
     let fabric = three_level(3);
@@ -444,7 +448,8 @@ fn end_ports_are_added_and_removed() {
                 let previous = PreviousRouting::from_routing(&old, &before);
                 let after =
                     reroute_within(&RoutingRequest::new(&new).with_previous(&previous), &ANY);
-                // A lost link may disconnect the order of switches; without a loss a reroute always exists.
+                // A lost link may disconnect the order of switches; without a loss a reroute always
+                // exists.
                 let Some(after) = after else {
                     assert!(link.is_some(), "{engine}");
                     continue;

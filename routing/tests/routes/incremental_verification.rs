@@ -49,8 +49,9 @@ fn random_vl_plan(topo: &Topology, rng: &mut Lcg) -> VlPlan {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Twelve changes of any kind: a link lost or restored and routed again with the installed tables, other engines,
-    /// overwritten entries, other VLs, an end port added or removed. Each time the same proof or failure.
+    /// Twelve changes of any kind: a link lost or restored and routed again with the installed
+    /// tables, other engines, overwritten entries, other VLs, an end port added or removed. Each
+    /// time the same proof or failure.
     #[test]
     fn incremental_results_equal_full_verification(n in 2usize..9, extra in 0usize..12, hosts in 0usize..14, seed: u64) {
         let complete = random(n, extra, hosts, seed);
@@ -97,8 +98,8 @@ const ANY: RerouteLimits = RerouteLimits {
     always_allowed_entries: 0,
 };
 
-/// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified by one
-/// incremental verifier. Returns the number of incremental reroutes.
+/// Loses links and hosts one after the other. Incremental reroutes and fresh routings are verified
+/// by one incremental verifier. Returns the number of incremental reroutes.
 fn lose_and_reroute(engine: &str, complete: &Fabric, losses: usize, seed: u64) -> usize {
     let mut fabric = complete.clone();
     let mut rng = Lcg(seed);
@@ -159,8 +160,8 @@ proptest! {
     }
 }
 
-/// Fabrics whose engines need VLs, and trees: most losses are handled by incremental reroute, so verification
-/// is incremental.
+/// Fabrics whose engines need VLs, and trees: most losses are handled by incremental reroute, so
+/// verification is incremental.
 #[test]
 fn incremental_reroutes_of_vls_and_trees_are_verified_incrementally() {
     for (fabric, engines) in [

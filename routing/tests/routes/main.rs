@@ -1,4 +1,5 @@
-//! Routing engines, verification, incremental reroute and transition of tables, on small fabrics and as property tests.
+//! Routing engines, verification, incremental reroute and transition of tables, on small fabrics
+//! and as property tests.
 
 mod auto;
 mod budget;

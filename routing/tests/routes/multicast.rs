@@ -1,5 +1,5 @@
-//! Guarantees of multicast trees: they connect exactly the members, and any number of them is free of credit loops
-//! together with the routes.
+//! Guarantees of multicast trees: they connect exactly the members, and any number of them is free
+//! of credit loops together with the routes.
 
 #![allow(
     clippy::unwrap_used,
@@ -156,7 +156,8 @@ fn add_multicast_dependencies(
     }
 }
 
-/// Ten groups with members that join and leave: valid trees at every step, and deadlock-free together at the end.
+/// Ten groups with members that join and leave: valid trees at every step, and deadlock-free
+/// together at the end.
 fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
     let Some(routing) = verified(engine, topo) else {
         return false;
@@ -241,7 +242,8 @@ fn groups_on_regular_fabrics_are_deadlock_free() {
     }
 }
 
-/// Members on three leaves of a two-level tree: one spine is the root, a different one for each group.
+/// Members on three leaves of a two-level tree: one spine is the root, a different one for each
+/// group.
 #[test]
 fn tree_roots_are_central_and_alternate() {
     let topo = two_level(6, 3, 3, 1).build();
@@ -263,7 +265,8 @@ fn tree_roots_are_central_and_alternate() {
     assert_eq!(roots.len(), 3);
 }
 
-/// One switch: no links, the ports of its members. One member, a send-only member, an invalid member.
+/// One switch: no links, the ports of its members. One member, a send-only member, an invalid
+/// member.
 #[test]
 fn small_groups_and_invalid_members_are_handled() {
     let topo = three_level(2).build();

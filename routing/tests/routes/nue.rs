@@ -1,5 +1,5 @@
-//! Guarantees of `nue`: any connected graph, any number of VLs, no credit loop even if replies use the SL of their
-//! request; and its quality compared with up/down.
+//! Guarantees of `nue`: any connected graph, any number of VLs, no credit loop even if replies use
+//! the SL of their request; and its quality compared with up/down.
 
 #![allow(
     clippy::unwrap_used,
@@ -79,7 +79,8 @@ fn shape(kind: usize, seed: u64) -> Fabric {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2, on 1 to 15 VLs.
+    /// Any connected multigraph with loopback plugs, hosts on any switch and LMC 0 to 2, on 1 to 15
+    /// VLs.
     #[test]
     fn routes_any_connected_graph_on_any_number_of_vls(
         n in 1usize..24, extra in 0usize..40, hosts in 0usize..30, vls in 1u8..=15, seed: u64,
@@ -87,7 +88,8 @@ proptest! {
         verified_by_oracle(&random(n, extra, hosts, seed).build(), vls);
     }
 
-    /// Every shape with 0 to 20 % of its links removed, with and without an aggregation node in every switch.
+    /// Every shape with 0 to 20 % of its links removed, with and without an aggregation node in
+    /// every switch.
     #[test]
     fn routes_every_shape_with_lost_links(
         kind in 0usize..8, percent in 0usize..=20, sharp: bool, vls in 1u8..=15, seed: u64,
@@ -110,7 +112,8 @@ proptest! {
         prop_assert_eq!(one.vl_plan, four.vl_plan);
     }
 
-    /// Another order of discovery: the same table in every switch, the same SL for every path, the same tree.
+    /// Another order of discovery: the same table in every switch, the same SL for every path, the
+    /// same tree.
     #[test]
     fn results_are_independent_of_discovery_order(
         kind in 0usize..8, vls in 1u8..=6, seed: u64, shift in 1usize..9,
@@ -135,8 +138,8 @@ proptest! {
         }
     }
 
-    /// Multicast along the escape tree adds no credit loop: with every turn of the tree on the VL of SL 0, the
-    /// dependency graph is acyclic.
+    /// Multicast along the escape tree adds no credit loop: with every turn of the tree on the VL
+    /// of SL 0, the dependency graph is acyclic.
     #[test]
     fn escape_tree_is_deadlock_free_with_the_routes(kind in 0usize..8, vls in 1u8..=4, seed: u64) {
         let topo = degraded(shape(kind, seed), 10, seed).build();
@@ -181,7 +184,8 @@ proptest! {
     }
 }
 
-/// Complete trees: only shortest paths, one VL even if more are usable, minimum load of the busiest link.
+/// Complete trees: only shortest paths, one VL even if more are usable, minimum load of the busiest
+/// link.
 #[test]
 fn trees_need_one_vl_and_are_balanced() {
     for fabric in [
@@ -206,8 +210,8 @@ fn trees_need_one_vl_and_are_balanced() {
     }
 }
 
-/// Where up/down takes detours: paths on one VL are not longer than up/down's, the busiest channel has a lower load,
-/// and more VLs shorten paths until they are shortest.
+/// Where up/down takes detours: paths on one VL are not longer than up/down's, the busiest channel
+/// has a lower load, and more VLs shorten paths until they are shortest.
 #[test]
 fn beats_up_down_and_improves_with_more_vls() {
     for (name, fabric, enough) in [
@@ -308,7 +312,8 @@ fn routing_order_changes_first_choice() {
     assert_ne!(hinted.tables, route(&topo, 1).tables);
 }
 
-/// No switches, one switch, switches without LIDs or hosts: all are routed; a partitioned fabric is rejected.
+/// No switches, one switch, switches without LIDs or hosts: all are routed; a partitioned fabric is
+/// rejected.
 #[test]
 fn routes_small_and_irregular_fabrics() {
     assert!(route(&TopologyBuilder::new().build(), 4).tables.is_empty());

@@ -1,4 +1,5 @@
-//! Test oracle for tables and VLs: follows every packet hop by hop, independently of the crate's verification.
+//! Test oracle for tables and VLs: follows every packet hop by hop, independently of the crate's
+//! verification.
 
 #![allow(clippy::unwrap_used, reason = "a test helper")]
 
@@ -51,7 +52,8 @@ pub(crate) fn follow(
     Err(Verdict::Loops)
 }
 
-/// Ports through which packets for a LID enter the fabric at a switch: its end ports and its port 0.
+/// Ports through which packets for a LID enter the fabric at a switch: its end ports and its port
+/// 0.
 pub(crate) fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNum> {
     let end_ports = topo.end_ports(from);
     if to.port == PortNum::ZERO && end_ports.is_empty() {
@@ -98,8 +100,8 @@ pub(crate) fn check_tables(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -
     check_with_sls(topo, tables, |from, to| vec![vl_plan.sl(from, to)], vl_plan)
 }
 
-/// Whether the tables also pass if packets use the SL of any path in the reverse direction between the same two
-/// switches.
+/// Whether the tables also pass if packets use the SL of any path in the reverse direction between
+/// the same two switches.
 pub(crate) fn reversible(topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> bool {
     let sls_of_both_directions = |from: SwitchIdx, to: &Destination| {
         let has_end_ports = !topo.end_ports(to.switch).is_empty();

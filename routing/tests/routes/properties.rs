@@ -1,9 +1,9 @@
-//! Properties of every engine on random graphs: 2 to 200 switches, any number of VLs, links and whole switches lost,
-//! switches without LIDs, LID ranges.
+//! Properties of every engine on random graphs: 2 to 200 switches, any number of VLs, links and
+//! whole switches lost, switches without LIDs, LID ranges.
 //!
-//! An engine either returns a routing on which verification and oracle agree, or rejects the graph with a documented
-//! reason. Results do not depend on the number of threads or on the order of discovery. Engines added later are covered
-//! automatically.
+//! An engine either returns a routing on which verification and oracle agree, or rejects the graph
+//! with a documented reason. Results do not depend on the number of threads or on the order of
+//! discovery. Engines added later are covered automatically.
 
 #![allow(
     clippy::unwrap_used,
@@ -59,7 +59,8 @@ impl Case {
         }
     }
 
-    /// Removes this number of links, and all links of this number of switches, where the rest stays connected.
+    /// Removes this number of links, and all links of this number of switches, where the rest stays
+    /// connected.
     fn after_faults(mut self, links: usize, switches: usize, seed: u64) -> Self {
         let mut rng = Lcg(!seed);
         for _ in 0..links {
@@ -105,7 +106,8 @@ impl Case {
         reduced
     }
 
-    /// The graph in another order of discovery: switch `s` becomes number `(s + shift) % n`. LIDs are unchanged.
+    /// The graph in another order of discovery: switch `s` becomes number `(s + shift) % n`. LIDs
+    /// are unchanged.
     fn build(&self, shift: usize) -> Topology {
         let n = self.fabric.ports.len();
         let renumber = |s: usize| (s + shift) % n;
@@ -219,7 +221,8 @@ fn check(engine: &str, topo: &Topology, usable_vls: u8) -> Result<(), String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Any connected graph: routed with verification and oracle in agreement, or rejected with a documented reason.
+    /// Any connected graph: routed with verification and oracle in agreement, or rejected with a
+    /// documented reason.
     #[test]
     fn every_engine_routes_correctly_or_reports_reason(case in cases(200)) {
         let topo = case.build(0);
@@ -230,8 +233,8 @@ proptest! {
         }
     }
 
-    /// Another order of discovery: the same table in every switch, the same SL for every path, or the same kind of
-    /// error.
+    /// Another order of discovery: the same table in every switch, the same SL for every path, or
+    /// the same kind of error.
     #[test]
     fn engines_are_independent_of_discovery_order(case in cases(60), shift in 1usize..40) {
         let (original, renumbered) = (case.build(0), case.build(shift));
@@ -289,8 +292,8 @@ proptest! {
     }
 }
 
-/// Shapes that engines are made for, with any faults that leave them connected: the result is correct or a documented
-/// rejection.
+/// Shapes that engines are made for, with any faults that leave them connected: the result is
+/// correct or a documented rejection.
 #[test]
 fn regular_shapes_with_faults_are_routed_correctly_or_rejected() {
     let shapes = [

@@ -1,5 +1,5 @@
-//! Quality figures of a routing: counted by hand on small fabrics, by brute force on random ones, and compared with
-//! known results for full trees.
+//! Quality figures of a routing: counted by hand on small fabrics, by brute force on random ones,
+//! and compared with known results for full trees.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,8 +29,9 @@ fn quick(topo: &Topology, tables: &Tables) -> Quality {
     measure(topo, tables, &VlPlan::single(), &Effort::quick())
 }
 
-/// Three switches in a row, with two links between the first two; one of these runs at a quarter of the highest rate of
-/// both switches. The link to the third switch is as slow, but that switch supports no higher rate.
+/// Three switches in a row, with two links between the first two; one of these runs at a quarter of
+/// the highest rate of both switches. The link to the third switch is as slow, but that switch
+/// supports no higher rate.
 #[test]
 fn degraded_links_are_detected_and_weigh_more() {
     let mut b = TopologyBuilder::new();
@@ -70,7 +71,8 @@ fn degraded_links_are_detected_and_weigh_more() {
         (q.max_load, None),
         "the rate of one link is unknown"
     );
-    // Two routes in each direction over the link to the third switch, four times slower than the fastest.
+    // Two routes in each direction over the link to the third switch, four times slower than the
+    // fastest.
     assert_eq!((q.max_load, q.max_load_by_rate), (2, Some(8.0)));
 }
 
@@ -82,7 +84,8 @@ fn measured_by_updn(b: &TopologyBuilder) -> (u64, Option<f64>) {
     (q.max_load, q.max_load_by_rate)
 }
 
-/// Two switches with two end ports each and one link: LIDs 3 and 4 on the first, 5 and 6 on the second.
+/// Two switches with two end ports each and one link: LIDs 3 and 4 on the first, 5 and 6 on the
+/// second.
 #[test]
 fn figures_of_one_link_match_hand_count() {
     let mut fabric = Fabric::switches(2, 4);
@@ -104,7 +107,8 @@ fn figures_of_one_link_match_hand_count() {
         mean: 4.0 / 3.0,
     };
     assert_eq!((q.shift, q.shift_by_leaf), (expected_shift, expected_shift));
-    // Worst case: two flows share the link in one direction, with half its bandwidth each; best case: no flows share a link.
+    // Worst case: two flows share the link in one direction, with half its bandwidth each; best
+    // case: no flows share a link.
     let b = q.bisection.unwrap();
     assert_eq!((b.min, b.max), (0.5, 1.0));
     assert!(b.mean > 0.5 && b.mean < 1.0);
@@ -176,9 +180,9 @@ impl Clos {
     }
 }
 
-/// Each end port has its own spine among those of its leaf: no shift has congestion, as ibmgtsim's FatTree test requires.
-/// Upwards, flows of a leaf share a channel only if their destinations have the same spine; downwards, a channel carries
-/// flows to one end port.
+/// Each end port has its own spine among those of its leaf: no shift has congestion, as ibmgtsim's
+/// FatTree test requires. Upwards, flows of a leaf share a channel only if their destinations have
+/// the same spine; downwards, a channel carries flows to one end port.
 #[test]
 fn closed_form_on_full_tree_has_no_shift_congestion() {
     for (leaves, width) in [(4, 4), (6, 3), (12, 6), (5, 7)] {
@@ -200,9 +204,10 @@ fn closed_form_on_full_tree_has_no_shift_congestion() {
     }
 }
 
-/// 512 end ports, 32 leaves, non-blocking: static routing of random pairs reached 38 % of the bandwidth in measurements
-/// (Geoffray and Hoefler 2008), which include head-of-line blocking. Counting flows alone gives half for random spines; a
-/// single spine gives 1/16 plus traffic within a leaf.
+/// 512 end ports, 32 leaves, non-blocking: static routing of random pairs reached 38 % of the
+/// bandwidth in measurements (Geoffray and Hoefler 2008), which include head-of-line blocking.
+/// Counting flows alone gives half for random spines; a single spine gives 1/16 plus traffic within
+/// a leaf.
 #[test]
 fn static_routing_on_full_tree_has_less_than_full_bisection() {
     let clos = Clos::new(32, 16);
@@ -255,8 +260,8 @@ fn figures_are_independent_of_thread_count() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Random fabrics with LMC, up/down: loads, hops, all-to-all congestion, shifts and SLs equal those of following
-    /// every pair of base LIDs.
+    /// Random fabrics with LMC, up/down: loads, hops, all-to-all congestion, shifts and SLs equal
+    /// those of following every pair of base LIDs.
     #[test]
     fn figures_match_brute_force(
         n in 1usize..9, extra in 0usize..10, hosts in 0usize..16, seed: u64,

@@ -75,8 +75,9 @@ proptest! {
     }
 }
 
-/// A tree loses each of its links in turn. Entries over the link must move (the minimum); all moves stay within five
-/// times the minimum per link and 2.5 times over all links. Restoring the link restores the tables.
+/// A tree loses each of its links in turn. Entries over the link must move (the minimum); all moves
+/// stay within five times the minimum per link and 2.5 times over all links. Restoring the link
+/// restores the tables.
 #[test]
 fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
     // `nue` recomputes all paths; only incremental reroute keeps its entries after losses.
@@ -108,7 +109,8 @@ fn lost_link_moves_few_entries_and_restoring_it_moves_them_back() {
             );
         }
         println!("{engine}: {moves} / {minimum_moves}, worst {worst} / 10");
-        // If a lost link makes shortest paths to switch LIDs close a credit loop, `sssp` rebuilds these paths.
+        // If a lost link makes shortest paths to switch LIDs close a credit loop, `sssp` rebuilds
+        // these paths.
         let max = if engine == "sssp" { 8 } else { 5 };
         assert!(
             2 * moves < max * minimum_moves,
@@ -157,8 +159,9 @@ fn switch_without_tables_gets_its_previous_tables() {
     assert_eq!(after, before.tables);
 }
 
-/// A torus and a random graph lose each link in turn. The order of the switches stays, so routes over other links
-/// hardly move; up/down passes verification, and restoring the link moves nothing else.
+/// A torus and a random graph lose each link in turn. The order of the switches stays, so routes
+/// over other links hardly move; up/down passes verification, and restoring the link moves nothing
+/// else.
 #[test]
 fn switch_order_survives_a_lost_link() {
     for fabric in [torus(&[5, 5], 2), random(24, 30, 48, 7)] {

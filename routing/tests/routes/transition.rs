@@ -1,5 +1,5 @@
-//! Guarantees of a transition plan from old to new tables: in any order of writes that it allows, no packet loops and
-//! no credit loop forms.
+//! Guarantees of a transition plan from old to new tables: in any order of writes that it allows,
+//! no packet loops and no credit loop forms.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,8 +20,8 @@ use ferrosm_routing::{
 };
 use proptest::prelude::*;
 
-/// Tables in which all packets follow one random spanning tree: no loop, no credit loop, and little in common with
-/// other tables.
+/// Tables in which all packets follow one random spanning tree: no loop, no credit loop, and little
+/// in common with other tables.
 fn tree_tables(topo: &Topology, seed: u64) -> Tables {
     let mut rng = Lcg(seed);
     let n = topo.num_switches();
@@ -159,8 +159,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A few old entries differ from verified ones; engines with one VL and with several. Plans with and
-    /// without the cached verification are equal.
+    /// A few old entries differ from verified ones; engines with one VL and with several. Plans
+    /// with and without the cached verification are equal.
     #[test]
     fn cached_state_changes_no_plan(
         n in 2usize..10, extra in 0usize..14, hosts in 1usize..12, seed: u64, differing in 1usize..6,
@@ -196,8 +196,8 @@ proptest! {
     }
 }
 
-/// The new paths of LIDs that are drained because of loops do not conflict with paths of other LIDs that
-/// consist of old and new entries.
+/// The new paths of LIDs that are drained because of loops do not conflict with paths of other LIDs
+/// that consist of old and new entries.
 #[test]
 fn drained_lids_do_not_conflict_with_others() {
     let seed = 8_097_822_574_812_995_251;

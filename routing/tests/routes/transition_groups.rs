@@ -1,5 +1,6 @@
-//! Installed multicast entries during an update of unicast tables. The removed entries equal those of an independent check,
-//! which builds the dependency graph of every phase of the update; the remaining entries form no credit loop.
+//! Installed multicast entries during an update of unicast tables. The removed entries equal those
+//! of an independent check, which builds the dependency graph of every phase of the update; the
+//! remaining entries form no credit loop.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,8 +38,8 @@ fn union(a: &DependencyGraph, b: &DependencyGraph) -> DependencyGraph {
     graph
 }
 
-/// Dependencies of a group's packets at one of its switches: packets that arrive over a tree link leave over all
-/// others.
+/// Dependencies of a group's packets at one of its switches: packets that arrive over a tree link
+/// leave over all others.
 fn group_dependencies_at(
     topo: &Topology,
     vl_plan: &VlPlan,
@@ -210,7 +211,8 @@ impl Case {
             .collect()
     }
 
-    /// One group after the other: all of its entries stay if possible, otherwise as many of its switches as possible.
+    /// One group after the other: all of its entries stay if possible, otherwise as many of its
+    /// switches as possible.
     fn expected(&self) -> Vec<Vec<SwitchIdx>> {
         let mut phases = self.phases();
         let mut fits = |added: &DependencyGraph| {
@@ -267,7 +269,8 @@ impl Case {
         graph
     }
 
-    /// Follows the plan, and checks all entries in use during each step together with the groups that stay.
+    /// Follows the plan, and checks all entries in use during each step together with the groups
+    /// that stay.
     fn follow(&self, remaining: &DependencyGraph, seed: u64) {
         let mut rng = Lcg(seed);
         let mut state: Tables = (0..self.new.len())
@@ -395,7 +398,8 @@ fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Cas
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// The removed entries are those of the independent check, with and without the cached verification.
+    /// The removed entries are those of the independent check, with and without the cached
+    /// verification.
     #[test]
     fn removed_entries_are_those_that_close_credit_loops(
         n in 3usize..8, extra in 1usize..8, seed: u64, vls in 1u8..3, groups in 1usize..6,
@@ -419,7 +423,8 @@ proptest! {
     }
 }
 
-/// Turns of packets that, once they go down in an order of switches, never go up again. A tree has one link between two switches.
+/// Turns of packets that, once they go down in an order of switches, never go up again. A tree has
+/// one link between two switches.
 fn turns_of_order(topo: &Topology, order: &[u32]) -> DependencyGraph {
     let mut graph = DependencyGraph::new();
     for s in topo.switches() {
@@ -441,7 +446,8 @@ fn turns_of_order(topo: &Topology, order: &[u32]) -> DependencyGraph {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
-    /// The trees of an incomplete update are deadlock-free in each of its phases, and are those of the new routes if possible.
+    /// The trees of an incomplete update are deadlock-free in each of its phases, and are those of
+    /// the new routes if possible.
     #[test]
     fn trees_of_an_incomplete_update_form_no_credit_loop(
         n in 3usize..8, extra in 1usize..8, seed: u64, vls in 1u8..3, is_ordered: bool,
@@ -467,7 +473,8 @@ proptest! {
     }
 }
 
-/// If new trees turn where the old routes may not, the trees follow the old and new routes until the update is complete.
+/// If new trees turn where the old routes may not, the trees follow the old and new routes until
+/// the update is complete.
 #[test]
 fn trees_of_an_incomplete_update_suit_old_and_new_routes() {
     let case = triangle();
@@ -499,8 +506,8 @@ fn turns_at(topo: &Topology, turn: usize) -> BTreeMap<usize, PortNum> {
     BTreeMap::from([to_next(topo, before), (next, peer_port)])
 }
 
-/// Routes turn at switch 1 and later at switch 2, so nothing may turn at switch 0 meanwhile. The group that turns
-/// there loses only this entry; the group that turns at switch 1 stays.
+/// Routes turn at switch 1 and later at switch 2, so nothing may turn at switch 0 meanwhile. The
+/// group that turns there loses only this entry; the group that turns at switch 1 stays.
 fn triangle() -> Case {
     let topo = ring(3, 1).build();
     let (old, new) = (

@@ -1,5 +1,5 @@
-//! Fat trees: detection of complete and degraded trees, rejection of other shapes, and routing by `dmodc`, `ftree`,
-//! `dnup` and `updn`.
+//! Fat trees: detection of complete and degraded trees, rejection of other shapes, and routing by
+//! `dmodc`, `ftree`, `dnup` and `updn`.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,8 +35,8 @@ fn verified(topo: &Topology, routing: &Routing) -> Proof {
     verify(topo, &routing.tables, &routing.vl_plan).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A PGFT: `m[i]` children, `w[i]` parents, `p[i]` links from level i to level i + 1; hosts are level 0 with `m[0]` on
-/// each leaf. Leaves come first, roots last.
+/// A PGFT: `m[i]` children, `w[i]` parents, `p[i]` links from level i to level i + 1; hosts are
+/// level 0 with `m[0]` on each leaf. Leaves come first, roots last.
 fn pgft(m: &[usize], w: &[usize], p: &[usize]) -> Fabric {
     let levels = w.len() + 1;
     let low = |level: usize| w[..level].iter().product::<usize>();
@@ -82,7 +82,8 @@ fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
     fabric
 }
 
-/// The highest number of flows on a link, over all shifts of the hosts in the order of leaves, and over all pairs.
+/// The highest number of flows on a link, over all shifts of the hosts in the order of leaves, and
+/// over all pairs.
 fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
     let tree = detect_tree(topo);
     let hosts: Vec<(SwitchIdx, Lid)> = tree
@@ -112,9 +113,9 @@ fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
     (worst, entries.into_iter().max().unwrap())
 }
 
-/// Full trees of 2 to 4 levels, with parallel links, with fewer hosts than uplinks, with an aggregation node in every
-/// switch: levels, roots and columns match the definition, shifts have no congestion, and no link exceeds the lower
-/// bound.
+/// Full trees of 2 to 4 levels, with parallel links, with fewer hosts than uplinks, with an
+/// aggregation node in every switch: levels, roots and columns match the definition, shifts have no
+/// congestion, and no link exceeds the lower bound.
 #[test]
 fn full_trees_are_detected_and_shifts_have_no_congestion() {
     for (m, w, p) in [
@@ -164,8 +165,9 @@ fn full_trees_are_detected_and_shifts_have_no_congestion() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Random PGFTs without up to a fifth of their links, with hosts and aggregation nodes on spines, unequal and empty
-    /// leaves, and switches behind others: a detected tree is routed and passes verification and the oracle.
+    /// Random PGFTs without up to a fifth of their links, with hosts and aggregation nodes on
+    /// spines, unequal and empty leaves, and switches behind others: a detected tree is routed and
+    /// passes verification and the oracle.
     #[test]
     fn degraded_trees_are_routed(
         hosts in 1usize..4, m in prop::collection::vec(2usize..5, 1..3), w in prop::collection::vec(1usize..4, 2),
@@ -226,7 +228,8 @@ fn with_one_more(fabric: Fabric, at: usize) -> Fabric {
     more
 }
 
-/// The levels stay the same without a fifth of the links, in trees whose switches have several links each.
+/// The levels stay the same without a fifth of the links, in trees whose switches have several
+/// links each.
 #[test]
 fn tree_levels_survive_losses() {
     for seed in 1..6 {
@@ -246,8 +249,8 @@ fn tree_levels_survive_losses() {
     }
 }
 
-/// Load of degraded trees relative to the minimum, which is the traffic of the worst leaf over its remaining links. At
-/// most 1.8 times that, where least-loaded ports give 2 to 4 times.
+/// Load of degraded trees relative to the minimum, which is the traffic of the worst leaf over its
+/// remaining links. At most 1.8 times that, where least-loaded ports give 2 to 4 times.
 #[test]
 fn degraded_trees_stay_balanced() {
     for (fabric, percent) in [
@@ -279,8 +282,8 @@ fn degraded_trees_stay_balanced() {
     }
 }
 
-/// One link of a full tree lost: shifts have at most two flows on a link, apart from diverted ones, and `ftree` still
-/// routes.
+/// One link of a full tree lost: shifts have at most two flows on a link, apart from diverted ones,
+/// and `ftree` still routes.
 #[test]
 fn ftree_accepts_a_lost_link() {
     let fabric = three_level(4);
@@ -317,8 +320,8 @@ fn non_trees_are_rejected() {
     }
 }
 
-/// Like OpenSM, `ftree` rejects links within a level and larger link groups than elsewhere, unless roots are
-/// configured.
+/// Like OpenSM, `ftree` rejects links within a level and larger link groups than elsewhere, unless
+/// roots are configured.
 #[test]
 fn ftree_rejects_impure_trees() {
     let mut same_level = two_level(4, 4, 4, 1);
@@ -348,8 +351,8 @@ fn ftree_rejects_impure_trees() {
     }
 }
 
-/// A list of compute ports that names no port of the fabric is ignored with a diagnostic; one that names hosts on leaves
-/// numbers them separately.
+/// A list of compute ports that names no port of the fabric is ignored with a diagnostic; one that
+/// names hosts on leaves numbers them separately.
 #[test]
 fn compute_and_io_ports_are_numbered_separately() {
     let topo = two_level(6, 4, 5, 1).build();
@@ -384,7 +387,8 @@ fn compute_and_io_ports_are_numbered_separately() {
     }
 }
 
-/// Configured roots are on top, even if the graph suggests otherwise; several of them are still connected.
+/// Configured roots are on top, even if the graph suggests otherwise; several of them are still
+/// connected.
 #[test]
 fn configured_roots_are_on_top() {
     let topo = ring(7, 2).build();
@@ -408,8 +412,8 @@ fn configured_roots_are_on_top() {
     );
 }
 
-/// Balance hints: a port whose load is not counted attracts routes, ports are used in the configured order, and all
-/// tables pass verification.
+/// Balance hints: a port whose load is not counted attracts routes, ports are used in the
+/// configured order, and all tables pass verification.
 #[test]
 fn balance_hints_are_applied() {
     let topo = two_level(3, 2, 4, 1).build();
@@ -453,8 +457,8 @@ fn balance_hints_are_applied() {
     assert_eq!(sorted_uplinks(&free), [5, 5, 5, 5]);
 }
 
-/// A ring of five with a link weight of six hops: `minhop` uses the other direction, for this direction of the link
-/// only.
+/// A ring of five with a link weight of six hops: `minhop` uses the other direction, for this
+/// direction of the link only.
 #[test]
 fn hop_weights_lengthen_paths() {
     let topo = ring(5, 1).build();
@@ -477,8 +481,8 @@ fn hop_weights_lengthen_paths() {
     assert_eq!(routing.tables[1].get(host(0)), port(1, 0));
 }
 
-/// A lost link moves mostly the entries that used it, and restoring it restores the tables; also for `dmodc` and
-/// `ftree`.
+/// A lost link moves mostly the entries that used it, and restoring it restores the tables; also
+/// for `dmodc` and `ftree`.
 #[test]
 fn losses_move_few_entries_and_restoring_reverts_them() {
     let fabric = three_level(4);
@@ -549,8 +553,8 @@ fn tree_tables_are_independent_of_thread_count() {
     }
 }
 
-/// Aggregation nodes on spines reach each other down and up, on VLs of their own that both directions share; on one VL
-/// they all turn at one leaf. A lost link changes that for few.
+/// Aggregation nodes on spines reach each other down and up, on VLs of their own that both
+/// directions share; on one VL they all turn at one leaf. A lost link changes that for few.
 #[test]
 fn aggregation_node_pairs_turn_at_all_leaves() {
     let complete = three_level(4).with_sharp();
@@ -578,8 +582,8 @@ fn aggregation_node_pairs_turn_at_all_leaves() {
     assert!(route("dmodc", &sparse).unwrap().vl_plan.is_single());
 }
 
-/// If links are missing, only shortest paths to the LIDs of spines go down and up. `minhop` passes verification, and
-/// paths between end ports are shortest.
+/// If links are missing, only shortest paths to the LIDs of spines go down and up. `minhop` passes
+/// verification, and paths between end ports are shortest.
 #[test]
 fn minhop_routes_degraded_trees() {
     for (fabric, percent) in [(two_level(24, 12, 12, 1), 10), (three_level(4), 4)] {

@@ -1,4 +1,5 @@
-//! Verification rejects defects with the right reason and agrees with the oracle, which follows every packet.
+//! Verification rejects defects with the right reason and agrees with the oracle, which follows
+//! every packet.
 
 #![allow(
     clippy::unwrap_used,
@@ -78,7 +79,8 @@ proptest! {
         prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), check_tables(&topo, &tables, &VlPlan::single()));
     }
 
-    /// A reported credit loop is real: for consecutive channels some LID uses one right after the other.
+    /// A reported credit loop is real: for consecutive channels some LID uses one right after the
+    /// other.
     #[test]
     fn reported_credit_loop_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
         let topo = random(n, extra, 3 * n, seed).build();
@@ -188,8 +190,8 @@ fn missing_table_is_rejected() {
     );
 }
 
-/// Spines without end ports that cannot reach each other by LID are allowed and counted. With an end port each, they
-/// are rejected.
+/// Spines without end ports that cannot reach each other by LID are allowed and counted. With an
+/// end port each, they are rejected.
 #[test]
 fn only_switches_with_end_ports_must_reach_switches() {
     let fabric = two_level(3, 2, 2, 1);
@@ -231,8 +233,8 @@ fn proof_figures_match_hand_count() {
     assert!(proof.reversible);
 }
 
-/// `minhop` on a ring is rejected with the reason, then the fallback engine passes. An unknown engine name is reported
-/// as well. Without a fallback nothing is selected.
+/// `minhop` on a ring is rejected with the reason, then the fallback engine passes. An unknown
+/// engine name is reported as well. Without a fallback nothing is selected.
 #[test]
 fn first_engine_that_passes_is_selected() {
     let topo = ring(6, 1).build();

@@ -1,5 +1,6 @@
-//! Verification of multicast trees: invalid trees are rejected, and credit loops with unicast routes or other trees are
-//! found, in agreement with an oracle that follows every copy of every packet.
+//! Verification of multicast trees: invalid trees are rejected, and credit loops with unicast
+//! routes or other trees are found, in agreement with an oracle that follows every copy of every
+//! packet.
 
 #![allow(
     clippy::unwrap_used,
@@ -98,7 +99,8 @@ fn follow(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Random fabrics, tables of either engine, up to three random trees on two VLs: verification and oracle agree.
+    /// Random fabrics, tables of either engine, up to three random trees on two VLs: verification
+    /// and oracle agree.
     #[test]
     fn trees_and_routes_are_verified_together(
         n in 1usize..9, extra in 0usize..10, hosts in 0usize..12, seed: u64, minhop: bool, count in 0usize..4,
@@ -162,8 +164,9 @@ fn tree(ports: &[(u32, &[u8])]) -> TreePorts {
     }
 }
 
-/// Four switches in a ring: port 1 is the end port; switch 0 has ports 2 (to 1) and 3 (to 3), switch 1 ports 2 (to 0)
-/// and 3 (to 2), switch 2 ports 2 (to 1) and 3 (to 3), switch 3 ports 2 (to 2) and 3 (to 0).
+/// Four switches in a ring: port 1 is the end port; switch 0 has ports 2 (to 1) and 3 (to 3),
+/// switch 1 ports 2 (to 0) and 3 (to 2), switch 2 ports 2 (to 1) and 3 (to 3), switch 3 ports 2 (to
+/// 2) and 3 (to 0).
 #[test]
 fn invalid_trees_are_rejected() {
     let topo = ring(4, 1).build();
@@ -216,7 +219,8 @@ fn invalid_trees_are_rejected() {
     assert!(verify_with_trees(&topo, &t, &one, &[empty]).is_ok());
 }
 
-/// Up/down leaves one turn of a ring unused. A tree with this turn closes a credit loop, except on another VL.
+/// Up/down leaves one turn of a ring unused. A tree with this turn closes a credit loop, except on
+/// another VL.
 #[test]
 fn tree_with_forbidden_turn_needs_its_own_vl() {
     let topo = ring(4, 1).build();

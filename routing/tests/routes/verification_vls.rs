@@ -1,5 +1,5 @@
-//! Verification with several VLs: a second VL resolves credit loops, a wrong SLtoVL map breaks routes, and verification
-//! agrees with the oracle, which follows every packet on its VLs.
+//! Verification with several VLs: a second VL resolves credit loops, a wrong SLtoVL map breaks
+//! routes, and verification agrees with the oracle, which follows every packet on its VLs.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,8 +39,9 @@ fn verdict(failure: &VerifyError) -> Verdict {
     }
 }
 
-/// A torus routed in dimension order in the shorter direction, to the right where both are equal. Ports 1 and 2 of a
-/// switch lead right and left in the first dimension, 3 and 4 in the second, and so on; an end port follows.
+/// A torus routed in dimension order in the shorter direction, to the right where both are equal.
+/// Ports 1 and 2 of a switch lead right and left in the first dimension, 3 and 4 in the second, and
+/// so on; an end port follows.
 struct Torus {
     sides: Vec<usize>,
     topo: Topology,
@@ -88,7 +89,8 @@ impl Torus {
         }
     }
 
-    /// One bit for each dimension in which the path crosses the link between the last switch and the first.
+    /// One bit for each dimension in which the path crosses the link between the last switch and
+    /// the first.
     fn crossings(&self) -> PathSl {
         let row = |from: SwitchIdx| -> Arc<[u8]> {
             let sl = |to: SwitchIdx| {
@@ -105,8 +107,8 @@ impl Torus {
         PathSl::BySwitches(self.topo.switches().map(row).collect())
     }
 
-    /// Two VLs by dateline, the link between the last switch and the first: VL 0 before it, VL 1 on it and after it. A
-    /// switch after it recognizes these packets by their SL and input port.
+    /// Two VLs by dateline, the link between the last switch and the first: VL 0 before it, VL 1 on
+    /// it and after it. A switch after it recognizes these packets by their SL and input port.
     fn maps(&self) -> Vec<SlToVlMaps> {
         let host = 2 * self.sides.len() as u8 + 1;
         let maps = self.topo.switches().map(|s| {
@@ -172,8 +174,9 @@ fn next_step(sides: &[usize], from: usize, to: usize) -> Option<(usize, bool)> {
     })
 }
 
-/// Rings and tori deadlock on one VL, and do not if paths that cross a dateline have an SL and a VL of their own. If no
-/// path is half a ring long, both directions of a pair share an SL, and replies on it are safe.
+/// Rings and tori deadlock on one VL, and do not if paths that cross a dateline have an SL and a VL
+/// of their own. If no path is half a ring long, both directions of a pair share an SL, and replies
+/// on it are safe.
 #[test]
 fn sls_by_path_make_torus_deadlock_free() {
     for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
@@ -193,8 +196,8 @@ fn sls_by_path_make_torus_deadlock_free() {
     assert_eq!(proof.vl_channels, [8, 6], "all links but one, and three");
 }
 
-/// The same tori on two VLs with maps per port. With one map for all ports, or if the first switch of the ring ignores
-/// the input port, they deadlock, and the credit loop names the VLs.
+/// The same tori on two VLs with maps per port. With one map for all ports, or if the first switch
+/// of the ring ignores the input port, they deadlock, and the credit loop names the VLs.
 #[test]
 fn maps_by_port_make_torus_deadlock_free_unless_broken() {
     for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
@@ -226,7 +229,8 @@ fn maps_by_port_make_torus_deadlock_free_unless_broken() {
     );
 }
 
-/// A map to VL 15 that no packet uses is harmless; one that a packet uses drops it, and the failure names the location.
+/// A map to VL 15 that no packet uses is harmless; one that a packet uses drops it, and the failure
+/// names the location.
 #[test]
 fn map_to_unused_vl_is_rejected() {
     let ring = Torus::new(&[4]);
@@ -256,7 +260,8 @@ fn map_to_unused_vl_is_rejected() {
     );
 }
 
-/// One link with one VL where two are in use; SL 16: packets are dropped, with any kind of SLtoVL mapping.
+/// One link with one VL where two are in use; SL 16: packets are dropped, with any kind of SLtoVL
+/// mapping.
 #[test]
 fn link_with_few_vls_and_invalid_sl_are_rejected() {
     let fabric = ring(5, 1);
@@ -296,7 +301,8 @@ fn verification_is_independent_of_thread_count() {
     }
 }
 
-/// A random SL and VL mapping of any kind. Invalid SLs and VLs occur only if `num_invalid` is not 0.
+/// A random SL and VL mapping of any kind. Invalid SLs and VLs occur only if `num_invalid` is not
+/// 0.
 fn random_vl_plan(topo: &Topology, rng: &mut Lcg, num_invalid: usize) -> VlPlan {
     let vls = 1 + rng.below(4) as u8;
     let sls = [1, 2, usize::from(vls), 16][rng.below(4)];
@@ -364,7 +370,8 @@ fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
     b.build()
 }
 
-/// Whether some packet goes from each of these virtual channels to the next, according to the oracle.
+/// Whether some packet goes from each of these virtual channels to the next, according to the
+/// oracle.
 fn is_real(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, cycle: &[ChannelVl]) -> bool {
     let mut pairs = std::collections::BTreeSet::new();
     for d in topo.destinations() {
@@ -389,9 +396,9 @@ fn is_real(topo: &Topology, tables: &Tables, vl_plan: &VlPlan, cycle: &[ChannelV
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
-    /// Random graphs, tables of either engine with some entries overwritten, random SL and VL mappings with some that
-    /// do not exist, some links with few VLs: verification and oracle agree on the tables and on replies with the SL of
-    /// their request. A reported credit loop is real.
+    /// Random graphs, tables of either engine with some entries overwritten, random SL and VL
+    /// mappings with some that do not exist, some links with few VLs: verification and oracle agree
+    /// on the tables and on replies with the SL of their request. A reported credit loop is real.
     #[test]
     fn verification_agrees_with_oracle_on_vls(
         n in 1usize..10, extra in 0usize..14, hosts in 0usize..14, seed: u64,

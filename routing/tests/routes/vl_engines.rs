@@ -1,5 +1,5 @@
-//! Guarantees of `sssp`, `dfsssp` and `lash`: shortest paths, no credit loop on the usable VLs or the number of VLs
-//! required, replies on the SL of their request, a compatible multicast tree.
+//! Guarantees of `sssp`, `dfsssp` and `lash`: shortest paths, no credit loop on the usable VLs or
+//! the number of VLs required, replies on the SL of their request, a compatible multicast tree.
 
 #![allow(
     clippy::unwrap_used,
@@ -98,8 +98,8 @@ fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Any connected multigraph, any number of VLs: routed correctly on at most that many, or rejected with a larger
-    /// number, on which routing succeeds.
+    /// Any connected multigraph, any number of VLs: routed correctly on at most that many, or
+    /// rejected with a larger number, on which routing succeeds.
     #[test]
     fn any_graph_is_routed_or_required_vls_are_reported(
         n in 2usize..30, extra in 0usize..50, hosts in 1usize..50, vls in 1u8..16, seed: u64,
@@ -125,7 +125,8 @@ proptest! {
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
     }
 
-    /// One and three workers, another order of discovery: the same table in every switch, the same SL for every path.
+    /// One and three workers, another order of discovery: the same table in every switch, the same
+    /// SL for every path.
     #[test]
     fn results_are_independent_of_threads_and_discovery_order(
         n in 2usize..16, extra in 0usize..30, hosts in 1usize..30, seed: u64, shift in 1usize..15,
@@ -163,8 +164,8 @@ proptest! {
     }
 }
 
-/// Rings, tori, hypercubes, dragonflies and meshes on eight VLs, complete and with one link lost: all are routed, and
-/// replies may use the SL of their request. Also checks the number of VLs.
+/// Rings, tori, hypercubes, dragonflies and meshes on eight VLs, complete and with one link lost:
+/// all are routed, and replies may use the SL of their request. Also checks the number of VLs.
 #[test]
 fn regular_fabrics_need_few_vls() {
     let mesh = |n: usize| {
@@ -208,7 +209,8 @@ fn regular_fabrics_need_few_vls() {
     }
 }
 
-/// A torus of 6x6x6, for which OpenSM's dfsssp requires nine VLs: eight are enough, with both directions of a pair on one.
+/// A torus of 6x6x6, for which OpenSM's dfsssp requires nine VLs: eight are enough, with both
+/// directions of a pair on one.
 #[test]
 fn torus_6x6x6_fits_eight_vls() {
     let topo = torus(&[6, 6, 6], 1).build();
@@ -276,8 +278,8 @@ fn routes_are_spread_over_vls() {
     assert!(count.iter().all(|&c| c < 256 * 3 / 4), "{count:?}");
 }
 
-/// A port whose routes are not counted attracts all of them; at equal weights the first port of the configured order is
-/// used.
+/// A port whose routes are not counted attracts all of them; at equal weights the first port of the
+/// configured order is used.
 #[test]
 fn hints_change_weights_and_port_order() {
     let fabric = two_level(3, 3, 4, 1);
@@ -305,7 +307,8 @@ fn hints_change_weights_and_port_order() {
     );
 }
 
-/// Unchanged fabric: the same allocations. A link lost: only LIDs that used it move. Restored: the original tables.
+/// Unchanged fabric: the same allocations. A link lost: only LIDs that used it move. Restored: the
+/// original tables.
 #[test]
 fn installed_shortest_paths_are_kept() {
     for fabric in [three_level(4), random(24, 30, 60, 11), torus(&[4, 4], 2)] {
@@ -335,7 +338,8 @@ fn installed_shortest_paths_are_kept() {
             .unwrap();
         assert_eq!(detours(&reduced, &after.tables), 0);
         let hops = (oracle::distances(&topo), oracle::distances(&reduced));
-        // Paths to switch LIDs, and of switches that no packet passes, change where they would close a credit loop.
+        // Paths to switch LIDs, and of switches that no packet passes, change where they would
+        // close a credit loop.
         for d in topo.destinations().iter().filter(|d| d.port.0 != 0) {
             let mut passed = vec![false; topo.num_switches()];
             for from in topo.switches().filter(|s| !topo.end_ports(*s).is_empty()) {

@@ -1,5 +1,5 @@
-//! Guarantees of the reroute within the VL plan: it keeps routes that exist and the VLs of SLs in use, whatever is lost or new, and the
-//! result passes verification.
+//! Guarantees of the reroute within the VL plan: it keeps routes that exist and the VLs of SLs in
+//! use, whatever is lost or new, and the result passes verification.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -41,7 +41,8 @@ fn assert_safe(topo: &Topology, after: &Routing, description: &str) {
     assert_eq!(verdict, oracle::Verdict::Good, "{description}");
 }
 
-/// SLs that were in use have the same VL at the switches of both plans. `old`: the earlier index of each switch.
+/// SLs that were in use have the same VL at the switches of both plans. `old`: the earlier index of
+/// each switch.
 fn assert_same_vls(
     topo: &Topology,
     (before, after): (&VlPlan, &VlPlan),
@@ -65,7 +66,8 @@ fn assert_same_vls(
     }
 }
 
-/// Number of pairs of a switch and a LID whose entry changed although no part of their route was lost.
+/// Number of pairs of a switch and a LID whose entry changed although no part of their route was
+/// lost.
 fn moved_pairs(old: &Topology, new: &Topology, before: &Routing, after: &Routing) -> usize {
     let is_kept = |from, lid| {
         oracle::follow(old, &before.tables, from, lid).is_ok_and(|crossed| {

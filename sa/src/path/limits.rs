@@ -33,7 +33,8 @@ pub struct PathValues {
 }
 
 impl PathLimits {
-    /// Whether all values are defined (otherwise the request is invalid, docs/sm-behaviour.md 11.2).
+    /// Whether all values are defined (otherwise the request is invalid, docs/sm-behaviour.md
+    /// 11.2).
     #[must_use]
     pub fn are_valid(&self) -> bool {
         let uses_value = |selector: Selector| selector != Selector::Best;

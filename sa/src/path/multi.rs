@@ -1,8 +1,9 @@
-//! MultiPathRecord: paths between several sources and destinations, as independent of each other as the fabric allows (IBA
-//! 15.2.5.20; docs/sm-behaviour.md 11.16).
+//! MultiPathRecord: paths between several sources and destinations, as independent of each other as
+//! the fabric allows (IBA 15.2.5.20; docs/sm-behaviour.md 11.16).
 //!
-//! The reply contains PathRecords. If there are more paths than requested, the first path found is chosen, then repeatedly the
-//! path that shares the fewest end ports, switches and links with those chosen before (for automatic path migration).
+//! The reply contains PathRecords. If there are more paths than requested, the first path found is
+//! chosen, then repeatedly the path that shares the fewest end ports, switches and links with those
+//! chosen before (for automatic path migration).
 
 use std::collections::BTreeSet;
 
@@ -70,9 +71,11 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> SaReply {
     }
 }
 
-/// A GetMulti query in progress: collects candidates for each pair, then chooses the most independent ones.
+/// A GetMulti query in progress: collects candidates for each pair, then chooses the most
+/// independent ones.
 ///
-/// It borrows neither the view nor the request, so it can be suspended between slices. All slices must use the same ones.
+/// It borrows neither the view nor the request, so it can be suspended between slices. All slices
+/// must use the same ones.
 #[derive(Debug)]
 pub struct MultiScan {
     constraints: PathConstraints,

@@ -137,7 +137,8 @@ fn lids(port: &EndPort, requested: Option<Lid>) -> (u16, u16) {
     requested.map_or_else(|| (port.lid.0, port.num_lids()), |lid| (lid.0, 1))
 }
 
-/// The P_Key of a path, unless the ends share no partition, or not the requested one (docs/sm-behaviour.md 11.10).
+/// The P_Key of a path, unless the ends share no partition, or not the requested one
+/// (docs/sm-behaviour.md 11.10).
 fn pkey(
     view: &View,
     path_ends: &PathEnds,
@@ -190,7 +191,8 @@ fn path(
         reverse?;
     }
     let (assigned, any_sl) = view.path_sl(path_ends.from, dlid);
-    // With one VL all SLs are free of deadlock: the QoS policy selects the SL, then the client, then the partition.
+    // With one VL all SLs are free of deadlock: the QoS policy selects the SL, then the client,
+    // then the partition.
     let (assigned, any_sl) = match level {
         Some(level) if any_sl => (level.sl, false),
         None if any_sl => (view.settings.partition_sl(pkey), true),

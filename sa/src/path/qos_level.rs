@@ -1,9 +1,10 @@
 //! Application of the QoS policy to paths (docs/sm-behaviour.md 11.10, 11.11, 11.15).
 //!
-//! MTU and rate of a level are upper bounds, its PacketLifeTime replaces the subnet's, and its P_Keys and path bits restrict the
-//! choice. Its SL applies if the routing uses one VL, where any SL is safe. If the routing assigns SLs (lash, dfsssp, nue,
-//! torus-2QoS and others), each path has the SL that it was verified for, and the level's SL is ignored, as with OpenSM's engines
-//! that assign SLs.
+//! MTU and rate of a level are upper bounds, its PacketLifeTime replaces the subnet's, and its
+//! P_Keys and path bits restrict the choice. Its SL applies if the routing uses one VL, where any
+//! SL is safe. If the routing assigns SLs (lash, dfsssp, nue, torus-2QoS and others), each path has
+//! the SL that it was verified for, and the level's SL is ignored, as with OpenSM's engines that
+//! assign SLs.
 
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ impl QosLevel {
         }
     }
 
-    /// Whether a path may use the LID at offset `bits` of a port with `lids` LIDs. A port with one LID has no choice.
+    /// Whether a path may use the LID at offset `bits` of a port with `lids` LIDs. A port with one
+    /// LID has no choice.
     pub(super) fn allows_path_bits(&self, bits: u16, lids: u16) -> bool {
         lids <= 1 || self.path_bits.is_empty() || self.path_bits.contains(bits.into())
     }
@@ -74,7 +76,8 @@ impl QosLevel {
         self.pkeys.is_empty() || self.pkeys.contains(partition_number(key).into())
     }
 
-    /// The P_Key of the first partition that both ports share and the level allows, with the membership of `from`.
+    /// The P_Key of the first partition that both ports share and the level allows, with the
+    /// membership of `from`.
     pub(super) fn common_pkey(&self, from: &PKeySet, to: &PKeySet) -> Option<PKey> {
         if self.pkeys.is_empty() {
             return from.common_pkey(to);

@@ -45,12 +45,12 @@ enum QueryEnd {
     Port(EndPortIdx, Option<Lid>),
 }
 
-/// Maximum number of LID pairs that one query may evaluate: all pairs of a subnet with 1,024 end ports. Larger queries are
-/// refused as [`SaRefusal::TooLarge`].
+/// Maximum number of LID pairs that one query may evaluate: all pairs of a subnet with 1,024 end
+/// ports. Larger queries are refused as [`SaRefusal::TooLarge`].
 pub const SCAN_PAIRS_MAX: usize = 1 << 20;
 
-/// Whether a PathRecord query names at most one end, so that its cost grows with the number of end ports. Paths to multicast
-/// groups are found by MGID.
+/// Whether a PathRecord query names at most one end, so that its cost grows with the number of end
+/// ports. Paths to multicast groups are found by MGID.
 #[must_use]
 pub fn is_scan(request: &SaRequest<'_>) -> bool {
     let source = request.component_mask & (component::SGID | component::SLID) != 0;
@@ -122,7 +122,8 @@ struct Query {
 
 /// A unicast PathRecord query in progress: a cursor over pairs of end ports.
 ///
-/// It holds no reference, so it can be suspended between slices. All slices must use the same view and request.
+/// It holds no reference, so it can be suspended between slices. All slices must use the same view
+/// and request.
 #[derive(Debug)]
 pub struct PathScan {
     query: Query,
@@ -260,7 +261,8 @@ impl PathScan {
     /// Validates a query and resolves its ends.
     ///
     /// # Errors
-    /// The reply to a query that is invalid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
+    /// The reply to a query that is invalid, names an unknown end, or would exceed
+    /// [`SCAN_PAIRS_MAX`].
     pub fn new(view: &View, request: &SaRequest<'_>) -> Result<Self, SaReply> {
         let requested = PathRecord::decode(request.data);
         let scan = resolve(view, request, &requested).and_then(|(query, client, from, to)| {
@@ -293,7 +295,8 @@ impl PathScan {
         })
     }
 
-    /// Evaluates about `budget` more LID pairs; the last pair of end ports of a slice may exceed it.
+    /// Evaluates about `budget` more LID pairs; the last pair of end ports of a slice may exceed
+    /// it.
     pub fn advance(
         &mut self,
         view: &View,
@@ -391,12 +394,14 @@ pub(super) fn resolve_end_port(
     })
 }
 
-/// The GUID in the client's GID, which may be an alias, otherwise the port GUID (docs/sm-behaviour.md 12.4).
+/// The GUID in the client's GID, which may be an alias, otherwise the port GUID
+/// (docs/sm-behaviour.md 12.4).
 fn requested_guid(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
     gid.map_or_else(|| view.end_port(at).guid, |gid| gid.guid())
 }
 
-/// The router port for another subnet (docs/sm-behaviour.md 11.12): that of the first matching prefix route.
+/// The router port for another subnet (docs/sm-behaviour.md 11.12): that of the first matching
+/// prefix route.
 fn resolve_router(view: &View, gid: Gid, from: QueryEnd) -> Result<QueryEnd, SaRefusal> {
     let source = match from {
         QueryEnd::Port(port, _) => Some(port),

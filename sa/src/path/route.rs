@@ -1,4 +1,5 @@
-//! Follows LFTs from an end port to a LID, and determines MTU and rate of the route (docs/sm-behaviour.md 11.5).
+//! Follows LFTs from an end port to a LID, and determines MTU and rate of the route
+//! (docs/sm-behaviour.md 11.5).
 
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -44,7 +45,8 @@ impl RouteLimits {
     }
 }
 
-/// A node of a route with its entry and exit ports. The entry port of the source and the exit port of the destination are 0.
+/// A node of a route with its entry and exit ports. The entry port of the source and the exit port
+/// of the destination are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteHop {
     /// The node.
@@ -55,7 +57,8 @@ pub struct RouteHop {
     pub exit: PortNum,
 }
 
-/// Follows the route from an end port to a LID of another; `None` if packets do not arrive. Calls `visit` for each node.
+/// Follows the route from an end port to a LID of another; `None` if packets do not arrive. Calls
+/// `visit` for each node.
 pub fn follow_route(
     view: &View,
     from: EndPortIdx,

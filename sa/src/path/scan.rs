@@ -1,7 +1,8 @@
 //! Path queries whose cost grows with the size of the subnet, as cursors that run in slices.
 //!
-//! The caller decides when each slice of a [`PathQuery`] runs, so that other requests are answered in between.
-//! [`super::record::SCAN_PAIRS_MAX`] limits the work of a query, and the reply size limit its memory.
+//! The caller decides when each slice of a [`PathQuery`] runs, so that other requests are answered
+//! in between. [`super::record::SCAN_PAIRS_MAX`] limits the work of a query, and the reply size
+//! limit its memory.
 
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
@@ -44,7 +45,8 @@ impl PathQuery {
         }
     }
 
-    /// Runs one slice of about `budget` LID pairs. View and request must be those passed to [`Self::new`].
+    /// Runs one slice of about `budget` LID pairs. View and request must be those passed to
+    /// [`Self::new`].
     pub fn advance(
         &mut self,
         view: &View,

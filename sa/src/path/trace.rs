@@ -1,7 +1,7 @@
 //! TraceRecord: one record for each node of a path (IBA 15.2.5.19).
 //!
-//! The query is a PathRecord with source and destination; the reply lists the nodes from source to destination. OpenSM does not
-//! support it.
+//! The query is a PathRecord with source and destination; the reply lists the nodes from source to
+//! destination. OpenSM does not support it.
 
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{PortGuid, PortNum};
@@ -74,7 +74,8 @@ fn record(view: &View, hop: &RouteHop) -> TraceRecord {
     }
 }
 
-/// GUID of the end port that owns the port's LID: port 0 for all ports of a switch. 0 if there is none.
+/// GUID of the end port that owns the port's LID: port 0 for all ports of a switch. 0 if there is
+/// none.
 fn port_guid(view: &View, node: u32, num: PortNum) -> PortGuid {
     view.port_by_num(node, num)
         .and_then(|port| view.lid_owner(port))

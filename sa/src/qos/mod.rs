@@ -1,8 +1,9 @@
 //! The QoS policy: SL and limits of paths.
 //!
-//! Rules are tried in order; the first matching rule selects the level, otherwise the default level applies. The policy can
-//! express what OpenSM's `qos-policy.conf` can. `ferrosm-opensm-compat` reads the file, and [`crate::path`] applies levels to
-//! paths, which includes whether the routing permits the level's SL.
+//! Rules are tried in order; the first matching rule selects the level, otherwise the default level
+//! applies. The policy can express what OpenSM's `qos-policy.conf` can. `ferrosm-opensm-compat`
+//! reads the file, and [`crate::path`] applies levels to paths, which includes whether the routing
+//! permits the level's SL.
 //!
 //! | module | contents |
 //! |---|---|
@@ -54,8 +55,8 @@ pub struct QosLevel {
     pub pkeys: RangeSet,
 }
 
-/// Conditions that select a level. Empty conditions are ignored. A request must have the component of each condition and satisfy
-/// all of them.
+/// Conditions that select a level. Empty conditions are ignored. A request must have the component
+/// of each condition and satisfy all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QosRule {
     /// Description, for messages.

@@ -13,7 +13,8 @@ impl RangeSet {
     /// The empty set.
     pub const EMPTY: Self = Self { ranges: Vec::new() };
 
-    /// The numbers in any of the ranges; each pair contains the bounds of a range, inclusive, in any order.
+    /// The numbers in any of the ranges; each pair contains the bounds of a range, inclusive, in
+    /// any order.
     #[must_use]
     pub fn new(pairs: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut pairs: Vec<(u64, u64)> = pairs

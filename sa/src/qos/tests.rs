@@ -81,7 +81,8 @@ fn port_groups_match_by_each_criterion() {
     );
 }
 
-/// A condition is not met if the request lacks its component; a rule without conditions always matches.
+/// A condition is not met if the request lacks its component; a rule without conditions always
+/// matches.
 #[test]
 fn conditions_require_the_component_in_the_request() {
     let rule = QosRule {
@@ -106,7 +107,8 @@ fn conditions_require_the_component_in_the_request() {
     assert_eq!(select(other), "DEFAULT");
 }
 
-/// Conditions of a rule: source, destination, either, QoS class, service ID, P_Key. Each accepts the listed values, or all.
+/// Conditions of a rule: source, destination, either, QoS class, service ID, P_Key. Each accepts
+/// the listed values, or all.
 type RuleConditions = [Option<Vec<u64>>; 6];
 
 fn any_conditions() -> impl Strategy<Value = RuleConditions> {
@@ -136,7 +138,8 @@ fn rule(conditions: &RuleConditions, index: usize) -> QosRule {
 }
 
 proptest! {
-    /// The first rule whose conditions are all met selects the level, otherwise the default applies.
+    /// The first rule whose conditions are all met selects the level, otherwise the default
+    /// applies.
     #[test]
     fn first_matching_rule_selects_the_level(
         rules in prop::collection::vec(any_conditions(), 0..6),

@@ -1,4 +1,5 @@
-//! GuidInfoRecord: blocks of eight GUIDs of an end port, aliases included (docs/sm-behaviour.md 7.13).
+//! GuidInfoRecord: blocks of eight GUIDs of an end port, aliases included (docs/sm-behaviour.md
+//! 7.13).
 
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
@@ -50,7 +51,8 @@ fn select_end_ports<'a>(
         .map(|i| requested.guids[i])
         .find(|guid| *guid != EMPTY);
     let by_guid = guid.map(|guid| {
-        // The view may lag behind the alias tables: a GUID may briefly be both a port GUID and an alias.
+        // The view may lag behind the alias tables: a GUID may briefly be both a port GUID and an
+        // alias.
         let (guid_owner, alias) = (view.by_guid(guid), view.aliases().owner(guid));
         let alias = alias.and_then(|owner| view.by_guid(owner));
         guid_owner

@@ -1,5 +1,5 @@
-//! P_KeyTableRecord: P_Key blocks of end ports and of switch ports that enforce partitions; for trusted clients only
-//! (docs/sm-behaviour.md 7.8).
+//! P_KeyTableRecord: P_Key blocks of end ports and of switch ports that enforce partitions; for
+//! trusted clients only (docs/sm-behaviour.md 7.8).
 
 use ferrosm_mad::attr::PKeyBlock;
 use ferrosm_mad::ids::PortNum;

@@ -60,7 +60,8 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     search.reply(matches)
 }
 
-/// Links as (port, peer) pairs: the link of a CA or router port, or all links of a switch. With `num`, only the link of that port.
+/// Links as (port, peer) pairs: the link of a CA or router port, or all links of a switch. With
+/// `num`, only the link of that port.
 fn links<'a>(
     search: &'a Search<'_>,
     at: EndPortIdx,

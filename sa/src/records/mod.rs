@@ -1,9 +1,11 @@
 //! Records of nodes, ports, switches, links and SMs.
 //!
-//! Indexed components determine the nodes that can match, so a query by LID or GUID examines one node. Other components are
-//! compared as bits ([`Template`]). Visibility is checked before the comparison (docs/sm-behaviour.md 7.9).
+//! Indexed components determine the nodes that can match, so a query by LID or GUID examines one
+//! node. Other components are compared as bits ([`Template`]). Visibility is checked before the
+//! comparison (docs/sm-behaviour.md 7.9).
 //!
-//! As in OpenSM, any LID of a port selects its records, which contain the base LID. This does not apply to LIDs within PortInfo.
+//! As in OpenSM, any LID of a port selects its records, which contain the base LID. This does not
+//! apply to LIDs within PortInfo.
 
 pub(super) mod guids;
 mod keys;
@@ -121,7 +123,8 @@ impl<'a> Search<'a> {
 }
 
 impl Search<'_> {
-    /// Collects records that match all components. The LID is resolved by [`Self::end_ports`] instead.
+    /// Collects records that match all components. The LID is resolved by [`Self::end_ports`]
+    /// instead.
     fn matches<R: SaRecord>(&self) -> Matches {
         self.matches_in::<R>(self.request.component_mask & !LID)
     }
@@ -165,8 +168,8 @@ impl Search<'_> {
         one.into_iter().chain(all.into_iter().flatten())
     }
 
-    /// Visible ports with the requested LID, or all, each with the end port that owns its LID: all ports of switches, and end
-    /// ports of other nodes.
+    /// Visible ports with the requested LID, or all, each with the end port that owns its LID: all
+    /// ports of switches, and end ports of other nodes.
     fn ports(&self) -> impl Iterator<Item = (&EndPort, &PortView)> {
         self.ports_by(None)
     }

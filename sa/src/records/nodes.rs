@@ -1,4 +1,5 @@
-//! NodeRecord: one for each end port, with the port's PortGUID and LocalPortNum (docs/sm-behaviour.md 7.13).
+//! NodeRecord: one for each end port, with the port's PortGUID and LocalPortNum
+//! (docs/sm-behaviour.md 7.13).
 
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};

@@ -1,4 +1,5 @@
-//! PortInfoRecord: one for each port, switch ports included (IBA 15.2.5.3; docs/sm-behaviour.md 7.8, 7.13).
+//! PortInfoRecord: one for each port, switch ports included (IBA 15.2.5.3; docs/sm-behaviour.md
+//! 7.8, 7.13).
 
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Lid, MKey, PortNum};
@@ -32,7 +33,8 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     search.reply(matches)
 }
 
-/// The LID to match in PortInfo. Only end ports have one, so the index by LID applies; switch ports have 0.
+/// The LID to match in PortInfo. Only end ports have one, so the index by LID applies; switch ports
+/// have 0.
 fn port_lid(search: &Search<'_>) -> Option<Lid> {
     let lid = get_bits(search.request.data, PORT_LID.1, 16);
     let lid = Lid(u16::try_from(lid).unwrap_or(0));

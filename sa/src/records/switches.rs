@@ -1,4 +1,5 @@
-//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord, MulticastForwardingTableRecord (docs/sm-behaviour.md 7.14).
+//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord,
+//! MulticastForwardingTableRecord (docs/sm-behaviour.md 7.14).
 
 use ferrosm_mad::attr::MftBlock;
 use ferrosm_mad::ids::Lid;

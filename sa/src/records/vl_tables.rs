@@ -1,8 +1,8 @@
 //! SLtoVLMappingTableRecord and VLArbitrationTableRecord (docs/sm-behaviour.md 7.14).
 //!
-//! The view contains tables that the SM has written, and tables that were read earlier. For other tables, the SM reads the device
-//! first ([`crate::vl_tables`]). Port numbers in queries about CAs and routers are ignored: the LID identifies the port (IBA
-//! 15.2.5.6, 15.2.5.7).
+//! The view contains tables that the SM has written, and tables that were read earlier. For other
+//! tables, the SM reads the device first ([`crate::vl_tables`]). Port numbers in queries about CAs
+//! and routers are ignored: the LID identifies the port (IBA 15.2.5.6, 15.2.5.7).
 
 use std::collections::BTreeSet;
 

@@ -79,8 +79,9 @@ impl RefusalCause {
         !matches!(self, Self::NoRecords | Self::TooManyRecords)
     }
 
-    /// Whether the site has to act, because a host cannot communicate as configured, interferes with another host or uses up a table.
-    /// The others are refused in normal operation too: a peer that left, a group that nobody joined, a malformed request.
+    /// Whether the site has to act, because a host cannot communicate as configured, interferes
+    /// with another host or uses up a table. The others are refused in normal operation too: a peer
+    /// that left, a group that nobody joined, a malformed request.
     #[must_use]
     pub const fn is_fault(self) -> bool {
         match self {

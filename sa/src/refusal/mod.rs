@@ -1,7 +1,8 @@
 //! Why a request is refused.
 //!
-//! [`SaRefusal`] has the values that explain a refusal to an operator. [`SaRefusal::class`] is the one table from which the status of the
-//! reply and the [`RefusalCause`], the label of metrics, are taken. [`crate::refusal_log`] counts them.
+//! [`SaRefusal`] has the values that explain a refusal to an operator. [`SaRefusal::class`] is the
+//! one table from which the status of the reply and the [`RefusalCause`], the label of metrics, are
+//! taken. [`crate::refusal_log`] counts them.
 //!
 //! | module | contents |
 //! |---|---|
@@ -49,7 +50,8 @@ impl<T: fmt::Display> Bound<T> {
 /// Why a request is refused. `Display` is a part of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaRefusal {
-    // Requests that are dropped: hosts take any status as final, but repeat a request without a reply.
+    // Requests that are dropped: hosts take any status as final, but repeat a request without a
+    // reply.
     /// No port has the source LID.
     UnknownSource(Lid),
     /// No port has the source GID: a virtual port that is not registered yet.
@@ -88,7 +90,8 @@ pub enum SaRefusal {
     NoBroadcastGroup(Gid),
     /// Clients may not create this MGID.
     InvalidMgid,
-    /// No JoinState, one that does not create a group, or one that the member to leave does not have.
+    /// No JoinState, one that does not create a group, or one that the member to leave does not
+    /// have.
     JoinState {
         /// In the request.
         requested: JoinState,
@@ -153,7 +156,8 @@ pub enum SaRefusal {
     },
     /// The alias is a member of a multicast group.
     AliasInGroup(PortGuid),
-    /// The alias is the GUID or alias of another port. The reply has the entries that were accepted.
+    /// The alias is the GUID or alias of another port. The reply has the entries that were
+    /// accepted.
     AliasTaken(PortGuid),
 
     // Paths.

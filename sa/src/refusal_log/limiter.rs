@@ -1,8 +1,11 @@
-//! Which refusals are reported one by one, so that no flood of them fills the log, and no client hides those of others.
+//! Which refusals are reported one by one, so that no flood of them fills the log, and no client
+//! hides those of others.
 //!
-//! A refusal is reported if the same cause was not reported for its port within [`REPEAT_INTERVAL`], at most [`PER_PORT_MAX`] of a port and
-//! [`REPORTS_MAX`] of all ports in a [`WINDOW`]. The next report of the same port and cause tells how many were not reported in between.
-//! The rest is reported as one number for each window. Only reported refusals are stored, so these limits bound the memory as well.
+//! A refusal is reported if the same cause was not reported for its port within
+//! [`REPEAT_INTERVAL`], at most [`PER_PORT_MAX`] of a port and [`REPORTS_MAX`] of all ports in a
+//! [`WINDOW`]. The next report of the same port and cause tells how many were not reported in
+//! between. The rest is reported as one number for each window. Only reported refusals are stored,
+//! so these limits bound the memory as well.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -20,7 +23,8 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 pub const REPORTS_MAX: usize = 32;
 /// Reports of one port in a window.
 pub const PER_PORT_MAX: usize = 4;
-/// Time for which a report is stored: a request that is repeated at most every two minutes meets it again.
+/// Time for which a report is stored: a request that is repeated at most every two minutes meets it
+/// again.
 const STORED_FOR: Duration = Duration::from_secs(720);
 /// Stored refusals: those of all windows within [`STORED_FOR`], and of the current one.
 const STORED_MAX: usize = REPORTS_MAX * (720 / 60 + 1);
@@ -46,7 +50,8 @@ pub struct RefusalLimiter {
 }
 
 impl RefusalLimiter {
-    /// A request of a port is refused. `Some` if it is to be reported, with the number of refusals of the same cause since the last report.
+    /// A request of a port is refused. `Some` if it is to be reported, with the number of refusals
+    /// of the same cause since the last report.
     pub fn admit(&mut self, port: PortGuid, cause: RefusalCause, now: Instant) -> Option<u64> {
         if self.window_end.is_none_or(|end| end <= now) {
             self.start_window(now);
@@ -122,7 +127,8 @@ mod tests {
         Instant::from_nanos(s * 1_000_000_000)
     }
 
-    /// A host that repeats a refused join every second is reported every ten minutes, with the number of repeats.
+    /// A host that repeats a refused join every second is reported every ten minutes, with the
+    /// number of repeats.
     #[test]
     fn repeats_are_counted_and_told_later() {
         let mut limiter = RefusalLimiter::default();
@@ -139,7 +145,8 @@ mod tests {
         assert_eq!(limiter.take_unreported(at_s(3100)), Some(99));
     }
 
-    /// A host with refusals of all causes leaves reports for others, and a flood from all hosts is reported as one number.
+    /// A host with refusals of all causes leaves reports for others, and a flood from all hosts is
+    /// reported as one number.
     #[test]
     fn a_flood_is_limited_by_port_and_in_all() {
         let mut limiter = RefusalLimiter::default();

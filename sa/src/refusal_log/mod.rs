@@ -12,7 +12,8 @@ use crate::request_kind::RequestKind;
 use crate::view::View;
 use limiter::RefusalLimiter;
 
-/// Refusals by kind of request and cause: at most [`RequestKind::COUNT`] times [`RefusalCause::ALL`].
+/// Refusals by kind of request and cause: at most [`RequestKind::COUNT`] times
+/// [`RefusalCause::ALL`].
 pub type RefusalCounts = BTreeMap<(RequestKind, RefusalCause), u64>;
 
 /// Counts refusals and decides which are reported.
@@ -24,7 +25,8 @@ pub struct RefusalLog {
 }
 
 impl RefusalLog {
-    /// Counts a refusal. `Some` if it is to be reported, with the number of refusals of the same cause that were not.
+    /// Counts a refusal. `Some` if it is to be reported, with the number of refusals of the same
+    /// cause that were not.
     pub fn record(
         &mut self,
         view: &View,

@@ -1,8 +1,10 @@
-//! Alias GUIDs that hosts set and delete, for GIDs of virtual functions (IBA 15.2.5.18; docs/sm-behaviour.md 12.3, 12.4).
+//! Alias GUIDs that hosts set and delete, for GIDs of virtual functions (IBA 15.2.5.18;
+//! docs/sm-behaviour.md 12.3, 12.4).
 //!
-//! The component mask selects the entries of a request. A GUID that is already in use is ignored: the reply contains the
-//! resulting block, from which the client sees which entries were accepted. GUID 0 in a Set makes the SA generate a GUID. It
-//! depends only on the port GUID and the index, so every SM generates the same GUID without persisted state.
+//! The component mask selects the entries of a request. A GUID that is already in use is ignored:
+//! the reply contains the resulting block, from which the client sees which entries were accepted.
+//! GUID 0 in a Set makes the SA generate a GUID. It depends only on the port GUID and the index, so
+//! every SM generates the same GUID without persisted state.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -62,8 +64,8 @@ impl AliasRegistry {
         &self.tables
     }
 
-    /// Set: assigns alias GUIDs to entries of a port's table. Returns the resulting block, and a GUID that is not assigned because another
-    /// entry has it.
+    /// Set: assigns alias GUIDs to entries of a port's table. Returns the resulting block, and a
+    /// GUID that is not assigned because another entry has it.
     ///
     /// # Errors
     /// The refusal.
@@ -166,7 +168,8 @@ impl AliasRegistry {
         }
     }
 
-    /// Adds persisted aliases. The caller marks their blocks for rewriting when their ports have been discovered.
+    /// Adds persisted aliases. The caller marks their blocks for rewriting when their ports have
+    /// been discovered.
     pub(super) fn restore(&mut self, saved: &[RegisteredAlias]) {
         for s in saved {
             let valid = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
@@ -227,7 +230,8 @@ impl AliasRegistry {
         }
     }
 
-    /// Whether a GUID is an alias or the GUID of a port. The view also resolves aliases, but may be older than the alias tables.
+    /// Whether a GUID is an alias or the GUID of a port. The view also resolves aliases, but may be
+    /// older than the alias tables.
     fn is_taken(&self, view: &View, guid: PortGuid) -> bool {
         let is_port_guid = |at: EndPortIdx| view.end_port(at).guid == guid;
         self.tables.owner(guid).is_some() || view.by_guid(guid).is_some_and(is_port_guid)

@@ -1,5 +1,5 @@
-//! Registrations of SA clients: multicast members, services, subscriptions, alias GUIDs. The SM thread owns them, which
-//! serializes all changes.
+//! Registrations of SA clients: multicast members, services, subscriptions, alias GUIDs. The SM
+//! thread owns them, which serializes all changes.
 //!
 //! | module | contents |
 //! |---|---|
@@ -13,7 +13,8 @@
 //! | [`registration`] | registrations as values |
 //! | `persist` | conversion to and from registrations |
 //!
-//! The registry does not access devices. The SM takes the groups whose members changed and computes their trees.
+//! The registry does not access devices. The SM takes the groups whose members changed and computes
+//! their trees.
 
 pub mod aliases;
 pub mod multicast;
@@ -57,7 +58,8 @@ pub struct Registry {
     subscriptions: Subscriptions,
     aliases: AliasRegistry,
     reports: ReportQueue,
-    /// Differences between the loaded registrations and the registry after [`Self::from_registrations`].
+    /// Differences between the loaded registrations and the registry after
+    /// [`Self::from_registrations`].
     restore_updates: Vec<RegistrationUpdate>,
     /// Snapshot parts that are still current.
     snapshot_parts: SnapshotParts,
@@ -109,7 +111,8 @@ impl Registry {
         &self.subscriptions
     }
 
-    /// Processes a request that [`super::answer`] forwarded; `None` if it is no request. Not every reply is sent ([`SaReply::is_sent`]).
+    /// Processes a request that [`super::answer`] forwarded; `None` if it is no request. Not every
+    /// reply is sent ([`SaReply::is_sent`]).
     pub fn handle(
         &mut self,
         view: &View,
@@ -181,7 +184,8 @@ impl Registry {
         Some(reply)
     }
 
-    /// Queues reports of a notice to all matching subscribers. `pkey` is the group's P_Key for notices 66 and 67.
+    /// Queues reports of a notice to all matching subscribers. `pkey` is the group's P_Key for
+    /// notices 66 and 67.
     pub fn notify(
         &mut self,
         view: &View,
@@ -223,8 +227,9 @@ impl Registry {
         self.notify(view, &notice, view.gid(local), pkey, now);
     }
 
-    /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the subnet
-    /// (docs/sm-behaviour.md 1.23, 10.18). Returns whether the port had registrations that its host must repeat if it returns.
+    /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the
+    /// subnet (docs/sm-behaviour.md 1.23, 10.18). Returns whether the port had registrations that
+    /// its host must repeat if it returns.
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) -> bool {
         let mut was_removed = self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {
@@ -277,8 +282,8 @@ impl Registry {
     }
 }
 
-/// Refuses a source LID and a GID in the GRH that contradict each other. Packets from other subnets have a router's LID and a GID of another
-/// prefix.
+/// Refuses a source LID and a GID in the GRH that contradict each other. Packets from other subnets
+/// have a router's LID and a GID of another prefix.
 fn refuse_source(view: &View, request: &SaRequest<'_>) -> Option<SaRefusal> {
     let port = match view.requester(&request.from) {
         Ok(port) => port,

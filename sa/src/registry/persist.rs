@@ -1,7 +1,8 @@
 //! The registry as registrations, which the SM persists and replicates to standbys.
 //!
-//! Each part of the registry tracks its changed records, so that a request costs only the records that it changed. Pending
-//! reports are not persisted: after a restart, ClientReregister makes subscribers subscribe again.
+//! Each part of the registry tracks its changed records, so that a request costs only the records
+//! that it changed. Pending reports are not persisted: after a restart, ClientReregister makes
+//! subscribers subscribe again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +26,8 @@ impl Registry {
         }
     }
 
-    /// A registry with the loaded registrations. Groups retain their MLIDs where possible, and invalid records are dropped. Only
-    /// the resulting differences are reported as updates.
+    /// A registry with the loaded registrations. Groups retain their MLIDs where possible, and
+    /// invalid records are dropped. Only the resulting differences are reported as updates.
     #[must_use]
     pub fn from_registrations(saved: &Registrations, now: Instant) -> Self {
         let mut registry = Self::default();
@@ -102,8 +103,9 @@ impl Registry {
             || self.aliases.has_updates()
     }
 
-    /// Compares restored registrations with the discovered subnet: removes members and aliases of ports that are absent, marks
-    /// alias tables to be compared with the devices', and updates the LIDs of subscribers. Returns the ports that lost registrations.
+    /// Compares restored registrations with the discovered subnet: removes members and aliases of
+    /// ports that are absent, marks alias tables to be compared with the devices', and updates the
+    /// LIDs of subscribers. Returns the ports that lost registrations.
     pub fn reconcile_with(&mut self, view: &View, now: Instant) -> BTreeSet<PortGuid> {
         let mut affected = BTreeSet::new();
         for port in self.aliases.tables().ports().collect::<Vec<_>>() {

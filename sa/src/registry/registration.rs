@@ -1,4 +1,5 @@
-//! Registrations of clients as they are persisted and replicated, and their keys. The caller encodes them.
+//! Registrations of clients as they are persisted and replicated, and their keys. The caller
+//! encodes them.
 
 use std::collections::BTreeMap;
 
@@ -69,8 +70,9 @@ pub enum RegistrationUpdate {
 pub struct RegisteredService {
     /// The service. Its ServiceLease is not used.
     pub record: ServiceRecord,
-    /// Seconds until the lease expires, from the time at which this value was created; `None` for an indefinite lease. Records
-    /// store the Unix time of expiry instead: export and import convert at Unix time 0, so this value is then the time of expiry.
+    /// Seconds until the lease expires, from the time at which this value was created; `None` for
+    /// an indefinite lease. Records store the Unix time of expiry instead: export and import
+    /// convert at Unix time 0, so this value is then the time of expiry.
     pub lease_remaining_s: Option<u64>,
     /// The port that registered it.
     pub registered_by: PortGuid,

@@ -1,7 +1,8 @@
-//! Reports to subscribers, retransmitted until acknowledged (IBA 13.4.10; docs/sm-behaviour.md 6.9).
+//! Reports to subscribers, retransmitted until acknowledged (IBA 13.4.10; docs/sm-behaviour.md
+//! 6.9).
 //!
-//! A report is sent at most four times with doubling timeouts. A subscriber that never acknowledges loses its own
-//! oldest reports; reports to other subscribers are not affected.
+//! A report is sent at most four times with doubling timeouts. A subscriber that never acknowledges
+//! loses its own oldest reports; reports to other subscribers are not affected.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};

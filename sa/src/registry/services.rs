@@ -25,7 +25,8 @@ pub(crate) const INDEXED: u64 = SERVICE_ID | SERVICE_GID | SERVICE_NAME;
 
 /// Maximum number of services; further registrations fail with NO_RESOURCES.
 const SERVICES_MAX: usize = 1 << 17;
-/// Maximum number of services that one port may register, so that no client exhausts [`SERVICES_MAX`].
+/// Maximum number of services that one port may register, so that no client exhausts
+/// [`SERVICES_MAX`].
 const SERVICES_PER_PORT_MAX: usize = 1 << 13;
 
 /// Record identifier (RID): ServiceID, ServiceGID, P_Key.
@@ -91,7 +92,8 @@ impl Services {
             ));
         }
         if !request.has(SERVICE_PKEY) {
-            // Without the component, the service is in every partition; the field's contents are ignored.
+            // Without the component, the service is in every partition; the field's contents are
+            // ignored.
             record.service_pkey = PKey::DEFAULT_FULL;
         } else if partition_number(record.service_pkey) != 0 {
             let at = view.by_gid(record.service_gid);
@@ -160,8 +162,8 @@ impl Services {
         Ok(record)
     }
 
-    /// Answers a query. A client sees the services of its partitions; service keys are returned to trusted clients only
-    /// (docs/sm-behaviour.md 12.1).
+    /// Answers a query. A client sees the services of its partitions; service keys are returned to
+    /// trusted clients only (docs/sm-behaviour.md 12.1).
     #[must_use]
     pub fn query(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         let Some(client) = view.by_lid(request.from.lid) else {
@@ -334,8 +336,9 @@ impl Services {
     }
 }
 
-/// Checks whether a client may replace or remove a service: the port that registered it, the port that provides it, a client that
-/// knows the service key, and trusted clients may. OpenSM allows any client (docs/sm-behaviour.md 12.2).
+/// Checks whether a client may replace or remove a service: the port that registered it, the port
+/// that provides it, a client that knows the service key, and trusted clients may. OpenSM allows
+/// any client (docs/sm-behaviour.md 12.2).
 ///
 /// # Errors
 /// The refusal of any other client.

@@ -1,7 +1,8 @@
 //! An immutable copy of the registrations, for queries on any thread.
 //!
-//! The SM thread creates snapshots on demand ([`super::Registry::snapshot`]); unchanged parts are shared with the previous
-//! snapshot. The revision identifies the last write in a snapshot: a reader that needs a later one waits.
+//! The SM thread creates snapshots on demand ([`super::Registry::snapshot`]); unchanged parts are
+//! shared with the previous snapshot. The revision identifies the last write in a snapshot: a
+//! reader that needs a later one waits.
 
 use std::sync::Arc;
 
@@ -58,7 +59,8 @@ impl SnapshotParts {
 }
 
 impl Registry {
-    /// The registrations as of the last [`Self::take_updates`]. Copies only parts that changed since the previous snapshot.
+    /// The registrations as of the last [`Self::take_updates`]. Copies only parts that changed
+    /// since the previous snapshot.
     pub fn snapshot(&mut self) -> RegistrySnapshot {
         let groups = &self.groups;
         let groups = self
@@ -104,8 +106,8 @@ impl RegistrySnapshot {
         self.revision
     }
 
-    /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`] has accepted. `now` is the SM
-    /// thread's time.
+    /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`]
+    /// has accepted. `now` is the SM thread's time.
     #[must_use]
     pub fn answer(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
         match request.attr {

@@ -63,8 +63,8 @@ impl Subscriptions {
         let mut info = InformInfo::decode(request.data);
         let client = view.requester(&request.from)?;
         let gid = view.gid(client);
-        // Without a QPN, reports go to the queue pair of the request: srp_daemon sets the QPN only to unsubscribe
-        // (docs/sm-behaviour.md 6.9).
+        // Without a QPN, reports go to the queue pair of the request: srp_daemon sets the QPN only
+        // to unsubscribe (docs/sm-behaviour.md 6.9).
         if info.qpn == Qpn(0) {
             let source_qpn = request.from.qpn;
             info.qpn = if source_qpn == Qpn(0) {
@@ -128,7 +128,8 @@ impl Subscriptions {
                 .by_gid(*gid)
                 .is_some_and(|port| view.share_partition(client, port));
             let mut record = record(*gid, *number, &subscription.info);
-            // Hidden before the comparison: otherwise untrusted clients could find the QPN by trying all values.
+            // Hidden before the comparison: otherwise untrusted clients could find the QPN by
+            // trying all values.
             if !request.is_trusted() {
                 record.qpn = Qpn(0);
             }
@@ -303,12 +304,14 @@ fn may_subscribe(request: &SaRequest<'_>, info: &InformInfo) -> bool {
     !is_security || request.is_trusted()
 }
 
-/// Traps 256 to 259: violations of M_Key, P_Key and Q_Key. Trap 256 carries the M_Key of the rejected request.
+/// Traps 256 to 259: violations of M_Key, P_Key and Q_Key. Trap 256 carries the M_Key of the
+/// rejected request.
 fn is_security_trap(number: u16) -> bool {
     (256..=259).contains(&number)
 }
 
-/// Whether a request refers to an existing subscription (docs/sm-behaviour.md 6.10). Path bits are not compared (6.16).
+/// Whether a request refers to an existing subscription (docs/sm-behaviour.md 6.10). Path bits are
+/// not compared (6.16).
 fn is_same_subscription(a: &InformInfo, b: &InformInfo) -> bool {
     let key = |i: &InformInfo| InformInfo {
         subscribe: 0,
@@ -334,7 +337,8 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
         (info.lid_range_begin..=last_lid).contains(&notice.issuer_lid)
     };
     let notice_type = u16::from(notice.notice_type.0);
-    // A subscription to all traps may be of an untrusted client: it selects no security traps (docs/sm-behaviour.md 6.11).
+    // A subscription to all traps may be of an untrusted client: it selects no security traps
+    // (docs/sm-behaviour.md 6.11).
     let selects_all = info.trap_number == InformInfo::ALL_TRAPS
         && !(notice.is_generic && is_security_trap(notice.trap_number.0));
     matches_issuer
@@ -345,7 +349,8 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
             || info.producer_type == notice.producer_type)
 }
 
-/// The port that a notice concerns: the port that appeared or disappeared for 64 and 65, otherwise the issuer.
+/// The port that a notice concerns: the port that appeared or disappeared for 64 and 65, otherwise
+/// the issuer.
 fn subject(view: &View, notice: &Notice, issuer: Gid) -> Option<EndPortIdx> {
     if notice.is_generic && matches!(notice.trap_number.0, 64 | 65) {
         return view.by_gid(GidDetails::decode(&notice.data_details).gid);

@@ -14,7 +14,8 @@ pub fn num_blocks(entries: u16) -> u16 {
     entries.div_ceil(32)
 }
 
-/// Known blocks of a port's P_Key table, shared between the subnet and its views, and between ports with equal tables.
+/// Known blocks of a port's P_Key table, shared between the subnet and its views, and between ports
+/// with equal tables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PKeyTable(Option<Arc<KnownPKeys>>);
 
@@ -167,7 +168,8 @@ mod tests {
         assert_eq!(table.unknown_blocks(70).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
-    /// A block above 0 is written to a table whose unread blocks were empty, and the response is missing.
+    /// A block above 0 is written to a table whose unread blocks were empty, and the response is
+    /// missing.
     #[test]
     fn block_that_was_written_is_not_assumed_to_be_empty() {
         let mut table = PKeyTable::default();

@@ -1,7 +1,7 @@
 //! PortInfo as a device reported it, shared between ports that report the same bytes.
 //!
-//! External ports of a switch in the same state report equal PortInfo, and a published view holds the same bytes as the fabric that it
-//! was built from. One allocation serves all of them.
+//! External ports of a switch in the same state report equal PortInfo, and a published view holds
+//! the same bytes as the fabric that it was built from. One allocation serves all of them.
 
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
@@ -13,7 +13,8 @@ static ZERO: LazyLock<Arc<[u8; 64]>> = LazyLock::new(|| Arc::new([0; 64]));
 pub struct PortInfoBytes(Arc<[u8; 64]>);
 
 impl PortInfoBytes {
-    /// Shares the allocation of the first of `candidates` with equal bytes; allocates if none is equal.
+    /// Shares the allocation of the first of `candidates` with equal bytes; allocates if none is
+    /// equal.
     #[must_use]
     pub fn shared<'a>(bytes: &[u8; 64], candidates: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut candidates = candidates.into_iter();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// A block by number: 1 to 4.
 pub type VlArbitrationBlock = (u8, [u8; 64]);
 
-/// Known blocks of a port's VLArbitrationTable, shared between the subnet and its views. One pointer in size if no block is known.
+/// Known blocks of a port's VLArbitrationTable, shared between the subnet and its views. One
+/// pointer in size if no block is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VlArbitrationBlocks(Option<Arc<Vec<VlArbitrationBlock>>>);
 

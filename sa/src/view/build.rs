@@ -1,5 +1,5 @@
-//! Builds a [`View`] from the observed fabric and the previous view. Pure; takes time linear in the ports of nodes that changed and
-//! in the number of all nodes.
+//! Builds a [`View`] from the observed fabric and the previous view. Pure; takes time linear in the
+//! ports of nodes that changed and in the number of all nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,8 +112,9 @@ struct ViewBuilder<'a, F> {
 impl View {
     /// Builds the view of a fabric.
     ///
-    /// `previous` is the last view of the same fabric. Unchanged parts are shared with it: a node whose revision is the same is
-    /// reused without comparison. It must be `None` if [`ObservedFabric::pkeys`] may return other P_Keys for such a node.
+    /// `previous` is the last view of the same fabric. Unchanged parts are shared with it: a node
+    /// whose revision is the same is reused without comparison. It must be `None` if
+    /// [`ObservedFabric::pkeys`] may return other P_Keys for such a node.
     #[must_use]
     pub fn new(
         fabric: &impl ObservedFabric,
@@ -179,7 +180,8 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         for node in self.fabric.nodes() {
             end_ports.insert_node(node.info.node_guid, node.slot);
             let mut add = |end_port: EndPort| {
-                // If two ports have the same GUID, the fabric's index decides which one the GUID refers to.
+                // If two ports have the same GUID, the fabric's index decides which one the GUID
+                // refers to.
                 let is_indexed = self.fabric.port_by_guid(end_port.guid) == Some(end_port.port);
                 end_ports.push(end_port, is_indexed);
             };
@@ -194,8 +196,9 @@ impl<F: ObservedFabric> ViewBuilder<'_, F> {
         Arc::new(end_ports)
     }
 
-    /// Whether the end ports of a node equal those of the previous view. Unless the node, its system image GUID or its ports changed,
-    /// the P_Keys of its end ports are the same, and only GUIDs are compared.
+    /// Whether the end ports of a node equal those of the previous view. Unless the node, its
+    /// system image GUID or its ports changed, the P_Keys of its end ports are the same, and only
+    /// GUIDs are compared.
     fn has_same_end_ports<'n>(
         &self,
         node: &ObservedNode<'n, impl Ports<'n>>,
@@ -395,7 +398,8 @@ fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<
     }
 }
 
-/// MTU of packets through a port: the link's NeighborMTU; for a switch's port 0 its MTUCap (docs/sm-behaviour.md 11.5).
+/// MTU of packets through a port: the link's NeighborMTU; for a switch's port 0 its MTUCap
+/// (docs/sm-behaviour.md 11.5).
 fn mtu(info: &PortInfo, is_switch_port_0: bool) -> MtuCode {
     let mtu = if is_switch_port_0 {
         info.mtu_cap
@@ -409,8 +413,8 @@ fn mtu(info: &PortInfo, is_switch_port_0: bool) -> MtuCode {
     }
 }
 
-/// Index of the port's rate in [`RateCode::ASCENDING`]. A switch's port 0 has no link but may report a rate; without one it
-/// gets the highest rate, so that it does not limit paths.
+/// Index of the port's rate in [`RateCode::ASCENDING`]. A switch's port 0 has no link but may
+/// report a rate; without one it gets the highest rate, so that it does not limit paths.
 fn rate_rank(mbps: Option<u32>, is_switch_port_0: bool) -> u8 {
     match mbps {
         Some(mbps) => narrow_rank(RateCode::at_most(mbps)),

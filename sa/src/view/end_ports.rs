@@ -1,5 +1,5 @@
-//! End ports, indexed by LID, port GUID, node GUID, SystemImageGUID and port. The next view shares the table unless an end port was
-//! added, removed or changed.
+//! End ports, indexed by LID, port GUID, node GUID, SystemImageGUID and port. The next view shares
+//! the table unless an end port was added, removed or changed.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -46,7 +46,8 @@ impl EndPortTable {
         self.by_node_guid.insert(guid, slot);
     }
 
-    /// Appends an end port. The index by port GUID refers to it if `is_indexed`: false if another port with the same GUID is indexed.
+    /// Appends an end port. The index by port GUID refers to it if `is_indexed`: false if another
+    /// port with the same GUID is indexed.
     pub(super) fn push(&mut self, end_port: EndPort, is_indexed: bool) {
         let idx = u32::try_from(self.ports.len()).unwrap_or(u32::MAX);
         if end_port.lid.is_unicast() {

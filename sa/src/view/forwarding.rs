@@ -1,7 +1,8 @@
 //! Compact forwarding data of a node: its LFT and, for each port, the peer, MTU and rate.
 //!
-//! Path queries follow LFTs over several hops for each reply. Full node and port records of a large fabric exceed the CPU caches;
-//! this data has eight bytes a port. It is derived from the [`NodeView`].
+//! Path queries follow LFTs over several hops for each reply. Full node and port records of a large
+//! fabric exceed the CPU caches; this data has eight bytes a port. It is derived from the
+//! [`NodeView`].
 
 use std::sync::Arc;
 
@@ -38,7 +39,8 @@ pub(super) struct ForwardingNode {
 }
 
 impl ForwardingNode {
-    /// Derives the data of a node; `previous` is the data of the previous node in the slot, which is shared if it is unchanged.
+    /// Derives the data of a node; `previous` is the data of the previous node in the slot, which
+    /// is shared if it is unchanged.
     pub(super) fn new(node: &NodeView, ports: &[PortView], previous: Option<&Self>) -> Self {
         let unchanged = previous.map(|previous| &previous.hops);
         let unchanged = unchanged.filter(|before| before.iter().copied().eq(hops(ports)));

@@ -1,7 +1,8 @@
 //! Snapshot of the subnet for replies: immutable, with indices by LID and GUID.
 //!
-//! The SM builds a view from the observed fabric after each sweep (`build`). All threads that answer queries share it. Unchanged
-//! parts are shared with the previous view, so the cost of a view is proportional to the changes.
+//! The SM builds a view from the observed fabric after each sweep (`build`). All threads that
+//! answer queries share it. Unchanged parts are shared with the previous view, so the cost of a
+//! view is proportional to the changes.
 
 mod build;
 mod end_ports;
@@ -51,7 +52,8 @@ impl EndPortIdx {
     }
 }
 
-/// A port of the view: the slot of its node and its port number. Stable while the node is in the subnet.
+/// A port of the view: the slot of its node and its port number. Stable while the node is in the
+/// subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIdx(u32);
 
@@ -85,7 +87,8 @@ pub struct NodeView {
     pub guid: NodeGuid,
     /// CA, switch or router.
     pub node_type: NodeType,
-    /// NodeInfo without the reserved bytes; PortGUID and LocalPortNum are those of the port that was discovered first.
+    /// NodeInfo without the reserved bytes; PortGUID and LocalPortNum are those of the port that
+    /// was discovered first.
     pub info: [u8; 40],
     /// NodeDescription.
     pub description: [u8; 64],
@@ -123,7 +126,8 @@ pub struct SwitchView {
 }
 
 impl SwitchView {
-    /// Whether SwitchInfo is equal and the tables are shared. Tables are immutable: a changed table is a new allocation.
+    /// Whether SwitchInfo is equal and the tables are shared. Tables are immutable: a changed table
+    /// is a new allocation.
     fn has_same_contents(&self, other: &Self) -> bool {
         let lft = match (&self.lft, &other.lft) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -177,7 +181,8 @@ pub struct EndPort {
     pub lid: Lid,
     /// It has 2^LMC LIDs.
     pub lmc: Lmc,
-    /// Its P_Keys; `None` if unknown: its records are then visible to all clients (docs/sm-behaviour.md 7.9).
+    /// Its P_Keys; `None` if unknown: its records are then visible to all clients
+    /// (docs/sm-behaviour.md 7.9).
     pub pkeys: Option<PKeySet>,
 }
 
@@ -214,7 +219,8 @@ pub struct View {
 #[derive(Debug, Clone)]
 struct NodeSlot {
     node: Arc<NodeView>,
-    /// By port number. Entry 0 is port 0 of a switch, and unused for other nodes. Empty for an unused slot.
+    /// By port number. Entry 0 is port 0 of a switch, and unused for other nodes. Empty for an
+    /// unused slot.
     ports: Arc<[PortView]>,
     forwarding: ForwardingNode,
     /// Changes whenever the observed node may have changed.
@@ -222,7 +228,8 @@ struct NodeSlot {
 }
 
 impl View {
-    /// Whether a request with this SM_Key is processed: SM_Key 0, or the configured one (docs/sm-behaviour.md 7.1).
+    /// Whether a request with this SM_Key is processed: SM_Key 0, or the configured one
+    /// (docs/sm-behaviour.md 7.1).
     #[must_use]
     pub fn accepts_sm_key(&self, key: MKey) -> bool {
         key == MKey::NONE || key == self.settings.sm_key
@@ -351,7 +358,8 @@ impl View {
         &self.nodes[node as usize].node
     }
 
-    /// The ports of a node by port number. Entry 0 is port 0 of a switch, and unused for other nodes.
+    /// The ports of a node by port number. Entry 0 is port 0 of a switch, and unused for other
+    /// nodes.
     #[must_use]
     pub fn ports(&self, node: u32) -> &[PortView] {
         &self.nodes[node as usize].ports
@@ -375,7 +383,8 @@ impl View {
         self.nodes[node as usize].forwarding.port(num.index())
     }
 
-    /// The ports of a node that can have records: from port 0 of a switch, from port 1 of other nodes.
+    /// The ports of a node that can have records: from port 0 of a switch, from port 1 of other
+    /// nodes.
     pub fn ports_of_node(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
         let from = if self.node(node).switch.is_some() {
             0
@@ -427,7 +436,8 @@ impl View {
         self.end_ports.by_node_guid(guid)
     }
 
-    /// The end port with this GID, if it has the subnet's prefix or the default prefix (docs/sm-behaviour.md 7.7).
+    /// The end port with this GID, if it has the subnet's prefix or the default prefix
+    /// (docs/sm-behaviour.md 7.7).
     #[must_use]
     #[inline]
     pub fn by_gid(&self, gid: Gid) -> Option<EndPortIdx> {
@@ -498,8 +508,8 @@ impl View {
         partition_number(key) != 0 && keys.as_ref().is_none_or(|keys| keys.has_partition(key))
     }
 
-    /// The SL of packets from an end port to a LID, and whether any other SL is allowed: with one VL every SL is free of
-    /// deadlock.
+    /// The SL of packets from an end port to a LID, and whether any other SL is allowed: with one
+    /// VL every SL is free of deadlock.
     #[must_use]
     pub fn path_sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
         if let Some(uniform_sl) = self.service_levels.uniform() {
@@ -515,7 +525,8 @@ impl View {
         self.service_levels.sl(entry.map(PortIdx::node), to)
     }
 
-    /// Whether multicast packets may have this SL: any with one VL, otherwise the SL that the trees were verified for.
+    /// Whether multicast packets may have this SL: any with one VL, otherwise the SL that the trees
+    /// were verified for.
     #[must_use]
     pub fn allows_multicast_sl(&self, sl: Sl) -> bool {
         self.multicast_sl().is_none_or(|group_sl| group_sl == sl)

@@ -1,7 +1,8 @@
 //! SLs of paths: from the installed routing, or restored from persisted records.
 //!
-//! Replies need only the SL of each pair of switch and LID, and that of multicast groups. Only these are persisted, a row for
-//! each switch, so that they can be encoded and decoded without the routing.
+//! Replies need only the SL of each pair of switch and LID, and that of multicast groups. Only
+//! these are persisted, a row for each switch, so that they can be encoded and decoded without the
+//! routing.
 
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ pub(super) struct SlLookup {
     pub(super) multicast_sl: Option<u8>,
     /// Lookup of SLs.
     pub(super) indexing: SlIndexing,
-    /// Destination LIDs in ascending order, with the index of their switch in rows of [`SlIndexing::Switches`].
+    /// Destination LIDs in ascending order, with the index of their switch in rows of
+    /// [`SlIndexing::Switches`].
     pub(super) destinations: Vec<(u16, u32)>,
 }
 
@@ -62,7 +64,8 @@ pub(super) enum SlIndexing {
     SwitchAndLid,
 }
 
-/// SLs of the paths from the end ports attached to one switch; `None` if the indexing needs no rows.
+/// SLs of the paths from the end ports attached to one switch; `None` if the indexing needs no
+/// rows.
 pub(super) type SlRow = Option<Arc<[u8]>>;
 
 impl ServiceLevels {
@@ -83,7 +86,8 @@ impl ServiceLevels {
         }
     }
 
-    /// The SL of all packets, and whether any other SL is allowed; `None` if it depends on the path.
+    /// The SL of all packets, and whether any other SL is allowed; `None` if it depends on the
+    /// path.
     pub(super) fn uniform(&self) -> Option<(Sl, bool)> {
         match self {
             Self::Unrouted => Some((Sl(0), true)),
@@ -98,8 +102,8 @@ impl ServiceLevels {
         }
     }
 
-    /// The SL of packets to a LID that enter at the switch in slot `entry`, and whether any other SL is allowed. SL 0 if the
-    /// switch or the LID is unknown.
+    /// The SL of packets to a LID that enter at the switch in slot `entry`, and whether any other
+    /// SL is allowed. SL 0 if the switch or the LID is unknown.
     pub(super) fn sl(&self, entry: Option<u32>, to: Lid) -> (Sl, bool) {
         let entry = entry.map(|slot| slot as usize);
         // Most routings use one SL: no lookup then.

@@ -1,7 +1,7 @@
 //! Nodes by SystemImageGUID.
 //!
-//! Queries by SystemImageGUID are rare: the first one builds the index, which is then shared like the other indices
-//! ([`super::end_ports`]). A changed SystemImageGUID replaces it.
+//! Queries by SystemImageGUID are rare: the first one builds the index, which is then shared like
+//! the other indices ([`super::end_ports`]). A changed SystemImageGUID replaces it.
 
 use super::{NodeView, View};
 

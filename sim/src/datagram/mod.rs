@@ -1,15 +1,16 @@
 //! Queue pairs of attached programs: unreliable datagrams.
 //!
-//! [`Datagrams`] owns the queue pairs of all hosts. It is a state machine without I/O: it turns posted messages
-//! into [`Packet`]s, and queues delivered [`DatagramIn`]s. It implements the checks of IBA 9.6.1 and 10.2.5 (P_Key
-//! and Q_Key), 10.5 (multicast) and 11.2.4 (states); other service types are unsupported.
+//! [`Datagrams`] owns the queue pairs of all hosts. It is a state machine without I/O: it turns
+//! posted messages into [`Packet`]s, and queues delivered [`DatagramIn`]s. It implements the checks
+//! of IBA 9.6.1 and 10.2.5 (P_Key and Q_Key), 10.5 (multicast) and 11.2.4 (states); other service
+//! types are unsupported.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`table`] | a port's tables as seen by programs |
 //!
-//! Receive buffers and completions are in the attached program. Up to [`QUEUE_MESSAGES`] messages wait per queue
-//! pair; further ones are dropped, as an adapter does without a receive buffer.
+//! Receive buffers and completions are in the attached program. Up to [`QUEUE_MESSAGES`] messages
+//! wait per queue pair; further ones are dropped, as an adapter does without a receive buffer.
 
 mod global;
 pub mod table;
@@ -234,7 +235,8 @@ impl Datagrams {
     /// Attaches to a multicast group on this adapter; the program joins the group at the SA.
     ///
     /// # Errors
-    /// EBADF if the queue pair does not exist, EINVAL if an address is not multicast, ENOMEM beyond [`MAX_GROUPS`].
+    /// EBADF if the queue pair does not exist, EINVAL if an address is not multicast, ENOMEM beyond
+    /// [`MAX_GROUPS`].
     pub fn attach(&mut self, id: QpId, mgid: Gid, mlid: Lid) -> Result<(), Errno> {
         let qp = self.qps.get_mut(&id).ok_or(Errno::EBADF)?;
         if mgid.0[0] != 0xFF || mlid.0 <= Lid::UNICAST_MAX.0 || mlid == Lid::PERMISSIVE {
@@ -260,8 +262,8 @@ impl Datagrams {
         }
     }
 
-    /// Sends a message. A multicast message also reaches the queue pairs of its own port, including the sender:
-    /// adapters loop it back (Linux's IPoIB drops its own for this reason).
+    /// Sends a message. A multicast message also reaches the queue pairs of its own port, including
+    /// the sender: adapters loop it back (Linux's IPoIB drops its own for this reason).
     ///
     /// # Errors
     /// EBADF, EINVAL for a wrong state or address, ENOSPC for a message that is too long.

@@ -1,5 +1,5 @@
-//! Processing of a packet by the node that it reached: an agent or the I/O unit replies, a program receives it, or
-//! it is dropped.
+//! Processing of a packet by the node that it reached: an agent or the I/O unit replies, a program
+//! receives it, or it is dropped.
 
 use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::time::Instant;
@@ -25,7 +25,8 @@ pub enum AcceptOutcome {
 }
 
 impl Fabric {
-    /// Processes a packet at the node that it reached. For [`AcceptOutcome::Reply`], `packet` becomes the reply.
+    /// Processes a packet at the node that it reached. For [`AcceptOutcome::Reply`], `packet`
+    /// becomes the reply.
     pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> AcceptOutcome {
         self.now = self.now.max(now);
         let node = &self.nodes[packet.at.node];
@@ -46,8 +47,8 @@ impl Fabric {
         }
         if !packet.is_for_agent() {
             if packet.is_for_sm() && self.ports[self.end_slot(end_port)].clients == 0 {
-                // Without an SM, the agent replies that the attribute is unsupported, as Linux and managed
-                // switches do.
+                // Without an SM, the agent replies that the attribute is unsupported, as Linux and
+                // managed switches do.
                 packet.make_reply(Status::BAD_METHOD_ATTR);
                 return AcceptOutcome::Reply;
             }

@@ -1,7 +1,8 @@
 //! P_Key and GID checks of a port on received packets (IBA 9.6.1, 10.9).
 //!
-//! Applies to packets on QP1 and above; QP0 has no P_Key. PortInfo counts violations, and traps 257 and 258 report
-//! them to the SM; trap 259 reports violations at a switch port with partition enforcement.
+//! Applies to packets on QP1 and above; QP0 has no P_Key. PortInfo counts violations, and traps 257
+//! and 258 report them to the SM; trap 259 reports violations at a switch port with partition
+//! enforcement.
 
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 
@@ -13,7 +14,8 @@ const fn is_same_partition(a: u16, b: u16) -> bool {
     (a ^ b) & 0x7FFF == 0 && a & 0x7FFF != 0
 }
 
-/// Whether two P_Keys belong to the same partition and at least one is that of a full member (IBA 10.9.3).
+/// Whether two P_Keys belong to the same partition and at least one is that of a full member (IBA
+/// 10.9.3).
 const fn keys_match(a: u16, b: u16) -> bool {
     is_same_partition(a, b) && (a | b) & 0x8000 != 0
 }
@@ -24,8 +26,9 @@ impl ModelPort {
         self.has_pkey(|key| keys_match(key, pkey.0))
     }
 
-    /// Whether a switch port with partition enforcement forwards a P_Key. SMs write the P_Key of a limited member into the table of the
-    /// switch port in front of it, through which full members reach it and it reaches them: the membership bit is for the end port.
+    /// Whether a switch port with partition enforcement forwards a P_Key. SMs write the P_Key of a
+    /// limited member into the table of the switch port in front of it, through which full members
+    /// reach it and it reaches them: the membership bit is for the end port.
     pub(super) fn forwards_pkey(&self, pkey: PKey) -> bool {
         self.has_pkey(|key| is_same_partition(key, pkey.0))
     }
@@ -39,7 +42,8 @@ impl ModelPort {
         })
     }
 
-    /// Whether a GID is one of the port's: the subnet prefix or the default prefix with an entry of GUIDInfo.
+    /// Whether a GID is one of the port's: the subnet prefix or the default prefix with an entry of
+    /// GUIDInfo.
     fn has_gid(&self, gid: Gid) -> bool {
         let own = GidPrefix(ferrosm_mad::wire::get_bits(&self.info, 64, 64));
         if gid.prefix() != own && gid.prefix() != GidPrefix::DEFAULT {

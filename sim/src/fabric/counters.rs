@@ -91,7 +91,8 @@ impl NodeCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Malformed: base version, hop count, hop pointer, D bit, or addresses that no directed route has.
+    /// Malformed: base version, hop count, hop pointer, D bit, or addresses that no directed route
+    /// has.
     Malformed,
     /// The output port has no active link, or does not exist.
     LinkDown,

@@ -1,9 +1,10 @@
 //! Directed-route SMPs (IBA 14.2.2).
 //!
-//! A directed route may have a LID-routed part before it (DrSLID is the sender) and after it (DrDLID is the
-//! receiver); the node that joins the two parts must be a switch. The hop pointer of a request is 0 at the sender and
-//! HopCount + 1 at the receiver; that of a reply is the reverse. A switch that starts a LID-routed part puts its own
-//! LID into the LRH, so that the reply returns to it. Forwarding tables are used in the LID-routed parts only.
+//! A directed route may have a LID-routed part before it (DrSLID is the sender) and after it
+//! (DrDLID is the receiver); the node that joins the two parts must be a switch. The hop pointer of
+//! a request is 0 at the sender and HopCount + 1 at the receiver; that of a reply is the reverse. A
+//! switch that starts a LID-routed part puts its own LID into the LRH, so that the reply returns to
+//! it. Forwarding tables are used in the LID-routed parts only.
 
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::smp::MAX_HOPS;
@@ -90,7 +91,8 @@ impl Fabric {
             on_entry(packet.at);
         }
         if to != Lid::PERMISSIVE {
-            // The replying agent sends the packet itself; any other node on the route must be a switch.
+            // The replying agent sends the packet itself; any other node on the route must be a
+            // switch.
             let is_originator = count == 0 && !by_lid_first;
             if !is_originator && !self.nodes[packet.at.node].is_switch() {
                 return Err(DropReason::NotASwitch);

@@ -1,6 +1,8 @@
-//! A node that emulates switches without end: behind its port there is a switch, and behind each port of a switch another one.
+//! A node that emulates switches without end: behind its port there is a switch, and behind each
+//! port of a switch another one.
 //!
-//! It answers directed-route SMPs whose path leads through its port to any depth. No packet leaves it on the emulated links.
+//! It answers directed-route SMPs whose path leads through its port to any depth. No packet leaves
+//! it on the emulated links.
 
 use ferrosm_mad::attr::{NodeInfo, NodeType, PhysState, PortInfo, PortState, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, SystemImageGuid};
@@ -17,8 +19,8 @@ pub struct Emulation {
     pub ports: u8,
     /// The first port of each switch with a host behind it; 0 for none.
     pub first_host_port: u8,
-    /// Each NodeInfo has another GUID, as if the device were in a loop that never reports the same node twice. Otherwise the GUID depends on
-    /// the path.
+    /// Each NodeInfo has another GUID, as if the device were in a loop that never reports the same
+    /// node twice. Otherwise the GUID depends on the path.
     pub has_fresh_guids: bool,
 }
 
@@ -59,7 +61,8 @@ impl Fabric {
         }
     }
 
-    /// Processes a directed-route SMP in place, if the node emulates switches. Few fabrics have one.
+    /// Processes a directed-route SMP in place, if the node emulates switches. Few fabrics have
+    /// one.
     #[cold]
     pub(crate) fn emulate(&mut self, packet: &mut Packet) -> Option<Status> {
         let (node, hops) = (packet.at.node, packet.hops);

@@ -1,12 +1,13 @@
 //! Forwarding by LFTs and MFTs, hop by hop.
 //!
-//! Forwarding reads tables and links, counts at both ports of every link, and modifies the packet. It changes one
-//! port state: Armed becomes Active when data arrives (IBA 7.2.7). Management packets (VL15) pass links from
-//! Initialize on. Data packets need Active ports, an active VL (SL2VL, OperationalVLs), and at ports with
-//! partition enforcement a matching P_Key. A switch never sends a packet to its input port.
+//! Forwarding reads tables and links, counts at both ports of every link, and modifies the packet.
+//! It changes one port state: Armed becomes Active when data arrives (IBA 7.2.7). Management
+//! packets (VL15) pass links from Initialize on. Data packets need Active ports, an active VL
+//! (SL2VL, OperationalVLs), and at ports with partition enforcement a matching P_Key. A switch
+//! never sends a packet to its input port.
 //!
-//! Not simulated: raw packets and their filters, MTU (all packets are MADs), credits and queues, and routers that
-//! forward to another subnet (a router is an end node with an agent).
+//! Not simulated: raw packets and their filters, MTU (all packets are MADs), credits and queues,
+//! and routers that forward to another subnet (a router is an end node with an agent).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -34,7 +35,8 @@ impl Fabric {
         self.forward_unicast_with(packet, |_| ())
     }
 
-    /// As [`Fabric::forward_unicast`]; calls `on_entry` with every port by which the packet enters a node.
+    /// As [`Fabric::forward_unicast`]; calls `on_entry` with every port by which the packet enters
+    /// a node.
     ///
     /// # Errors
     /// If the packet is dropped.
@@ -242,12 +244,14 @@ impl Fabric {
         Ok(())
     }
 
-    /// Copies a multicast packet hop by hop by the MFTs. A copy for each end port reached is appended to `arrived`
-    /// in breadth-first order, ports ascending. The sender's port receives none.
+    /// Copies a multicast packet hop by hop by the MFTs. A copy for each end port reached is
+    /// appended to `arrived` in breadth-first order, ports ascending. The sender's port receives
+    /// none.
     ///
-    /// In tables with a loop, a copy that enters a switch by a port where a copy entered before is dropped; nodes
-    /// behind the loop receive more than one copy. Packets to MLIDs beyond the table (above MulticastFDBTop, if it is
-    /// set, or MulticastFDBCap) leave by DefaultMulticastPrimaryPort; those that entered by that port leave by
+    /// In tables with a loop, a copy that enters a switch by a port where a copy entered before is
+    /// dropped; nodes behind the loop receive more than one copy. Packets to MLIDs beyond the table
+    /// (above MulticastFDBTop, if it is set, or MulticastFDBCap) leave by
+    /// DefaultMulticastPrimaryPort; those that entered by that port leave by
     /// DefaultMulticastNotPrimaryPort. Drops are counted in [`super::Totals`].
     ///
     /// # Errors
@@ -260,7 +264,8 @@ impl Fabric {
         self.forward_multicast_with(packet, arrived, |_| true)
     }
 
-    /// As [`Fabric::forward_multicast`]; a copy that enters a node is lost if `on_entry` returns `false`.
+    /// As [`Fabric::forward_multicast`]; a copy that enters a node is lost if `on_entry` returns
+    /// `false`.
     ///
     /// # Errors
     /// If no copy left the sender's port.
@@ -325,7 +330,8 @@ impl Fabric {
 }
 
 impl super::Switch {
-    /// Whether the MFT forwards a multicast packet from `input` to `output`, which can be the same port.
+    /// Whether the MFT forwards a multicast packet from `input` to `output`, which can be the same
+    /// port.
     fn is_multicast_egress(&self, mlid: Lid, input: u8, output: u8) -> bool {
         let top = self.info.multicast_fdb_top;
         let index = usize::from(mlid.0 & 0x3FFF);
@@ -348,7 +354,8 @@ impl super::Switch {
 }
 
 impl super::ModelPort {
-    /// SLtoVLMappingTable for an input port, two SLs per byte. A port with one data VL has no table: all SLs use VL 0.
+    /// SLtoVLMappingTable for an input port, two SLs per byte. A port with one data VL has no
+    /// table: all SLs use VL 0.
     #[inline]
     pub(crate) fn sl_to_vl(&self, input: u8) -> &[u8; 8] {
         if self.has_one_data_vl() {

@@ -1,7 +1,7 @@
 //! Cables and link training.
 //!
-//! A link is up if its cable is plugged in at both ports and not cut, both nodes have power, and neither port is
-//! disabled. Switches report link changes by PortStateChange and trap 128.
+//! A link is up if its cable is plugged in at both ports and not cut, both nodes have power, and
+//! neither port is disabled. Switches report link changes by PortStateChange and trap 128.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, TrapNumber};
 use ferrosm_mad::time::Instant;
@@ -25,8 +25,8 @@ pub(crate) struct CableEnd {
     pub(crate) up: bool,
     /// The port counts every received packet in its raw counts, so `received` is not used.
     pub(crate) counts_each: bool,
-    /// Unicast packets without GRH that were sent. They are counted here because forwarding reads this entry
-    /// anyway; [`Fabric::flush_cable_end_counters`] adds them to the raw counts.
+    /// Unicast packets without GRH that were sent. They are counted here because forwarding reads
+    /// this entry anyway; [`Fabric::flush_cable_end_counters`] adds them to the raw counts.
     pub(crate) sent: u32,
     /// Unicast packets without GRH that were received.
     pub(crate) received: u32,
@@ -235,8 +235,8 @@ impl Fabric {
         self.bring_down_for(index, None);
     }
 
-    /// Takes both ports down. Only a change that was not commanded by a Set sets PortStateChange and sends trap
-    /// 128 (IBA 14.2.5.4).
+    /// Takes both ports down. Only a change that was not commanded by a Set sets PortStateChange
+    /// and sends trap 128 (IBA 14.2.5.4).
     fn bring_down_for(&mut self, index: u32, commanded: Option<usize>) {
         self.stop_training(index);
         let Some(Some(link)) = self.links.get(index as usize).copied() else {

@@ -1,8 +1,8 @@
-//! Local changes of a node, which it reports by trap 144: an administrator restricts a link or changes a
-//! capability.
+//! Local changes of a node, which it reports by trap 144: an administrator restricts a link or
+//! changes a capability.
 //!
-//! A Set(PortInfo) of the SM is not a local change. Descriptions and IsSM, which programs change, are in
-//! [`super::node_changes`].
+//! A Set(PortInfo) of the SM is not a local change. Descriptions and IsSM, which programs change,
+//! are in [`super::node_changes`].
 
 use ferrosm_mad::attr::{CapMask, LocalChangeDetails, PortInfo, TrapNumber};
 
@@ -14,8 +14,8 @@ use crate::spec::PortAt;
 pub enum LocalChange {
     /// PortInfo.LinkWidthEnabled; takes effect when the link trains next.
     LinkWidthEnabled(u8),
-    /// PortInfo.LinkSpeedEnabled, LinkSpeedExtEnabled and LinkSpeedExtEnabled2; take effect when the link trains
-    /// next.
+    /// PortInfo.LinkSpeedEnabled, LinkSpeedExtEnabled and LinkSpeedExtEnabled2; take effect when
+    /// the link trains next.
     LinkSpeedEnabled {
         /// SDR to QDR.
         legacy: u8,
@@ -33,8 +33,8 @@ pub enum LocalChange {
 }
 
 impl Fabric {
-    /// Applies a change and, if a value changed, sends trap 144 from the end port. Unsupported speeds and widths
-    /// are ignored.
+    /// Applies a change and, if a value changed, sends trap 144 from the end port. Unsupported
+    /// speeds and widths are ignored.
     ///
     /// # Errors
     /// If the port does not exist.

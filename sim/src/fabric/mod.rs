@@ -1,11 +1,11 @@
 //! State and behaviour of the devices: SMAs reply, links train, switches forward.
 //!
-//! [`Fabric`] owns the state of all devices. It forwards by the LFTs and MFTs that were written to the switches,
-//! so wrong tables lose packets as on hardware. Callers pass the time. It draws no random numbers and has no
-//! faults of its own; [`crate::net`] injects faults.
+//! [`Fabric`] owns the state of all devices. It forwards by the LFTs and MFTs that were written to
+//! the switches, so wrong tables lose packets as on hardware. Callers pass the time. It draws no
+//! random numbers and has no faults of its own; [`crate::net`] injects faults.
 //!
-//! [`Fabric::handle`] forwards a MAD and its reply immediately. [`Fabric::forward_unicast`] and [`Fabric::accept`]
-//! are its two steps, for callers that let time pass between them.
+//! [`Fabric::handle`] forwards a MAD and its reply immediately. [`Fabric::forward_unicast`] and
+//! [`Fabric::accept`] are its two steps, for callers that let time pass between them.
 
 mod accept;
 mod admit;
@@ -255,7 +255,8 @@ impl Fabric {
         self.insert_node(spec, speed, 0)
     }
 
-    /// Forwards a MAD from a program's port, processes it at its destination, and forwards the reply, all at `now`.
+    /// Forwards a MAD from a program's port, processes it at its destination, and forwards the
+    /// reply, all at `now`.
     ///
     /// Deliveries to programs are appended to `out`. Traps caused by the MAD are sent by the next
     /// [`Fabric::advance`].
@@ -368,7 +369,8 @@ impl Fabric {
         }
     }
 
-    /// Processes timers due at `now`; traps are appended to `packets` for [`Fabric::forward_unicast`].
+    /// Processes timers due at `now`; traps are appended to `packets` for
+    /// [`Fabric::forward_unicast`].
     pub fn process_timers(&mut self, now: Instant, packets: &mut Vec<Packet>) {
         self.now = self.now.max(now);
         // A trap that is due again immediately (a zero timer) waits for the next call.

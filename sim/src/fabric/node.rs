@@ -1,7 +1,7 @@
 //! State of nodes and ports, and its power-on values.
 //!
-//! Owned and changed by [`super::Fabric`] only. A port's PortInfo is stored as the 64 bytes of the attribute, so
-//! that a Get is a copy.
+//! Owned and changed by [`super::Fabric`] only. A port's PortInfo is stored as the 64 bytes of the
+//! attribute, so that a Get is a copy.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, NodeType, PhysState, PortInfo, PortState,
@@ -305,7 +305,8 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
     }
 }
 
-/// CapabilityMask and CapabilityMask2 of an end port: those of the hardware model and of its speeds.
+/// CapabilityMask and CapabilityMask2 of an end port: those of the hardware model and of its
+/// speeds.
 fn capabilities(node: &NodeSpec, caps: &HardwareCaps, max: LinkSpeed) -> (CapMask, CapMask2) {
     const EXTENDED_SPEED_BITS: u32 = CapMask::EXTENDED_SPEEDS | CapMask::CAP_MASK2;
     let mut mask = caps.capability_mask;

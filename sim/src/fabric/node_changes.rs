@@ -89,7 +89,8 @@ impl Fabric {
         }
     }
 
-    /// Opens an end port for a program, which then receives the MADs that the agents do not process.
+    /// Opens an end port for a program, which then receives the MADs that the agents do not
+    /// process.
     ///
     /// # Errors
     /// If the end port does not exist.
@@ -140,8 +141,8 @@ impl Fabric {
         }
     }
 
-    /// The port where an SM attaches by default: port 0 of the first node if it is a switch, otherwise its first port
-    /// with a link.
+    /// The port where an SM attaches by default: port 0 of the first node if it is a switch,
+    /// otherwise its first port with a link.
     #[must_use]
     pub fn default_port(&self) -> PortAt {
         let node = &self.nodes[0];
@@ -162,7 +163,8 @@ impl Fabric {
         }
     }
 
-    /// Changes NodeInfo.NumPorts, as if ports were split or joined. Ports beyond those that the node was created with do not exist.
+    /// Changes NodeInfo.NumPorts, as if ports were split or joined. Ports beyond those that the
+    /// node was created with do not exist.
     pub fn set_num_ports(&mut self, node: NodeIdx, num_ports: u8) {
         if let Some(n) = self.nodes.get_mut(node) {
             n.num_ports = num_ports.min(n.num_ports);
@@ -237,7 +239,8 @@ impl Fabric {
         }
     }
 
-    /// Changes what the hardware of a node can do. SwitchInfo shows the sizes of tables at once; the rest follows the next reboot.
+    /// Changes what the hardware of a node can do. SwitchInfo shows the sizes of tables at once;
+    /// the rest follows the next reboot.
     pub fn change_hardware(&mut self, node: NodeIdx, change: impl FnOnce(&mut HardwareCaps)) {
         let Some(n) = self.nodes.get_mut(node) else {
             return;

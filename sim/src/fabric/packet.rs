@@ -114,8 +114,9 @@ impl Packet {
         self.dlid.0 > Lid::UNICAST_MAX.0 && self.dlid.0 != Lid::PERMISSIVE.0
     }
 
-    /// Whether the destination node's agent processes it. Programs receive all other MADs: responses, traps,
-    /// SMInfo, and all classes other than subnet management and performance management.
+    /// Whether the destination node's agent processes it. Programs receive all other MADs:
+    /// responses, traps, SMInfo, and all classes other than subnet management and performance
+    /// management.
     #[must_use]
     pub fn is_for_agent(&self) -> bool {
         let (class, method) = (self.mad.mgmt_class(), self.mad.method());

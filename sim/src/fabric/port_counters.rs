@@ -1,12 +1,13 @@
 //! Port counters (IBA 16.1.3, 16.1.4), which the PMA reports ([`crate::pma`]).
 //!
-//! Forwarded packets and [`Fabric::add_errors`] change the counters. Every packet on a link is counted at both
-//! ports, including management packets: the specification counts "all VLs" except link packets, and VL15 is a
-//! VL. Data is in words of four octets from LRH to ICRC, without VCRC.
+//! Forwarded packets and [`Fabric::add_errors`] change the counters. Every packet on a link is
+//! counted at both ports, including management packets: the specification counts "all VLs" except
+//! link packets, and VL15 is a VL. Data is in words of four octets from LRH to ICRC, without VCRC.
 //!
-//! The raw counts only grow and are cleared at power-on. A Set is stored as an offset, one for the attributes with
-//! narrow, saturating fields and one for PortCountersExtended with its 64-bit fields, so that the two are
-//! independent. Symbol errors, credit waits and FEC corrections occur only if injected.
+//! The raw counts only grow and are cleared at power-on. A Set is stored as an offset, one for the
+//! attributes with narrow, saturating fields and one for PortCountersExtended with its 64-bit
+//! fields, so that the two are independent. Symbol errors, credit waits and FEC corrections occur
+//! only if injected.
 
 use super::Fabric;
 use super::packet::{MAD_WORDS, Packet};
@@ -143,7 +144,8 @@ counters! {
     fec_corrected_symbols FecCorrectedSymbols,
 }
 
-/// The counters from [`PortCounter::XmitData`] to [`PortCounter::MulticastRcvPkts`] are stored separately.
+/// The counters from [`PortCounter::XmitData`] to [`PortCounter::MulticastRcvPkts`] are stored
+/// separately.
 const FIRST_RARE: usize = PortCounter::SymbolErrors as usize;
 const RARE: usize = PortCounter::ALL.len() - FIRST_RARE;
 /// PortCountersExtended ends with [`PortCounter::Qp1Dropped`].
@@ -163,7 +165,8 @@ pub(crate) enum CounterWidth {
 /// Counters of a port, without the unicast packets that its [`super::CableEnd`] counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawCounts {
-    /// Words sent and received, unicast packets sent and received, multicast packets sent and received.
+    /// Words sent and received, unicast packets sent and received, multicast packets sent and
+    /// received.
     traffic: [u64; 6],
     rare: Option<Box<RareCounters>>,
 }
@@ -378,11 +381,11 @@ impl Fabric {
         (cable_end.sent, cable_end.received, cable_end.counts_each) = (0, 0, false);
     }
 
-    /// Adds to a counter of an event that the fabric does not simulate: symbol errors, credit waits, drops for
-    /// lack of buffers. Has no other effect, such as a trap.
+    /// Adds to a counter of an event that the fabric does not simulate: symbol errors, credit
+    /// waits, drops for lack of buffers. Has no other effect, such as a trap.
     ///
-    /// A detail, such as [`PortCounter::LocalPhysicalErrors`], is also added to its sum. Does nothing if the port
-    /// does not exist.
+    /// A detail, such as [`PortCounter::LocalPhysicalErrors`], is also added to its sum. Does
+    /// nothing if the port does not exist.
     pub fn add_errors(&mut self, at: PortAt, which: PortCounter, n: u64) {
         let Some(slot) = self.slot(at) else { return };
         let raw_counts = &mut self.raw_counts[slot];

@@ -130,8 +130,8 @@ impl Fabric {
         self.nodes[node].switch.as_ref().map(|s| s.info)
     }
 
-    /// Output port of a switch for a LID, with LinearFDBTop applied; 0xFF if dropped or if the node is not a
-    /// switch.
+    /// Output port of a switch for a LID, with LinearFDBTop applied; 0xFF if dropped or if the node
+    /// is not a switch.
     #[must_use]
     pub fn lft_entry(&self, node: NodeIdx, lid: Lid) -> PortNum {
         PortNum(

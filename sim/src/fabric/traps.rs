@@ -1,10 +1,10 @@
 //! Traps: notices to the master SM, repeated until repressed (IBA 13.4.9, 14.2.5.1).
 //!
-//! A port sends a trap to its MasterSMLID by the forwarding tables, so an unconfigured port sends none, and a
-//! wrong LFT loses it. As in `drivers/infiniband/hw/qib/qib_mad.c`, only an Active port (or port 0 of a switch)
-//! sends traps (o14-3.2.1), and two traps of a port are at least a SubnetTimeOut apart (o14-2). A pending trap is
-//! not queued twice. Pending traps are also the port's notice queue, which an SM can read and clear if the agent
-//! has IsNoticeSupported (13.4.8).
+//! A port sends a trap to its MasterSMLID by the forwarding tables, so an unconfigured port sends
+//! none, and a wrong LFT loses it. As in `drivers/infiniband/hw/qib/qib_mad.c`, only an Active port
+//! (or port 0 of a switch) sends traps (o14-3.2.1), and two traps of a port are at least a
+//! SubnetTimeOut apart (o14-2). A pending trap is not queued twice. Pending traps are also the
+//! port's notice queue, which an SM can read and clear if the agent has IsNoticeSupported (13.4.8).
 
 use std::time::Duration;
 
@@ -127,8 +127,8 @@ impl Fabric {
         self.queue_trap(end_port, TrapNumber::BadMKey, details.encode());
     }
 
-    /// Handles a packet with a wrong P_Key at an end port: increments P_KeyViolations and raises trap 257, unless
-    /// MulticastPKeyTrapSuppressionEnabled suppresses it for multicast packets.
+    /// Handles a packet with a wrong P_Key at an end port: increments P_KeyViolations and raises
+    /// trap 257, unless MulticastPKeyTrapSuppressionEnabled suppresses it for multicast packets.
     ///
     /// Does nothing if `at` does not exist.
     pub(crate) fn raise_p_key_violation(&mut self, at: PortAt, packet: &Packet) {
@@ -143,7 +143,8 @@ impl Fabric {
         self.queue_trap(at, TrapNumber::BadPKey, details.encode());
     }
 
-    /// Handles a packet with a wrong Q_Key at an end port: increments Q_KeyViolations and raises trap 258.
+    /// Handles a packet with a wrong Q_Key at an end port: increments Q_KeyViolations and raises
+    /// trap 258.
     ///
     /// Does nothing if `at` does not exist.
     pub(crate) fn raise_q_key_violation(&mut self, at: PortAt, packet: &Packet, q_key: u32) {
@@ -156,8 +157,8 @@ impl Fabric {
         }
     }
 
-    /// Raises trap 259 for a packet that the external switch port `at` dropped because of its P_Key, if the switch
-    /// has IsP_KeySwitchExternalPortTrapSupported.
+    /// Raises trap 259 for a packet that the external switch port `at` dropped because of its
+    /// P_Key, if the switch has IsP_KeySwitchExternalPortTrapSupported.
     pub(crate) fn raise_switch_p_key_violation(&mut self, at: PortAt, packet: &Packet) {
         if self.slot(at).is_none() {
             return;
@@ -189,8 +190,8 @@ impl Fabric {
         self.queue_trap(at, TrapNumber::SwitchBadPKey, details.encode());
     }
 
-    /// Increments a violation counter at the end port of `at`; returns whether its P_Key traps for multicast are
-    /// suppressed.
+    /// Increments a violation counter at the end port of `at`; returns whether its P_Key traps for
+    /// multicast are suppressed.
     fn count_violation(
         &mut self,
         at: PortAt,
@@ -313,7 +314,8 @@ impl Fabric {
         }
     }
 
-    /// The notice at the head of an end port's queue, for Get(Notice); the empty notice if there is none.
+    /// The notice at the head of an end port's queue, for Get(Notice); the empty notice if there is
+    /// none.
     pub(crate) fn head_notice(&self, end_port: PortAt) -> [u8; 64] {
         let mut notices = self.notices_of(end_port);
         let toggle = self.ports[self.end_slot(end_port)].notice_toggle;
@@ -333,8 +335,8 @@ impl Fabric {
         .encode()
     }
 
-    /// Handles Set(Notice): with the toggle of the head, removes the head and stops its trap; with another toggle,
-    /// the Set is a duplicate.
+    /// Handles Set(Notice): with the toggle of the head, removes the head and stops its trap; with
+    /// another toggle, the Set is a duplicate.
     pub(crate) fn clear_notice(&mut self, end_port: PortAt, toggle: bool) {
         let slot = self.end_slot(end_port);
         if self.ports[slot].notice_toggle != toggle {

@@ -80,7 +80,8 @@ impl TopologyOptions {
         Ok(o)
     }
 
-    /// A random stream per purpose, so that one option does not change the random numbers of another.
+    /// A random stream per purpose, so that one option does not change the random numbers of
+    /// another.
     pub(super) fn rng(&self, purpose: &str) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(
@@ -119,8 +120,8 @@ fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
         })
 }
 
-/// Applies the options in order of dependency: dropped links have no loopbacks, and aggregation nodes get the last
-/// port of the finished switch.
+/// Applies the options in order of dependency: dropped links have no loopbacks, and aggregation
+/// nodes get the last port of the finished switch.
 pub(super) fn apply(plan: &mut Plan, o: &TopologyOptions) -> Result<(), SpecProblem> {
     planes(plan, o.planes)?;
     parallel(plan, o.parallel)?;
@@ -138,8 +139,8 @@ pub(super) fn apply(plan: &mut Plan, o: &TopologyOptions) -> Result<(), SpecProb
     add_components(plan, o.components)
 }
 
-/// Copies all switches and links for each plane. Hosts have a port in each plane; planes have nothing else in
-/// common.
+/// Copies all switches and links for each plane. Hosts have a port in each plane; planes have
+/// nothing else in common.
 fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     if count == 1 {
         return Ok(());
@@ -247,8 +248,8 @@ fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// Adds a port to each host, connected to the next switch with hosts; two hosts without a switch are connected by
-/// a second link.
+/// Adds a port to each host, connected to the next switch with hosts; two hosts without a switch
+/// are connected by a second link.
 fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
     let hosts: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.nodes[*n].is_host())
@@ -310,8 +311,8 @@ fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// Adds loopback cables (2 ports) or plugs (1 port) to switches in turn; ports are added only if no switch has free
-/// ones.
+/// Adds loopback cables (2 ports) or plugs (1 port) to switches in turn; ports are added only if no
+/// switch has free ones.
 fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), SpecProblem> {
     if count == 0 {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Arithmetic in the finite field with Q = P^N elements.
 //!
-//! Elements are numbers from 0 to Q - 1, whose base-P digits are the coefficients of a polynomial over the prime
-//! field.
+//! Elements are numbers from 0 to Q - 1, whose base-P digits are the coefficients of a polynomial
+//! over the prime field.
 
 /// The field with P^N elements, as logarithm tables.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ impl FiniteField {
     pub(super) fn new(q: usize) -> Option<Self> {
         let p = prime_base(q)?;
         let degree = (1..).find(|n| p.checked_pow(*n).is_none_or(|all| all >= q))?;
-        // A monic polynomial X^N + r(X) for which an element generates all other non-zero elements is irreducible,
-        // and that element is primitive.
+        // A monic polynomial X^N + r(X) for which an element generates all other non-zero elements
+        // is irreducible, and that element is primitive.
         (0..q).find_map(|rest| {
             (1..q).find_map(|generator| Self::generated(p, q, degree, rest, generator))
         })

@@ -5,8 +5,8 @@ use super::plan::Plan;
 use super::shapes::{DEFAULT_RADIX, MAX_PORTS, MAX_SWITCHES, check_size};
 use super::{SpecProblem, number};
 
-/// Dragonfly (Kim et al., "Technology-driven, highly-scalable dragonfly topology", 2008): groups of fully
-/// connected routers, with global links between groups.
+/// Dragonfly (Kim et al., "Technology-driven, highly-scalable dragonfly topology", 2008): groups of
+/// fully connected routers, with global links between groups.
 pub(super) fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[a, g, h, p] = numbers else {
         return Err(SpecProblem::Form("dragonfly:A,G,H,P"));
@@ -45,8 +45,8 @@ pub(super) fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-/// Dragonfly+ (Shpiner et al., "Dragonfly+: low cost topology for scaling datacenters", 2017): groups are
-/// two-level trees, with hosts at the leaves and global links at the spines.
+/// Dragonfly+ (Shpiner et al., "Dragonfly+: low cost topology for scaling datacenters", 2017):
+/// groups are two-level trees, with hosts at the leaves and global links at the spines.
 pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[g, l, s, h, p] = numbers else {
         return Err(SpecProblem::Form("dragonfly+:G,L,S,H,P"));
@@ -88,8 +88,8 @@ pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-/// Connects all pairs of groups by the same number of links, the largest possible; a group uses the ports of its
-/// switches in turn.
+/// Connects all pairs of groups by the same number of links, the largest possible; a group uses the
+/// ports of its switches in turn.
 fn global_cables(
     plan: &mut Plan,
     groups: usize,
@@ -112,8 +112,8 @@ fn global_cables(
     }
 }
 
-/// Slim Fly (Besta and Hoefler, "Slim Fly: a cost effective low-diameter network topology", 2014): the graphs of
-/// McKay, Miller and Širáň, as constructed by Hafner for q = 4w - 1, 4w and 4w + 1.
+/// Slim Fly (Besta and Hoefler, "Slim Fly: a cost effective low-diameter network topology", 2014):
+/// the graphs of McKay, Miller and Širáň, as constructed by Hafner for q = 4w - 1, 4w and 4w + 1.
 pub(super) fn slim_fly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let (text, hosts) = match numbers {
         [q] => (q, None),
@@ -125,8 +125,8 @@ pub(super) fn slim_fly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let field = FiniteField::new(q)
         .filter(|_| has_graph(q))
         .ok_or_else(|| no_graph(q))?;
-    // Elements with equal parity of their exponent; for 4w - 1, where -1 is an odd power, the second half is
-    // mirrored.
+    // Elements with equal parity of their exponent; for 4w - 1, where -1 is an odd power, the
+    // second half is mirrored.
     let set = |odd: usize| -> Vec<usize> {
         let exponents: Vec<usize> = match q % 4 {
             3 => {

@@ -1,8 +1,9 @@
 //! Hardware models: identities, table sizes and capabilities of real devices.
 //!
-//! Identities are from the PCI ID database and from real `ibnetdiscover` files. Capability masks are those that
-//! `ibstat` shows, without the bits of attributes that the simulated agent does not implement (CableInfo,
-//! HierarchyInfo). Unpublished sizes are those of the neighbouring generation.
+//! Identities are from the PCI ID database and from real `ibnetdiscover` files. Capability masks
+//! are those that `ibstat` shows, without the bits of attributes that the simulated agent does not
+//! implement (CableInfo, HierarchyInfo). Unpublished sizes are those of the neighbouring
+//! generation.
 
 use ferrosm_mad::attr::{CapMask, CapMask2, LinkSpeed, MtuCode, NodeType};
 
@@ -55,7 +56,8 @@ pub struct HardwareCaps {
     pub linear_fdb_cap: u16,
     /// Size of the MFT; a multiple of 32.
     pub multicast_fdb_cap: u16,
-    /// SwitchInfo.OptimizedSLtoVLMappingProgramming; 0 rejects Sets of SLtoVLMappingTable for all ports.
+    /// SwitchInfo.OptimizedSLtoVLMappingProgramming; 0 rejects Sets of SLtoVLMappingTable for all
+    /// ports.
     pub optimized_sl_to_vl: u8,
     /// CapabilityMask of an end port, without bits that depend on the speed.
     pub capability_mask: u32,
@@ -178,7 +180,8 @@ const SWITCHX: HardwareCaps = HardwareCaps {
     capability_mask2: 0,
     ..SWITCH_IB
 };
-/// 8192 MLIDs and OptimizedSLtoVLMapping 3 are from an example in a public parser's comment, not from a device.
+/// 8192 MLIDs and OptimizedSLtoVLMapping 3 are from an example in a public parser's comment, not
+/// from a device.
 const QUANTUM_2: HardwareCaps = HardwareCaps {
     multicast_fdb_cap: 0x2000,
     optimized_sl_to_vl: 3,

@@ -1,4 +1,5 @@
-//! Checks shapes against their definitions in the literature: degrees, distances and common ancestors.
+//! Checks shapes against their definitions in the literature: degrees, distances and common
+//! ancestors.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -104,8 +105,8 @@ fn slim_flies_have_diameter_two_and_the_degree_of_their_definition() {
 
 #[test]
 fn the_slim_fly_of_five_is_the_hoffman_singleton_graph() {
-    // The only graph with 50 nodes, degree 7 and girth 5: adjacent nodes have no common neighbour, other pairs
-    // one.
+    // The only graph with 50 nodes, degree 7 and girth 5: adjacent nodes have no common neighbour,
+    // other pairs one.
     let graph = SwitchGraph::of("slim-fly:5,1");
     for (a, of_a) in &graph.next {
         for (b, of_b) in graph.next.range(a + 1..) {
@@ -218,7 +219,8 @@ fn common_ancestors_of_pgft_leaves_follow_from_its_widths() {
                 let common_level = (1..=3)
                     .find(|l| !of_a[l - 1].is_disjoint(&of_b[l - 1]))
                     .unwrap();
-                // The highest label digit in which they differ determines the level of their common ancestors.
+                // The highest label digit in which they differ determines the level of their common
+                // ancestors.
                 let digits = |n: &NodeIdx| {
                     graph
                         .name(*n)
@@ -270,7 +272,8 @@ fn xgft_levels_have_the_defined_width() {
 
 #[test]
 fn pgft_links_are_numbered_round_robin() {
-    // Zahavi's numbering: link k from child a to parent b uses up port b + k * W and down port a + k * M.
+    // Zahavi's numbering: link k from child a to parent b uses up port b + k * W and down port a +
+    // k * M.
     let graph = SwitchGraph::of("pgft:2,3/1,2/1,2");
     for link in &graph.spec.links {
         let ends =

@@ -1,7 +1,7 @@
 //! Generators: fabrics from a line of text.
 //!
-//! The text is `SHAPE[:NUMBERS]` and options, each after a `;` or `?`. The same text gives the same fabric on
-//! every machine; random choices depend only on the seed in the text.
+//! The text is `SHAPE[:NUMBERS]` and options, each after a `;` or `?`. The same text gives the same
+//! fabric on every machine; random choices depend only on the seed in the text.
 //!
 //! | shape | description |
 //! |---|---|
@@ -40,9 +40,9 @@
 //!
 //! docs/topologies.md has counts and sources.
 //!
-//! Options may make a switch larger than its radix, up to 254 ports. Hosts come first, then switches, routers and
-//! aggregation nodes. The GUID of a CA's port n is its node GUID + n; that of a switch's port 0 is the node GUID.
-//! No node has a LID.
+//! Options may make a switch larger than its radix, up to 254 ports. Hosts come first, then
+//! switches, routers and aggregation nodes. The GUID of a CA's port n is its node GUID + n; that of
+//! a switch's port 0 is the node GUID. No node has a LID.
 
 mod build;
 mod extras;

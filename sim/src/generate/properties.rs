@@ -1,4 +1,5 @@
-//! Property tests: random shapes with random options give consistent fabrics of the documented size.
+//! Property tests: random shapes with random options give consistent fabrics of the documented
+//! size.
 
 use std::collections::BTreeSet;
 
@@ -168,8 +169,8 @@ fn any_shape() -> impl Strategy<Value = (String, ExpectedSize)> {
     ]
 }
 
-/// Small specifications of every shape with every option, with the expected size and the number of links other than between
-/// two switches.
+/// Small specifications of every shape with every option, with the expected size and the number of
+/// links other than between two switches.
 fn any_case() -> impl Strategy<Value = (String, ExpectedSize, usize)> {
     let flags = vec![
         "sharp",
@@ -228,8 +229,8 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// GUIDs are unique, a port has one link, the number of components and the counts are as documented, and the
-    /// result is reproducible.
+    /// GUIDs are unique, a port has one link, the number of components and the counts are as
+    /// documented, and the result is reproducible.
     #[test]
     fn every_fabric_is_consistent((text, size, other_links) in any_case()) {
         let spec = from_spec(&text).unwrap();

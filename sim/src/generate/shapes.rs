@@ -185,8 +185,9 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
     Ok(plan)
 }
 
-/// HyperX (Ahn et al., "HyperX: topology, routing, and packaging of efficient large-scale networks", 2009): in
-/// every dimension, a switch is connected to all that differ from it in that dimension only.
+/// HyperX (Ahn et al., "HyperX: topology, routing, and packaging of efficient large-scale
+/// networks", 2009): in every dimension, a switch is connected to all that differ from it in that
+/// dimension only.
 pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let parse_error = || SpecProblem::Form("hyperx:A,B[,H] or hyperx:AxBxC...[,H]");
     let (texts, hosts): (Vec<&str>, _) = match numbers {

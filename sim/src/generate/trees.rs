@@ -31,8 +31,8 @@ pub(super) fn xgft(text: &str) -> Result<Plan, SpecProblem> {
     tree(&m, &w, &vec![1; m.len()])
 }
 
-/// PGFT (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global
-/// collectives", 2011): parallel ports generalised fat tree.
+/// PGFT (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI
+/// global collectives", 2011): parallel ports generalised fat tree.
 pub(super) fn pgft(text: &str) -> Result<Plan, SpecProblem> {
     let [m, w, p] = parse_lists(text, PGFT)?;
     tree(&m, &w, &p)
@@ -103,8 +103,8 @@ fn tree(m: &[usize], w: &[usize], p: &[usize]) -> Result<Plan, SpecProblem> {
                 plan.switch(name, DEFAULT_RADIX)
             })
             .collect();
-        // A node's index is its label as a mixed-radix number: `h` are the digits above that of this level, `l` those
-        // below.
+        // A node's index is its label as a mixed-radix number: `h` are the digits above that of
+        // this level, `l` those below.
         let low: usize = levels[..i].iter().map(|l| l.w).product();
         let high: usize = levels[i + 1..].iter().map(|l| l.m).product();
         for h in 0..high {
@@ -229,8 +229,8 @@ pub(super) fn rail_pods(text: &str) -> Result<Plan, SpecProblem> {
                 plan.link(hca, *leaf);
             }
         }
-        // Each leaf has as many uplinks as downlinks, distributed in turn; a leaf starts where the previous one
-        // ended, so that the spines are loaded evenly.
+        // Each leaf has as many uplinks as downlinks, distributed in turn; a leaf starts where the
+        // previous one ended, so that the spines are loaded evenly.
         for (i, leaf) in leaves.iter().enumerate() {
             for u in 0..servers {
                 let turn = (if groups == 1 { pod * gpus + i } else { i }) * servers + u;

@@ -83,7 +83,8 @@ impl Diagnostics {
     }
 }
 
-/// Column of an error: its token is searched for in the line, which is cheap for the few reported errors.
+/// Column of an error: its token is searched for in the line, which is cheap for the few reported
+/// errors.
 fn column(sources: &Sources, at: SourceLine, kind: &ReadErrorKind) -> Option<usize> {
     let token = kind.token()?;
     let (_, text) = sources.files.get(at.file as usize)?;

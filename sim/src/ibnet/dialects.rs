@@ -512,7 +512,8 @@ proptest! {
         let _ = read_file(&bytes, &mut |_| Ok(Vec::new()));
     }
 
-    /// Shuffled parts of valid files are read or rejected; a fabric that is read can be written and read again.
+    /// Shuffled parts of valid files are read or rejected; a fabric that is read can be written and
+    /// read again.
     #[test]
     fn shuffled_parts_are_read_or_rejected(
         pieces in proptest::collection::vec((prop::sample::select(files()), any::<prop::sample::Index>(), 1usize..90), 0..12),

@@ -92,7 +92,8 @@ impl Joiner<'_, '_> {
         links
     }
 
-    /// Reports LIDs of ports that differ between the lines of both ends of a link, and LIDs of several ports.
+    /// Reports LIDs of ports that differ between the lines of both ends of a link, and LIDs of
+    /// several ports.
     fn compare_lids(&self, diagnostics: &mut Diagnostics) {
         let mut owners: BTreeMap<Lid, usize> = BTreeMap::new();
         for (node, record) in self.records.list.iter().enumerate() {
@@ -170,8 +171,8 @@ impl Joiner<'_, '_> {
         peer: PortAt,
         back: Option<&PortLine<'_>>,
     ) -> LinkSpec {
-        // Each port has the rate of its own line, its record's default, or ibsim's default; an unknown rate is
-        // taken from the other port.
+        // Each port has the rate of its own line, its record's default, or ibsim's default; an
+        // unknown rate is taken from the other port.
         let rate = |at: PortAt, line: &PortLine<'_>| {
             let default = self.records.list[at.node].rate;
             let width = line.rate.width.or(default.width);
@@ -198,8 +199,8 @@ impl Joiner<'_, '_> {
     }
 }
 
-/// Gives switches that share a node GUID their port GUIDs as node GUIDs. The chips of some directors have one node GUID; by it nodes are
-/// told apart here and in all outputs.
+/// Gives switches that share a node GUID their port GUIDs as node GUIDs. The chips of some
+/// directors have one node GUID; by it nodes are told apart here and in all outputs.
 fn separate_chips(
     spec: &mut FabricSpec,
     source_lines: &[SourceLine],

@@ -364,8 +364,8 @@ fn lid_and_lmc(text: &str) -> Result<Option<PortLid<'_>>, ReadErrorKind> {
     Ok(Some(found))
 }
 
-/// `4xHDR` among the words of the tail. A rate that the writer did not know (`4x???`, `??xHDR`) is returned as
-/// text.
+/// `4xHDR` among the words of the tail. A rate that the writer did not know (`4x???`, `??xHDR`) is
+/// returned as text.
 fn rate_tail(tail: &str) -> Result<(Rate, Option<&str>), ReadErrorKind> {
     for word in tail.split_whitespace() {
         let suffix = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '?');

@@ -1,8 +1,9 @@
-//! OpenSM's `opensm-subnet.lst` and ibdiagnet's `ibdiagnet2.lst`: a line for each port of each link.
+//! OpenSM's `opensm-subnet.lst` and ibdiagnet's `ibdiagnet2.lst`: a line for each port of each
+//! link.
 //!
-//! `{ CA Ports:02 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 }` twice, then
-//! `PHY=4x LOG=ACT SPD=10`. Numbers in braces are hexadecimal. Nodes without links are missing; port 0 is assumed
-//! to be enhanced.
+//! `{ CA Ports:02 SystemGUID:… NodeGUID:… PortGUID:… VenID:… DevID:… Rev:… {name} LID:0005 PN:01 }`
+//! twice, then `PHY=4x LOG=ACT SPD=10`. Numbers in braces are hexadecimal. Nodes without links are
+//! missing; port 0 is assumed to be enhanced.
 
 use std::collections::BTreeMap;
 
@@ -218,7 +219,8 @@ fn speed_of(text: &str) -> Option<LinkSpeed> {
     })
 }
 
-/// Parses the port between the first two braces; returns it and the text after it. Names contain no braces.
+/// Parses the port between the first two braces; returns it and the text after it. Names contain no
+/// braces.
 fn parse_list_port(text: &str) -> Result<(ListPort<'_>, &str), ReadErrorKind> {
     let parse_error = ReadErrorKind::BadListLine;
     let text = text

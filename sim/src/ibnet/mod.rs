@@ -1,11 +1,14 @@
-//! Fabric files: the output of ibnetdiscover, input of ibsim, and the lists of OpenSM and ibdiagnet.
+//! Fabric files: the output of ibnetdiscover, input of ibsim, and the lists of OpenSM and
+//! ibdiagnet.
 //!
-//! The reader detects the format: ibnetdiscover of all versions, ibsim's files, copies from a terminal without
-//! tabs or with a shell prompt, ibdiagnet's variant. It accesses no files; the caller provides included files.
-//! Contradictions between the two ports of a link are errors; other defects are warnings.
+//! The reader detects the format: ibnetdiscover of all versions, ibsim's files, copies from a
+//! terminal without tabs or with a shell prompt, ibdiagnet's variant. It accesses no files; the
+//! caller provides included files. Contradictions between the two ports of a link are errors; other
+//! defects are warnings.
 //!
-//! Comments, counters and neighbours' LIDs are ignored. Missing values have ibsim's defaults: GUIDs follow the
-//! previous one, the system image GUID is the node GUID, links are 4x SDR, LIDs are unset.
+//! Comments, counters and neighbours' LIDs are ignored. Missing values have ibsim's defaults: GUIDs
+//! follow the previous one, the system image GUID is the node GUID, links are 4x SDR, LIDs are
+//! unset.
 
 mod diagnostics;
 #[cfg(test)]
@@ -54,7 +57,8 @@ pub fn read(text: &str) -> Result<FabricSpec, ReadErrors> {
     read_file(text.as_bytes(), no_includes).map(|parsed| parsed.spec)
 }
 
-/// Reads a fabric from a file in any of the formats. `load` returns the contents of an included file by name.
+/// Reads a fabric from a file in any of the formats. `load` returns the contents of an included
+/// file by name.
 ///
 /// # Errors
 /// [`ReadErrors`].

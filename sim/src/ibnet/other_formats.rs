@@ -1,4 +1,5 @@
-//! Files that describe fabrics in formats without a reader here: what they are, and which file to use instead.
+//! Files that describe fabrics in formats without a reader here: what they are, and which file to
+//! use instead.
 
 /// A format that is recognised but not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

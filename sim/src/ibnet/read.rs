@@ -298,8 +298,8 @@ impl<'a> Reader<'a, '_> {
         if let Some(index) = self.records.by_id.get(&id).copied() {
             return self.repeated_node(at, index, kind, num_ports);
         }
-        // ibdiagnet names a node by its port GUID, not by its node GUID: a GUID in the node ID that differs from the
-        // node GUID is the port GUID.
+        // ibdiagnet names a node by its port GUID, not by its node GUID: a GUID in the node ID that
+        // differs from the node GUID is the port GUID.
         let port_in_id = id
             .get(2..)
             .filter(|hex| hex.len() == 16)

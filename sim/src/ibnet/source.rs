@@ -69,8 +69,8 @@ impl Sources {
     }
 }
 
-/// Decodes UTF-8, UTF-16 with a byte-order mark (as PowerShell writes it), or bytes, with invalid UTF-8 replaced
-/// by U+FFFD.
+/// Decodes UTF-8, UTF-16 with a byte-order mark (as PowerShell writes it), or bytes, with invalid
+/// UTF-8 replaced by U+FFFD.
 fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let wide = |to_unit: fn([u8; 2]) -> u16| {
         let units = bytes[2..].chunks_exact(2).map(|c| to_unit([c[0], c[1]]));
@@ -84,7 +84,8 @@ fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A line without byte-order mark, leading terminal escape sequences, carriage return and surrounding blanks.
+/// A line without byte-order mark, leading terminal escape sequences, carriage return and
+/// surrounding blanks.
 pub(super) fn bare(line: &str) -> &str {
     let mut remaining =
         line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');

@@ -1,4 +1,5 @@
-//! Output of ibnetdiscover, ibdiagnet and ibsim, and altered copies of it: terminal copies, prompts, invalid values.
+//! Output of ibnetdiscover, ibdiagnet and ibsim, and altered copies of it: terminal copies,
+//! prompts, invalid values.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};

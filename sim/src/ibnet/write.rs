@@ -10,12 +10,13 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
 /// Writes a fabric in a form that ibsim and readers of ibnetdiscover's output accept.
 ///
-/// Nodes are named by their GUIDs, with a suffix for duplicates. Control characters and line breaks in
-/// descriptions become blanks. Reading the text returns the fabric with links in normal order, except that GUID
-/// and LID of unconnected CA ports become node GUID + port and unset.
+/// Nodes are named by their GUIDs, with a suffix for duplicates. Control characters and line breaks
+/// in descriptions become blanks. Reading the text returns the fabric with links in normal order,
+/// except that GUID and LID of unconnected CA ports become node GUID + port and unset.
 ///
-/// Debian's ibsim 0.10 reads NDR and XDR as SDR with a warning, and routers without extended speeds; nodes and
-/// links are the same. It recognises options by `=`, so descriptions should not contain it.
+/// Debian's ibsim 0.10 reads NDR and XDR as SDR with a warning, and routers without extended
+/// speeds; nodes and links are the same. It recognises options by `=`, so descriptions should not
+/// contain it.
 ///
 /// # Errors
 /// Errors of `out`.

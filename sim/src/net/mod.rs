@@ -1,10 +1,12 @@
 //! Packets in flight: latency, loss and other faults between programs.
 //!
-//! [`Net`] owns a [`Fabric`], the time, the queue of events (ordered by time, then by creation) and the seed of
-//! all random numbers. It never waits and reads no clock: a [`World`](crate::world::World) runs it in virtual
-//! time, a server in real time. It contains foreign SMs ([`ForeignSm`]), but no attached programs.
+//! [`Net`] owns a [`Fabric`], the time, the queue of events (ordered by time, then by creation) and
+//! the seed of all random numbers. It never waits and reads no clock: a
+//! [`World`](crate::world::World) runs it in virtual time, a server in real time. It contains
+//! foreign SMs ([`ForeignSm`]), but no attached programs.
 //!
-//! After [`Net::set_instant`], [`Net::send`] transports request and reply immediately if no fault is set.
+//! After [`Net::set_instant`], [`Net::send`] transports request and reply immediately if no fault
+//! is set.
 
 mod act;
 mod foreign;
@@ -69,8 +71,8 @@ impl std::fmt::Debug for Net {
 }
 
 impl Net {
-    /// Creates a net with a fabric and the seed of all random numbers. Links have latency [`HOP_TIME`], agents the
-    /// processing time of [`Faults::NONE`].
+    /// Creates a net with a fabric and the seed of all random numbers. Links have latency
+    /// [`HOP_TIME`], agents the processing time of [`Faults::NONE`].
     #[must_use]
     pub fn new(fabric: Fabric, seed: u64) -> Self {
         Self {
@@ -90,7 +92,8 @@ impl Net {
         }
     }
 
-    /// Switches to real time: no default latency or processing time, no trace hash. Clears all faults.
+    /// Switches to real time: no default latency or processing time, no trace hash. Clears all
+    /// faults.
     pub fn set_instant(&mut self) {
         self.instant = true;
         self.trace = None;
@@ -126,7 +129,8 @@ impl Net {
         self.now = self.now.max(now);
     }
 
-    /// Sends a packet from a program's port, after all events due by `now`. Deliveries are appended to `out`.
+    /// Sends a packet from a program's port, after all events due by `now`. Deliveries are appended
+    /// to `out`.
     pub fn send(&mut self, packet: Packet, now: Instant, out: &mut Vec<Delivery>) {
         if self.next_time().is_some_and(|t| t <= now) {
             self.advance(now, out);
@@ -138,7 +142,8 @@ impl Net {
         }
     }
 
-    /// Sends a MAD from a port, without a program. It is delivered by [`Net::advance`], or immediately.
+    /// Sends a MAD from a port, without a program. It is delivered by [`Net::advance`], or
+    /// immediately.
     pub fn inject(&mut self, at: PortAt, mad: &MadOut, out: &mut Vec<Delivery>) {
         self.send_now(Packet::new(at, mad), out);
     }
@@ -269,7 +274,8 @@ impl Net {
         self.faults_changed();
     }
 
-    /// Ends all faults of the fabric, nodes, links and attributes. Cut cables and nodes without power remain so.
+    /// Ends all faults of the fabric, nodes, links and attributes. Cut cables and nodes without
+    /// power remain so.
     pub fn heal(&mut self) {
         self.table.heal_all();
         self.faults_changed();

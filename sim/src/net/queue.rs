@@ -1,6 +1,7 @@
 //! Queue of future events with their packets and actions.
 //!
-//! Heap entries are small; packets and actions stay in slabs. Events are ordered by time, then by insertion.
+//! Heap entries are small; packets and actions stay in slabs. Events are ordered by time, then by
+//! insertion.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,6 +1,7 @@
 //! Table of active faults and their effects on a packet.
 //!
-//! The table is consulted for each packet and each node that it passes. It does not access the fabric.
+//! The table is consulted for each packet and each node that it passes. It does not access the
+//! fabric.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -268,7 +269,8 @@ impl FaultTable {
         effects
     }
 
-    /// Applies the faults of the link direction that ends at `at`, and of the node, to a packet that arrives there.
+    /// Applies the faults of the link direction that ends at `at`, and of the node, to a packet
+    /// that arrives there.
     pub(super) fn enter_node(
         &mut self,
         at: PortAt,

@@ -64,7 +64,8 @@ impl Net {
 
     /// Transports a multicast packet: a copy arrives at each port to which the MFTs forward it.
     ///
-    /// Faults on the path lose copies. Latencies of individual links and nodes do not apply to copies.
+    /// Faults on the path lose copies. Latencies of individual links and nodes do not apply to
+    /// copies.
     fn transport_multicast(&mut self, packet: &Packet, out: &mut Vec<Delivery>) {
         let from = packet.at;
         self.trace_event(MadEvent::Sent, from, packet);
@@ -209,8 +210,8 @@ impl Net {
         }
     }
 
-    /// Delivers a MAD to the program at a port and to a foreign SM there; SMInfo requests go to the foreign SM
-    /// only.
+    /// Delivers a MAD to the program at a port and to a foreign SM there; SMInfo requests go to the
+    /// foreign SM only.
     fn deliver(&mut self, delivery: Delivery, packet: &Packet, out: &mut Vec<Delivery>) {
         self.trace_event(MadEvent::Delivered, delivery.at, packet);
         // An SM uses QP0 and QP1 only.

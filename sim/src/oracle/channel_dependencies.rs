@@ -63,7 +63,8 @@ impl<'a, 's> ChannelDependencies<'a, 's> {
         (base != NONE).then_some(base as usize * self.vls + usize::from(vl))
     }
 
-    /// Records that packets on VL `vl` of port `at` continue on VL `next_vl` of port `egress` of the next switch.
+    /// Records that packets on VL `vl` of port `at` continue on VL `next_vl` of port `egress` of
+    /// the next switch.
     #[inline]
     pub(super) fn add(&mut self, at: PortAt, vl: u8, egress: u8, next_vl: u8) {
         let Some(dependencies) = self

@@ -1,8 +1,8 @@
-//! Port counters: packets sent on a link are received or counted as errors, and error counters do not rise without
-//! faults.
+//! Port counters: packets sent on a link are received or counted as errors, and error counters do
+//! not rise without faults.
 //!
-//! The check compares two snapshots of a fabric without packets in flight: a packet in flight is counted at the
-//! sender only.
+//! The check compares two snapshots of a fabric without packets in flight: a packet in flight is
+//! counted at the sender only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,10 @@
-//! Unicast delivery: follows packets by the LFTs, checks their VLs, and records channel dependencies.
+//! Unicast delivery: follows packets by the LFTs, checks their VLs, and records channel
+//! dependencies.
 //!
-//! Routing depends on the destination alone, so the paths to a LID form a tree and each switch is visited once per
-//! LID. The VL of a hop depends on SL, input port and output port. The check therefore propagates, from the
-//! sources towards the LID, the VLs on which packets of each SL leave a switch.
+//! Routing depends on the destination alone, so the paths to a LID form a tree and each switch is
+//! visited once per LID. The VL of a hop depends on SL, input port and output port. The check
+//! therefore propagates, from the sources towards the LID, the VLs on which packets of each SL
+//! leave a switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -255,7 +257,8 @@ impl DeliveryTree<'_, '_> {
         }
     }
 
-    /// Adds packets that enter the tree by a switch port. Returns the SLs on which they are delivered.
+    /// Adds packets that enter the tree by a switch port. Returns the SLs on which they are
+    /// delivered.
     fn inject(&mut self, by: PortAt, sls: u16) -> u16 {
         let sls = sls & self.usable_sls_at(by) & self.tree[by.node].open_sls;
         let node_state = &mut self.tree[by.node];
@@ -412,7 +415,8 @@ pub(super) fn check(
                 }
             }
         }
-        // A switch drops packets to LIDs that its LFT cannot hold: those of its end ports, and those to them.
+        // A switch drops packets to LIDs that its LFT cannot hold: those of its end ports, and
+        // those to them.
         let cannot_hold = |node: NodeIdx| scope.state.nodes[node].lft_entries() <= lid;
         let is_unreachable = scope.switch_of(owner).is_some_and(cannot_hold);
         failing.retain(|source| !is_unreachable && !cannot_hold(*source));

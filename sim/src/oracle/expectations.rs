@@ -83,7 +83,8 @@ impl Expectations {
         self
     }
 
-    /// Checks the SL that `sl` returns for an end port and a destination LID; `None` means no traffic.
+    /// Checks the SL that `sl` returns for an end port and a destination LID; `None` means no
+    /// traffic.
     #[must_use]
     pub fn sl_per_path(
         mut self,
@@ -106,7 +107,8 @@ impl Expectations {
 pub enum Traffic {
     /// All packets use this SL.
     OneSl(Sl),
-    /// The SLs are unknown. Packets on SL 0 are checked; credit loops are judged only where the SL does not change the VL.
+    /// The SLs are unknown. Packets on SL 0 are checked; credit loops are judged only where the SL
+    /// does not change the VL.
     Unknown,
     /// Packets use every SL that maps to an active VL on all hops of the path.
     AllSls,
@@ -170,8 +172,9 @@ impl ExpectedGroup {
 /// Expected P_Key tables and partition enforcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedPartitions {
-    /// P_Keys of each end port; the first one must be at index 0. Other end ports must have 0xFFFF or 0x7FFF at
-    /// index 0 and no further P_Keys. `None` if unknown: the tables are only checked against each other.
+    /// P_Keys of each end port; the first one must be at index 0. Other end ports must have 0xFFFF
+    /// or 0x7FFF at index 0 and no further P_Keys. `None` if unknown: the tables are only checked
+    /// against each other.
     pub keys: Option<BTreeMap<PortAt, Vec<PKey>>>,
     /// Enforcement at switch ports with attached end ports.
     pub enforcement: PKeyEnforcement,
@@ -192,8 +195,8 @@ pub enum PKeyEnforcement {
     Both,
 }
 
-/// Expected values of PortInfo and SwitchInfo. `None` means the value of the master's port for settings common to
-/// all end ports; other settings are then not checked.
+/// Expected values of PortInfo and SwitchInfo. `None` means the value of the master's port for
+/// settings common to all end ports; other settings are then not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedSettings {
     /// M_Key of end ports.
@@ -206,7 +209,8 @@ pub struct ExpectedSettings {
     pub gid_prefix: Option<GidPrefix>,
     /// SubnetTimeOut of end ports.
     pub subnet_timeout: Option<u8>,
-    /// LMC of CAs and routers; `None`: that of the first one, or else of the first enhanced port 0 with several LIDs.
+    /// LMC of CAs and routers; `None`: that of the first one, or else of the first enhanced port 0
+    /// with several LIDs.
     pub lmc: Option<Lmc>,
     /// MasterSMSL of end ports; `None`: not checked.
     pub master_sm_sl: Option<Sl>,

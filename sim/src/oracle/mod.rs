@@ -1,8 +1,10 @@
-//! Oracles, which check that the devices of a fabric at rest are configured correctly, from the values in the devices alone.
+//! Oracles, which check that the devices of a fabric at rest are configured correctly, from the
+//! values in the devices alone.
 //!
-//! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the switches, never modify a fabric, and judge
-//! correctness, not routing quality. [`judge`] takes a [`FabricSnapshot`], which is copied from a [`Fabric`](crate::fabric::Fabric) or
-//! built by hand. The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
+//! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the
+//! switches, never modify a fabric, and judge correctness, not routing quality. [`judge`] takes a
+//! [`FabricSnapshot`], which is copied from a [`Fabric`](crate::fabric::Fabric) or built by hand.
+//! The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
 //!
 //! | oracle | verifies | does not check |
 //! |---|---|---|
@@ -17,12 +19,14 @@
 //! | settings | PortInfo, SwitchInfo and VL arbitration as configured or as the master's; PortStateChange cleared | effects on hosts |
 //! | counters | [`judge_counters`]: no packet appears on a link; losses are errors; none decreases | packets in flight |
 //!
-//! Dependencies between channels depend on the SL, so [`Expectations`] defines the traffic. Packets from a switch's port 0 do not count,
-//! because management packets use VL15, unless [`Expectations::port0_traffic`] is set. Without expected groups ([`ExpectedGroup`]) every
-//! port in an MFT counts as a member on SL 0, and only the tree is verified.
+//! Dependencies between channels depend on the SL, so [`Expectations`] defines the traffic. Packets
+//! from a switch's port 0 do not count, because management packets use VL15, unless
+//! [`Expectations::port0_traffic`] is set. Without expected groups ([`ExpectedGroup`]) every port
+//! in an MFT counts as a member on SL 0, and only the tree is verified.
 //!
-//! Each switch is visited once per LID, and nothing is stored per pair; the example `judge` measures the time on a large fabric. Tests
-//! compare the verdicts with those of following every packet (`slow_tests`) and change one value at a time in correct fabrics
+//! Each switch is visited once per LID, and nothing is stored per pair; the example `judge`
+//! measures the time on a large fabric. Tests compare the verdicts with those of following every
+//! packet (`slow_tests`) and change one value at a time in correct fabrics
 //! (`tests/live/oracles_broken.rs`): the verdict must name that kind of violation and no other.
 
 mod channel_dependencies;
@@ -72,7 +76,8 @@ pub struct Verdict {
     pub links: usize,
     /// LIDs of the end ports.
     pub lids: usize,
-    /// Whether credit loops were judged: not if the SLs of the packets are unknown and lead to different VLs.
+    /// Whether credit loops were judged: not if the SLs of the packets are unknown and lead to
+    /// different VLs.
     pub judges_credit_loops: bool,
 }
 

@@ -1,7 +1,9 @@
-//! Multicast delivery: each member receives exactly one copy of a packet, other end ports receive none.
+//! Multicast delivery: each member receives exactly one copy of a packet, other end ports receive
+//! none.
 //!
-//! A switch copies a packet to all ports of its MFT entry except the input port. At each switch, the check follows one
-//! packet for all senders with equal SLtoVL tables ([`Injector`]) and records its channel dependencies.
+//! A switch copies a packet to all ports of its MFT entry except the input port. At each switch,
+//! the check follows one packet for all senders with equal SLtoVL tables ([`Injector`]) and records
+//! its channel dependencies.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -24,7 +26,8 @@ struct MulticastCheck<'a, 's> {
     injectors: Vec<Vec<Injector>>,
     /// By node: number of the packet that last reached it.
     last_visit: Vec<u32>,
-    /// By slot: number of the packet that last reached it, and how many copies of that packet reached it.
+    /// By slot: number of the packet that last reached it, and how many copies of that packet
+    /// reached it.
     copies: Vec<(u32, u32)>,
     /// Number of the packet being followed; 0 before the first.
     packet: u32,
@@ -94,7 +97,8 @@ pub(super) fn check(
     }
 }
 
-/// Merges all groups of an MLID, without members outside of the scope, and those at a switch whose MFT cannot hold the MLID.
+/// Merges all groups of an MLID, without members outside of the scope, and those at a switch whose
+/// MFT cannot hold the MLID.
 fn merge_groups(scope: &Scope<'_>, groups: &[&ExpectedGroup]) -> ExpectedGroup {
     let mlid = groups[0].mlid;
     let can_hold = |node: NodeIdx| scope.state.nodes[node].can_hold_mlid(mlid);
@@ -175,7 +179,8 @@ fn check_entries(
 }
 
 impl MulticastCheck<'_, '_> {
-    /// Checks that each member receives one copy of the packets of every other end port of the group.
+    /// Checks that each member receives one copy of the packets of every other end port of the
+    /// group.
     fn check_delivery(
         &mut self,
         group: &ExpectedGroup,
@@ -234,8 +239,8 @@ impl MulticastCheck<'_, '_> {
         at.collect()
     }
 
-    /// Members without a copy of the packet that [`Self::follow_packet`] followed for the senders of `injector`.
-    /// The fault names one of these senders, other than the member without a copy.
+    /// Members without a copy of the packet that [`Self::follow_packet`] followed for the senders
+    /// of `injector`. The fault names one of these senders, other than the member without a copy.
     fn find_missed_members(
         &self,
         group: &ExpectedGroup,
@@ -251,7 +256,8 @@ impl MulticastCheck<'_, '_> {
             return None;
         }
         let senders: Vec<_> = injector.ends.iter().filter(sends).collect();
-        // A sender does not receive its own packet, so the fault needs another sender of the injector.
+        // A sender does not receive its own packet, so the fault needs another sender of the
+        // injector.
         let sender = senders
             .iter()
             .find(|s| without.iter().any(|member| member != *s))?;
@@ -281,9 +287,9 @@ impl MulticastCheck<'_, '_> {
         }
     }
 
-    /// Follows a packet from an end port at switch port `entry`, and its copies. Unlike a switch, it also copies the
-    /// packet to `entry`: one packet then represents all senders of an injector, which each receive the packets of the
-    /// others.
+    /// Follows a packet from an end port at switch port `entry`, and its copies. Unlike a switch,
+    /// it also copies the packet to `entry`: one packet then represents all senders of an injector,
+    /// which each receive the packets of the others.
     fn follow_packet(
         &mut self,
         entry: PortAt,

@@ -168,7 +168,8 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
     }
 }
 
-/// Checks that a switch port with enforcement passes all needed P_Keys and, if an end port is attached, no others.
+/// Checks that a switch port with enforcement passes all needed P_Keys and, if an end port is
+/// attached, no others.
 fn check_enforced_table(
     scope: &Scope<'_>,
     at: PortAt,

@@ -23,8 +23,9 @@ pub(super) struct Scope<'a> {
     peers: Vec<LinkPeer>,
 }
 
-/// End ports of each part of the fabric that active links connect, sorted; parts are in the order of their first end ports. End ports
-/// without a link belong to no part. The ports of a CA or router are not connected through it.
+/// End ports of each part of the fabric that active links connect, sorted; parts are in the order
+/// of their first end ports. End ports without a link belong to no part. The ports of a CA or
+/// router are not connected through it.
 #[must_use]
 pub fn connected_end_ports(state: &FabricSnapshot) -> Vec<Vec<PortAt>> {
     let mut seen = BTreeSet::new();

@@ -45,7 +45,8 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
     };
     let is_switch = |at: &PortAt| scope.state.nodes[at.node].is_switch();
     let lmc_of = |at: &PortAt| scope.port(*at).info.lmc;
-    // The LMC of a CA or router port. Without these, the LMC above 0 of an enhanced port 0: a base port 0 always has LMC 0.
+    // The LMC of a CA or router port. Without these, the LMC above 0 of an enhanced port 0: a base
+    // port 0 always has LMC 0.
     let mut end_ports = scope.end_ports.iter();
     let first_host = end_ports.clone().find(|at| !is_switch(at));
     let first = first_host.or_else(|| end_ports.find(|at| lmc_of(at).raw() > 0));
@@ -148,7 +149,8 @@ fn check_timers(
     }
 }
 
-/// A written SLtoVLMappingTable maps each SL to an active VL, or to VL 15 (drop). Reports the first entry that does not.
+/// A written SLtoVLMappingTable maps each SL to an active VL, or to VL 15 (drop). Reports the first
+/// entry that does not.
 fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     let snapshot = scope.port(at);
     let data_vls = data_vl_count(snapshot.info.operational_vls);
@@ -175,7 +177,8 @@ fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
     }
 }
 
-/// In a written VLArbitrationTable, every VL in use has a weight other than 0, and no inactive VL has one.
+/// In a written VLArbitrationTable, every VL in use has a weight other than 0, and no inactive VL
+/// has one.
 fn check_vl_arb(
     scope: &Scope<'_>,
     vl_map: &VlMap,

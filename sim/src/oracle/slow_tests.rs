@@ -77,7 +77,8 @@ fn follow_packet(
         .extend(path.windows(2).map(|w| (w[0], w[1])));
 }
 
-/// Removes dependencies on channels that depend on nothing, until no dependency remains (no cycle) or none can be removed.
+/// Removes dependencies on channels that depend on nothing, until no dependency remains (no cycle)
+/// or none can be removed.
 fn has_cycle(mut dependencies: BTreeSet<(Channel, Channel)>) -> bool {
     loop {
         let waiting: BTreeSet<Channel> = dependencies.iter().map(|(a, _)| *a).collect();
@@ -98,8 +99,8 @@ fn hosts(state: &FabricSnapshot) -> Vec<PortAt> {
         .collect()
 }
 
-/// Number of copies of one packet that each end port receives. Follows it at most twice through each input port, which is
-/// enough to detect a loop.
+/// Number of copies of one packet that each end port receives. Follows it at most twice through
+/// each input port, which is enough to detect a loop.
 fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
     let mut received = BTreeMap::new();
     let mut seen: BTreeMap<PortAt, u32> = BTreeMap::new();
@@ -131,8 +132,8 @@ fn copies(state: &FabricSnapshot, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// For random SLtoVL tables and SLs: the same packets are delivered, and the same channels depend on each
-    /// other.
+    /// For random SLtoVL tables and SLs: the same packets are delivered, and the same channels
+    /// depend on each other.
     #[test]
     fn vls_and_dependencies_equal_those_of_every_packet(
         text in prop::sample::select(vec!["ring:5,2", "torus:3,3", "fat-tree:4", "random:9,3,2,5"]),

@@ -1,7 +1,7 @@
 //! The values of all devices that the oracles check.
 //!
-//! A snapshot is copied from a [`Fabric`](crate::fabric::Fabric) (see `from_fabric.rs`) or built from any other
-//! source of the same values.
+//! A snapshot is copied from a [`Fabric`](crate::fabric::Fabric) (see `from_fabric.rs`) or built
+//! from any other source of the same values.
 
 use std::collections::BTreeMap;
 
@@ -59,8 +59,9 @@ pub struct PortSnapshot {
     pub reregisters: u32,
     /// P_Key table without trailing empty entries; `None` if unknown.
     pub pkeys: Option<Vec<PKey>>,
-    /// SLtoVLMappingTable by input port, two SLs per byte, the even SL in the upper half. A single table applies
-    /// to all inputs (and to CAs). If empty, no table was written: SL n maps to VL n modulo 8.
+    /// SLtoVLMappingTable by input port, two SLs per byte, the even SL in the upper half. A single
+    /// table applies to all inputs (and to CAs). If empty, no table was written: SL n maps to VL n
+    /// modulo 8.
     pub sl_to_vl: Vec<[u8; 8]>,
     /// VLArbitrationTable; `None` if it was not written or is unknown.
     pub vl_arb: Option<Box<VlArbTables>>,
@@ -163,8 +164,8 @@ impl NodeSnapshot {
 
     /// Output ports for a packet to an MLID that enters by `input`, without `input`.
     ///
-    /// Packets to an MLID without an entry leave by the default multicast ports. A default port of 0xFF means none;
-    /// port 0 discards.
+    /// Packets to an MLID without an entry leave by the default multicast ports. A default port of
+    /// 0xFF means none; port 0 discards.
     #[must_use]
     pub fn multicast_egress(&self, mlid: Lid, input: u8) -> PortSet {
         let above = self.has_multicast_top() && mlid.raw() > self.switch_info.multicast_fdb_top;

@@ -10,7 +10,8 @@ use super::*;
 use crate::generate::from_spec;
 use crate::spec::FabricSpec;
 
-/// A configured fabric: LIDs in node order, links Active, and LFTs along the routes that `tables` selects.
+/// A configured fabric: LIDs in node order, links Active, and LFTs along the routes that `tables`
+/// selects.
 pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricSnapshot {
     let mut next_lid = 1u16 << lmc;
     let mut state = FabricSnapshot::default();
@@ -378,7 +379,8 @@ fn shortest_paths_around_a_ring_form_a_credit_loop() {
     assert!(judge(&ring3, &Expectations::new(PortAt::new(0, 1))).is_good());
 }
 
-/// With the SLtoVL tables of power-up, SL 1 uses VL 1: the loop exists only if the paths of the ring have one SL.
+/// With the SLtoVL tables of power-up, SL 1 uses VL 1: the loop exists only if the paths of the
+/// ring have one SL.
 #[test]
 fn credit_loops_of_unknown_sls_are_judged_only_if_no_sl_avoids_them() {
     let mut state = configured(&from_spec("ring:5").unwrap(), 0, Tables::MinHop);

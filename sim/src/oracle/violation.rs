@@ -383,7 +383,8 @@ pub enum PartitionFault {
     },
 }
 
-/// A value other than expected. Tuple variants hold the port or switch, its value, and the expected value.
+/// A value other than expected. Tuple variants hold the port or switch, its value, and the expected
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingFault {
     /// M_Key. The message does not contain the keys.

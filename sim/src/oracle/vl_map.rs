@@ -93,7 +93,8 @@ impl VlMap {
         &self.tables[usize::from(id.copied().unwrap_or(0))]
     }
 
-    /// The end ports that send through a switch, grouped by equal tables; `port0` includes the switch itself.
+    /// The end ports that send through a switch, grouped by equal tables; `port0` includes the
+    /// switch itself.
     pub(super) fn injectors(&self, scope: &Scope<'_>, node: NodeIdx, port0: bool) -> Vec<Injector> {
         let outputs: Vec<usize> = scope
             .connected_ports(node)

@@ -1,8 +1,9 @@
 //! Performance management agent of a node (IBA 16.1): replies on QP1.
 //!
-//! A node has one agent. PortSelect selects a port or, as 0xFF, the sum of all ports (for a switch, without port 0).
-//! The counters are in the fabric. An invalid request changes nothing. Unsupported (status 0x000C): notices of
-//! this class, congestion and per-SL counters, PortSamplesResultExtended.
+//! A node has one agent. PortSelect selects a port or, as 0xFF, the sum of all ports (for a switch,
+//! without port 0). The counters are in the fabric. An invalid request changes nothing. Unsupported
+//! (status 0x000C): notices of this class, congestion and per-SL counters,
+//! PortSamplesResultExtended.
 
 mod counters;
 mod per_vl;

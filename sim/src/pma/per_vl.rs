@@ -1,7 +1,7 @@
 //! Attributes with a counter per VL.
 //!
-//! PortVLOpPackets and PortVLOpData count received packets with the selected OpCode; the others change only by
-//! injection.
+//! PortVLOpPackets and PortVLOpData count received packets with the selected OpCode; the others
+//! change only by injection.
 
 use ferrosm_mad::attr::perf::{
     DATA_LEN, PortVlOpData, PortVlOpPackets, PortVlXmitFlowCtlUpdateErrors, PortVlXmitWaitCounters,

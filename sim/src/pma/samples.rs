@@ -1,8 +1,8 @@
 //! PortSamplesControl and PortSamplesResult (IBA 16.1.3.2, 16.1.3.4).
 //!
-//! A node has one sampling mechanism per port, with fifteen 32-bit counters that each count one of the five
-//! mandatory quantities, and ticks of 1 us. Counting starts with the Set, even if SampleStart is later, and ends
-//! when the result is first read after the end.
+//! A node has one sampling mechanism per port, with fifteen 32-bit counters that each count one of
+//! the five mandatory quantities, and ticks of 1 us. Counting starts with the Set, even if
+//! SampleStart is later, and ends when the result is first read after the end.
 
 use std::time::Duration;
 
@@ -90,7 +90,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// The result has no PortSelect: it reports the sample that begins last; if several do, that of the lowest port.
+    /// The result has no PortSelect: it reports the sample that begins last; if several do, that of
+    /// the lowest port.
     pub(super) fn samples_result(&mut self, end_port: PortAt, data: &mut AttributeData) -> Status {
         let node = &self.nodes[end_port.node];
         let (base, ports) = (node.base, usize::from(node.num_ports));

@@ -1,8 +1,8 @@
 //! Scenarios: scheduled changes of a fabric as text, one statement per line.
 //!
-//! A line is parsed into a [`Statement`], which can be printed again, and resolved against a [`Fabric`] into
-//! [`FabricAction`]s with their times. This module does not modify a fabric. `docs/scenario.md` describes the
-//! language.
+//! A line is parsed into a [`Statement`], which can be printed again, and resolved against a
+//! [`Fabric`] into [`FabricAction`]s with their times. This module does not modify a fabric.
+//! `docs/scenario.md` describes the language.
 //!
 //! ```
 //! use ferrosm_mad::time::Instant;

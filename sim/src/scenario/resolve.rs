@@ -94,7 +94,8 @@ impl NodeNames {
         }
     }
 
-    /// The end port of a reference: port 0 of a switch, otherwise the given port or the first one with a cable.
+    /// The end port of a reference: port 0 of a switch, otherwise the given port or the first one
+    /// with a cable.
     ///
     /// # Errors
     /// If the node or end port does not exist.

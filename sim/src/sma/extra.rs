@@ -1,5 +1,5 @@
-//! Attributes of some nodes only, each with a capability bit: Notice, LedInfo, LinkSpeedWidthPairsTable,
-//! PortInfoExtended, and Mellanox's ExtendedPortInfo.
+//! Attributes of some nodes only, each with a capability bit: Notice, LedInfo,
+//! LinkSpeedWidthPairsTable, PortInfoExtended, and Mellanox's ExtendedPortInfo.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, ExtendedPortInfo, FecMode, LedInfo, LinkSpeed, LinkSpeedWidthPairs, Notice,
@@ -64,7 +64,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// LinkSpeedWidthPairsTable: one read-only table for all ports, with the widths of each supported speed.
+    /// LinkSpeedWidthPairsTable: one read-only table for all ports, with the widths of each
+    /// supported speed.
     pub(super) fn link_speed_width_pairs(
         &self,
         r: &SmaRequest,
@@ -146,8 +147,8 @@ impl Fabric {
         status
     }
 
-    /// ExtendedPortInfo: FDR10, for nodes between QDR and FDR. A Set with StateChangeEnable takes effect when the
-    /// link trains next.
+    /// ExtendedPortInfo: FDR10, for nodes between QDR and FDR. A Set with StateChangeEnable takes
+    /// effect when the link trains next.
     pub(super) fn ext_port_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         if !self.nodes[r.node].caps.ext_port_info {
             return Status::BAD_METHOD_ATTR;

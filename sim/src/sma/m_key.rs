@@ -1,12 +1,12 @@
 //! M_Key protection (IBA 14.2.4).
 //!
-//! Key, protection level and lease are those of the addressed end port. The order of checks is that of
-//! `check_mkey` in `drivers/infiniband/hw/qib/qib_mad.c`: an expired lease ends protection, then the key is
-//! compared; the right key stops the lease, a wrong key on a protected request starts it. The version is checked
-//! before, method and attribute after.
+//! Key, protection level and lease are those of the addressed end port. The order of checks is that
+//! of `check_mkey` in `drivers/infiniband/hw/qib/qib_mad.c`: an expired lease ends protection, then
+//! the key is compared; the right key stops the lease, a wrong key on a protected request starts
+//! it. The version is checked before, method and attribute after.
 //!
-//! SMInfo is not checked here: 14.2.4 applies to the SMA, but SMInfo is an attribute of the SM (14.2.5.13), which
-//! checks the key itself (docs/sm-behaviour.md, 8.12).
+//! SMInfo is not checked here: 14.2.4 applies to the SMA, but SMInfo is an attribute of the SM
+//! (14.2.5.13), which checks the key itself (docs/sm-behaviour.md, 8.12).
 
 use std::time::Duration;
 

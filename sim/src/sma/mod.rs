@@ -1,12 +1,13 @@
 //! Subnet management agent: replies to Get and Set of each attribute.
 //!
-//! The state is in the fabric. Checks in order: class version (0x0004), method (0x0008), M_Key (dropped),
-//! attribute (0x000C), modifier and fields (0x001C). An invalid Set changes nothing, and the reply has the current
-//! values. An attribute with a capability bit exists only if the bit is set.
+//! The state is in the fabric. Checks in order: class version (0x0004), method (0x0008), M_Key
+//! (dropped), attribute (0x000C), modifier and fields (0x001C). An invalid Set changes nothing, and
+//! the reply has the current values. An attribute with a capability bit exists only if the bit is
+//! set.
 //!
-//! Unsupported, with their bits clear: CableInfo (the specification's and Mellanox's), HierarchyInfo and
-//! VendorSpecificMadsTable, whose contents are not public, and RandomForwardingTable, because all switches have an
-//! LFT (RandomFDBCap 0).
+//! Unsupported, with their bits clear: CableInfo (the specification's and Mellanox's),
+//! HierarchyInfo and VendorSpecificMadsTable, whose contents are not public, and
+//! RandomForwardingTable, because all switches have an LFT (RandomFDBCap 0).
 
 mod extra;
 mod m_key;
@@ -39,7 +40,8 @@ pub(crate) struct SmaRequest {
 type AttributeData = [u8; DATA_LEN];
 
 impl Fabric {
-    /// Processes a request in place; `None` drops it because of its M_Key, or because the agent does not know its modifier.
+    /// Processes a request in place; `None` drops it because of its M_Key, or because the agent
+    /// does not know its modifier.
     pub(crate) fn sma(
         &mut self,
         end_port: PortAt,
@@ -179,8 +181,8 @@ impl Fabric {
         .encode_onto(data);
     }
 
-    /// Slot of the port in the low bits of a modifier. 0 on a CA is the addressed port; a CA port's agent does not
-    /// handle other ports.
+    /// Slot of the port in the low bits of a modifier. 0 on a CA is the addressed port; a CA port's
+    /// agent does not handle other ports.
     fn port_by_modifier(&self, r: &SmaRequest, port: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         let port = u8::try_from(port).ok()?;

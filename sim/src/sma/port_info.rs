@@ -282,7 +282,8 @@ fn link_is_legal(requested: &PortInfo, current: &PortInfo) -> bool {
         )
 }
 
-/// Valid transitions: any to Down, Initialize to Armed, Armed to Active. Armed to Armed and Active to Active are invalid.
+/// Valid transitions: any to Down, Initialize to Armed, Armed to Active. Armed to Armed and Active
+/// to Active are invalid.
 fn transition_is_legal(requested: &PortInfo, current: &PortInfo) -> bool {
     let phys_is_legal = match requested.port_physical_state {
         PhysState::NoChange => true,

@@ -12,8 +12,8 @@ use crate::fabric::{Fabric, ModelPort, POWER_ON_SL_TO_VL, power_on_vl_arb};
 const VL_ARB_BLOCK_LEN: usize = 32;
 /// MulticastFDBTop without MLIDs in use.
 const NO_MLID: u16 = 0xBFFF;
-/// MulticastFDBTop of an SM that does not use the field (OpenSM without group members): the whole table applies,
-/// as on switches without the field.
+/// MulticastFDBTop of an SM that does not use the field (OpenSM without group members): the whole
+/// table applies, as on switches without the field.
 const TOP_UNUSED: u16 = 0;
 
 /// P_Key table with the default partition only.
@@ -125,8 +125,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// Entries beyond the size read as empty and cannot be written. Duplicate entries are allowed, and a
-    /// partition's full and limited P_Key may be side by side (docs/sm-behaviour.md, 9.10).
+    /// Entries beyond the size read as empty and cannot be written. Duplicate entries are allowed,
+    /// and a partition's full and limited P_Key may be side by side (docs/sm-behaviour.md, 9.10).
     pub(super) fn pkey_table(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let node = &self.nodes[r.node];
         let (block, port) = (r.modifier & 0xFFFF, r.modifier >> 16);
@@ -163,7 +163,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output ports.
+    /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output
+    /// ports.
     pub(super) fn sl_to_vl_table(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         if !self.capabilities(r).has(CapMask::SL_MAPPING) {
             return Status::BAD_METHOD_ATTR;
@@ -227,8 +228,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// Blocks 1 and 2 are low priority, 3 and 4 high priority; the second of each exists only with a cap above 32.
-    /// VL15 is not arbitrated and must not be in a table (IBA 7.6.9).
+    /// Blocks 1 and 2 are low priority, 3 and 4 high priority; the second of each exists only with
+    /// a cap above 32. VL15 is not arbitrated and must not be in a table (IBA 7.6.9).
     pub(super) fn vl_arbitration(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let Some(slot) = self.port_by_modifier(r, r.modifier & 0xFFFF) else {
             return Status::BAD_FIELD;

@@ -1,5 +1,5 @@
-//! The user ABI of umad devices: header layouts, ioctl numbers and structures (Linux `ib_user_mad.h`, ABI version
-//! 5).
+//! The user ABI of umad devices: header layouts, ioctl numbers and structures (Linux
+//! `ib_user_mad.h`, ABI version 5).
 //!
 //! Encoding and decoding only. Integers are in host order unless stated otherwise.
 
@@ -226,7 +226,8 @@ pub struct AgentRegistration {
     pub rmpp_version: u8,
 }
 
-/// A method mask of two 64-bit or four 32-bit words, least significant first; equal on little-endian hosts.
+/// A method mask of two 64-bit or four 32-bit words, least significant first; equal on
+/// little-endian hosts.
 fn method_mask(bytes: &[u8; 16]) -> u128 {
     let low = u64::from_ne_bytes(*part::<0, 8, _>(bytes));
     let high = u64::from_ne_bytes(*part::<8, 8, _>(bytes));

@@ -84,8 +84,8 @@ const PERMISSIVE: [u8; 2] = [0xFF; 2];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BadRoute;
 
-/// Whether a directed-route SMP sent from `port` ends at this node (IBA 14.2.2, as Linux `smi.c` checks it before
-/// sending).
+/// Whether a directed-route SMP sent from `port` ends at this node (IBA 14.2.2, as Linux `smi.c`
+/// checks it before sending).
 pub(super) fn ends_at_own_node(
     mad: &[u8; MAD_LEN],
     is_switch: bool,

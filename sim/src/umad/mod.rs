@@ -1,12 +1,12 @@
 //! The Linux kernel's MAD layer of all simulated hosts: `/dev/infiniband/umadN` and `issmN`.
 //!
-//! [`UmadLayer`] owns all open files of all ports. It is a state machine without I/O: programs' calls and the
-//! fabric's deliveries go in with the time, packets and readable files come out. Device agents process requests
-//! first (in [`crate::fabric`]); this layer receives the other MADs.
+//! [`UmadLayer`] owns all open files of all ports. It is a state machine without I/O: programs'
+//! calls and the fabric's deliveries go in with the time, packets and readable files come out.
+//! Device agents process requests first (in [`crate::fabric`]); this layer receives the other MADs.
 //!
 //! It implements the current kernel behaviour (ABI 5, kernels since 2021) of
-//! `drivers/infiniband/core/{user_mad,mad,mad_rmpp,agent,smi}.c`, without Ethernet ports, OPA, snooping and
-//! security labels.
+//! `drivers/infiniband/core/{user_mad,mad,mad_rmpp,agent,smi}.c`, without Ethernet ports, OPA,
+//! snooping and security labels.
 //!
 //! | module | contents |
 //! |---|---|
@@ -120,7 +120,8 @@ enum Outgoing {
         send: usize,
         serial: u64,
     },
-    /// The segments of an RMPP send. One is sent each time the entry is taken from the queue, so that other sends are not delayed.
+    /// The segments of an RMPP send. One is sent each time the entry is taken from the queue, so
+    /// that other sends are not delayed.
     Segments {
         send: usize,
         serial: u64,
@@ -190,7 +191,8 @@ impl UmadLayer {
         })))
     }
 
-    /// Closes a file: removes its agents and cancels its sends and receptions without notice to the peers.
+    /// Closes a file: removes its agents and cancels its sends and receptions without notice to the
+    /// peers.
     pub fn close(&mut self, fabric: &mut Fabric, file: FileId) {
         for id in 0..MAX_AGENTS {
             // Fails for IDs without an agent, which is most of them.
@@ -396,8 +398,8 @@ impl UmadLayer {
     /// Opens the issm device of a port, which sets IsSM until it is closed.
     ///
     /// # Errors
-    /// EAGAIN if another program has it open (a blocking open waits for its close), ENXIO if the end port does not
-    /// exist.
+    /// EAGAIN if another program has it open (a blocking open waits for its close), ENXIO if the
+    /// end port does not exist.
     pub fn open_issm(&mut self, fabric: &mut Fabric, at: PortAt) -> Result<IssmId, Errno> {
         let host = self.hosts.entry(at.node).or_default();
         let port = host.ports.entry(at.port).or_default();

@@ -1,7 +1,7 @@
 //! Received messages of a file that its program has not read.
 //!
-//! A queue is limited in messages, as in the kernel, and in bytes of long messages, which the kernel leaves to its
-//! allocator. Further messages are dropped and counted.
+//! A queue is limited in messages, as in the kernel, and in bytes of long messages, which the
+//! kernel leaves to its allocator. Further messages are dropped and counted.
 
 use std::collections::VecDeque;
 
@@ -151,8 +151,8 @@ impl UmadMessage<'_> {
         self.header.len() + self.body.len()
     }
 
-    /// Result of a `read` with a buffer of `count` bytes: the first 256 bytes must fit; for a longer message they
-    /// are copied.
+    /// Result of a `read` with a buffer of `count` bytes: the first 256 bytes must fit; for a
+    /// longer message they are copied.
     #[must_use]
     pub fn read_outcome(&self, count: usize) -> ReadOutcome {
         let first = self.header.len() + self.body.len().min(MAD_LEN);

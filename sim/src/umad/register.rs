@@ -1,7 +1,7 @@
 //! Registrations of a host: receivers of unsolicited MADs, and high halves of TIDs.
 //!
-//! At each port, one agent of any file owns a method of a class and version. Agents are indices into
-//! [`super::UmadLayer`].
+//! At each port, one agent of any file owns a method of a class and version. Agents are indices
+//! into [`super::UmadLayer`].
 
 use std::collections::BTreeMap;
 
@@ -162,8 +162,8 @@ impl HostAgents {
         self.clients.remove(&hi_tid);
     }
 
-    /// The receiver of a MAD: by the high half of the TID for a response, otherwise by class, version, OUI and
-    /// method.
+    /// The receiver of a MAD: by the high half of the TID for a response, otherwise by class,
+    /// version, OUI and method.
     pub(super) fn find_agent(&self, port: u8, mad: &[u8; MAD_LEN]) -> Option<AgentIdx> {
         if class::is_response(mad) {
             let hi_tid = u32::try_from(class::tid(mad) >> 32).ok()?;

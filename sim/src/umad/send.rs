@@ -1,7 +1,8 @@
-//! Sending: checks, addresses, TIDs, retries and timeouts (`ib_umad_write`, `ib_post_send_mad`, `timeout_sends`).
+//! Sending: checks, addresses, TIDs, retries and timeouts (`ib_umad_write`, `ib_post_send_mad`,
+//! `timeout_sends`).
 //!
-//! A send without expected response completes immediately. Others remain in [`Sends`] until the response, the last
-//! acknowledgement, the last timeout, or the removal of their agent.
+//! A send without expected response completes immediately. Others remain in [`Sends`] until the
+//! response, the last acknowledgement, the last timeout, or the removal of their agent.
 
 use std::time::Duration;
 
@@ -44,7 +45,8 @@ pub(super) struct Send {
     pub(super) retries: u32,
     pub(super) retries_left: u32,
     pub(super) timer: Option<TimerKey>,
-    /// Whether it is a directed-route SMP to the own node; if no response arrives, it is removed without notice.
+    /// Whether it is a directed-route SMP to the own node; if no response arrives, it is removed
+    /// without notice.
     is_local: bool,
     /// Distinguishes it from other sends that used its slot.
     pub(super) serial: u64,
@@ -71,9 +73,9 @@ impl Send {
         class::is_response(self.packet.mad.as_bytes())
     }
 
-    /// Whether a received MAD with this TID and class belongs to the send by its addresses: a response must arrive
-    /// at the address that the request was sent from; the acknowledgement of a response must come from its
-    /// destination.
+    /// Whether a received MAD with this TID and class belongs to the send by its addresses: a
+    /// response must arrive at the address that the request was sent from; the acknowledgement of a
+    /// response must come from its destination.
     fn matches(&self, origin: &MadOrigin, received_is_response: bool, lmc: u8) -> bool {
         if self.packet.mad.mgmt_class() == MgmtClass::SubnDirected {
             return true;
@@ -122,8 +124,8 @@ impl Sends {
             })
     }
 
-    /// Whether an equal send is incomplete: a request with the same TID and class, or a response with these to the same
-    /// peer.
+    /// Whether an equal send is incomplete: a request with the same TID and class, or a response
+    /// with these to the same peer.
     fn has_duplicate(&self, file: FileId, mad: &[u8; MAD_LEN], header: &UserHeader) -> bool {
         let is_response = class::is_response(mad);
         self.with_tid(file, class::tid(mad), mad[1])
@@ -165,7 +167,8 @@ struct Checked {
 }
 
 impl UmadLayer {
-    /// Sends a MAD, or a longer message that the kernel divides into RMPP segments. `message` is the umad header and the MAD.
+    /// Sends a MAD, or a longer message that the kernel divides into RMPP segments. `message` is
+    /// the umad header and the MAD.
     ///
     /// # Errors
     /// As in the kernel: EINVAL, EIO (no such agent), ENODATA (no such GID), ENOMEM, EBADF.
@@ -310,8 +313,8 @@ impl UmadLayer {
         })
     }
 
-    /// Passes a packet to the adapter, which drops packets without P_Key, on the wrong queue pair, or with an SMP
-    /// on QP1.
+    /// Passes a packet to the adapter, which drops packets without P_Key, on the wrong queue pair,
+    /// or with an SMP on QP1.
     pub(super) fn transmit(&mut self, fabric: &Fabric, mut packet: Packet, pkey_index: u16) {
         if set_pkey(fabric, &mut packet, pkey_index) {
             self.outbox.push_back(Outgoing::Packet(packet));

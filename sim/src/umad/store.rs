@@ -1,4 +1,5 @@
-//! Containers: an index by hash, and timers that can be cancelled. They allocate only when they grow.
+//! Containers: an index by hash, and timers that can be cancelled. They allocate only when they
+//! grow.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -75,7 +76,8 @@ impl<T> Ord for TimerEntry<T> {
 
 /// Timers, ordered by time and then by creation.
 ///
-/// Cancelled timers remain in the heap until they are more than half of it. The top is never a cancelled timer.
+/// Cancelled timers remain in the heap until they are more than half of it. The top is never a
+/// cancelled timer.
 #[derive(Debug)]
 pub(super) struct Timers<T> {
     heap: BinaryHeap<TimerEntry<T>>,

@@ -1,7 +1,8 @@
-//! Files under `/sys/class` in the kernel's formats (`drivers/infiniband/core/sysfs.c`, `user_mad.c`).
+//! Files under `/sys/class` in the kernel's formats (`drivers/infiniband/core/sysfs.c`,
+//! `user_mad.c`).
 //!
-//! Pure functions of the devices' current state, called for each open. The adapters of a host are `mlx5_0`,
-//! `mlx5_1`, ... in the given order.
+//! Pure functions of the devices' current state, called for each open. The adapters of a host are
+//! `mlx5_0`, `mlx5_1`, ... in the given order.
 
 use std::fmt::Write as _;
 

@@ -30,8 +30,8 @@ pub(crate) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
     (pkey.0 & 0x7FFF != 0).then_some(pkey)
 }
 
-/// Index of a received packet's P_Key: of an equal entry, otherwise of one of the same partition; 0 without a
-/// match.
+/// Index of a received packet's P_Key: of an equal entry, otherwise of one of the same partition; 0
+/// without a match.
 pub(crate) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
     let Some(slot) = fabric.slot(at) else {
         return 0;

@@ -6,11 +6,13 @@ use ferrosm_mad::time::Instant;
 
 /// An SM in a simulated world: a state machine that receives the time and never blocks.
 ///
-/// After each call the world drains [`HostedSm::poll_send`] until `None`, then reads [`HostedSm::poll_timeout`].
+/// After each call the world drains [`HostedSm::poll_send`] until `None`, then reads
+/// [`HostedSm::poll_timeout`].
 pub trait HostedSm {
     /// Handles a received MAD.
     fn handle_mad(&mut self, mad: MadIn, now: Instant);
-    /// Handles a request that timed out; called only if [`super::World::report_lost_after`] was set.
+    /// Handles a request that timed out; called only if [`super::World::report_lost_after`] was
+    /// set.
     fn handle_send_failed(&mut self, _tid: Tid, _now: Instant) {}
     /// Handles the timeout that [`HostedSm::poll_timeout`] returned.
     fn handle_timeout(&mut self, now: Instant);

@@ -1,18 +1,19 @@
-//! Liveness oracle: after all faults end, the fabric must be configured correctly within a bound of virtual time.
+//! Liveness oracle: after all faults end, the fabric must be configured correctly within a bound of
+//! virtual time.
 //!
-//! [`LivenessTiming`] is the timing configuration of the SM under test. The bound follows from it and from the size of the
-//! fabric. [`World::converge`] ends the faults, runs until the oracle finds no violation, and reports the
-//! duration and the last violations.
+//! [`LivenessTiming`] is the timing configuration of the SM under test. The bound follows from it
+//! and from the size of the fabric. [`World::converge`] ends the faults, runs until the oracle
+//! finds no violation, and reports the duration and the last violations.
 //!
 //! The bound is the sum of the worst-case durations of what the SM may have to do in sequence:
 //!
 //! 1. wait for the former master's silence and take over;
-//! 2. wait for the last retry of a request without reply, once for each link of the longest path, because nodes behind
-//!    a silent node are discovered after it;
-//! 3. at the next light sweep, detect the difference, read and write the whole fabric, detect inconsistencies and
-//!    sweep again: [`SWEEPS_ALLOWED`] sweeps in all;
-//! 4. in each sweep, exchange [`REQUESTS_PER_PORT`] requests for every port and one for every block of every table,
-//!    with [`LivenessTiming::max_outstanding`] in flight.
+//! 2. wait for the last retry of a request without reply, once for each link of the longest path,
+//!    because nodes behind a silent node are discovered after it;
+//! 3. at the next light sweep, detect the difference, read and write the whole fabric, detect
+//!    inconsistencies and sweep again: [`SWEEPS_ALLOWED`] sweeps in all;
+//! 4. in each sweep, exchange [`REQUESTS_PER_PORT`] requests for every port and one for every block
+//!    of every table, with [`LivenessTiming::max_outstanding`] in flight.
 
 use std::fmt;
 use std::time::Duration;
@@ -75,7 +76,8 @@ impl fmt::Display for Liveness {
 }
 
 impl LivenessTiming {
-    /// Virtual time after the end of all faults within which the fabric must be configured correctly.
+    /// Virtual time after the end of all faults within which the fabric must be configured
+    /// correctly.
     #[must_use]
     pub fn bound(&self, fabric: &Fabric) -> Duration {
         let (mut ports, mut switches) = (0u32, 0u32);
@@ -99,8 +101,8 @@ impl LivenessTiming {
 }
 
 impl<M: HostedSm> World<M> {
-    /// Ends all faults, then runs until the oracle finds no violation and `check` returns `Ok`, at most for the bound.
-    /// Cut and moved cables and nodes without power remain so.
+    /// Ends all faults, then runs until the oracle finds no violation and `check` returns `Ok`, at
+    /// most for the bound. Cut and moved cables and nodes without power remain so.
     pub fn converge(
         &mut self,
         timing: &LivenessTiming,
@@ -110,7 +112,8 @@ impl<M: HostedSm> World<M> {
         self.converge_to(timing, |_| expect.clone(), check)
     }
 
-    /// [`World::converge`] with expectations that depend on the SM's current state, such as the SL of each path.
+    /// [`World::converge`] with expectations that depend on the SM's current state, such as the SL
+    /// of each path.
     pub fn converge_to(
         &mut self,
         timing: &LivenessTiming,

@@ -1,7 +1,7 @@
 //! Deterministic simulation: SMs on a [`Net`] in virtual time.
 //!
-//! [`World`] owns the SMs and the time; the net owns everything between them. The same seed and the same calls
-//! give the same run ([`World::trace_hash`]). The world has no timeouts of its own.
+//! [`World`] owns the SMs and the time; the net owns everything between them. The same seed and the
+//! same calls give the same run ([`World::trace_hash`]). The world has no timeouts of its own.
 
 mod hosted_sm;
 mod liveness;
@@ -262,7 +262,8 @@ impl<M: HostedSm> World<M> {
         self.net.heal();
     }
 
-    /// Sets the time after which an SM is notified of a request without reply, as the kernel does; `None`: never.
+    /// Sets the time after which an SM is notified of a request without reply, as the kernel does;
+    /// `None`: never.
     pub const fn report_lost_after(&mut self, time: Option<Duration>) {
         self.lost_report_delay = time;
     }
@@ -349,7 +350,8 @@ impl<M: HostedSm> World<M> {
         self.run_until_true(deadline, |w| w.is_quiet(quiet))
     }
 
-    /// Runs until `done` returns true; it is called after each event. Returns `false` at the deadline.
+    /// Runs until `done` returns true; it is called after each event. Returns `false` at the
+    /// deadline.
     pub fn run_until_true(
         &mut self,
         deadline: Instant,

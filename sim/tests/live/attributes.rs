@@ -1,5 +1,5 @@
-//! Attributes and fields that differ between nodes: hardware models, old agents, options; and requests that agents
-//! reject because of a node's sizes.
+//! Attributes and fields that differ between nodes: hardware models, old agents, options; and
+//! requests that agents reject because of a node's sizes.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, ExtendedPortInfo, FecMode, GuidInfo, LinkSpeed, LinkSpeedWidthPairs,

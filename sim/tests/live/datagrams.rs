@@ -241,7 +241,8 @@ fn multicast_reaches_attached_queue_pairs() {
     assert_eq!(hosts.qps.attach(b, MGID, Lid(5)), Err(Errno::EINVAL));
 }
 
-/// A program with the Q_Key of QP1 can send a request to an agent; the reply arrives at its queue pair.
+/// A program with the Q_Key of QP1 can send a request to an agent; the reply arrives at its queue
+/// pair.
 #[test]
 fn queue_pair_can_send_requests_to_an_agent() {
     let mut hosts = Hosts::new();

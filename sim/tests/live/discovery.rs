@@ -13,7 +13,8 @@ use ferrosm_sim::world::HostedSm;
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(50);
 const ATTEMPTS: u32 = 8;
 
-/// Sends NodeInfo queries with retries; if created by [`Explorer::exploring`], also to every node behind a discovered port.
+/// Sends NodeInfo queries with retries; if created by [`Explorer::exploring`], also to every node
+/// behind a discovered port.
 #[derive(Default)]
 pub(crate) struct Explorer {
     pub(crate) known: BTreeSet<NodeGuid>,

@@ -98,7 +98,8 @@ fn missing_objects_have_an_error_status() {
     }
 }
 
-/// Without a target, requests are dropped and the CapabilityMask bit is clear; trap 144 reports both changes.
+/// Without a target, requests are dropped and the CapabilityMask bit is clear; trap 144 reports
+/// both changes.
 #[test]
 fn targets_can_be_started_and_stopped() {
     let mut rig = rig(false);

@@ -256,8 +256,8 @@ fn cables_are_degraded_and_swapped() {
         let info = net.fabric().port_info(port).unwrap();
         assert_eq!((info.link_width_active, info.link_speed_active), (1, 4));
     }
-    // Host 0 - switch 1 and switch 2 - host 3 are swapped: the hosts are connected to each other, and so are the
-    // switches.
+    // Host 0 - switch 1 and switch 2 - host 3 are swapped: the hosts are connected to each other,
+    // and so are the switches.
     net.act(FabricAction::SwapCables(FIRST_HOST, PortAt::new(2, 2)))
         .unwrap();
     assert_eq!(net.fabric().peer(FIRST_HOST), Some(PortAt::new(3, 1)));

@@ -1,4 +1,5 @@
-//! Single SM faults on an otherwise correct [`Plan`], and the kinds of violation that the oracle must report.
+//! Single SM faults on an otherwise correct [`Plan`], and the kinds of violation that the oracle
+//! must report.
 
 use std::collections::BTreeSet;
 
@@ -71,8 +72,8 @@ const fn snapshot_case(
     }
 }
 
-/// Ports of links that close a loop in the group's tree: one link between two of its switches, or two through a
-/// switch outside of the tree.
+/// Ports of links that close a loop in the group's tree: one link between two of its switches, or
+/// two through a switch outside of the tree.
 fn loop_ports(plan: &Plan) -> Vec<PortAt> {
     let in_tree = |at: &PortAt| {
         plan.switches

@@ -1,4 +1,5 @@
-//! Names of the kinds of violation, to compare the reported kinds and to find kinds without a test case.
+//! Names of the kinds of violation, to compare the reported kinds and to find kinds without a test
+//! case.
 
 use ferrosm_sim::oracle::{
     CounterFault as C, MastershipFault as M, MulticastFault as G, PartitionFault as P,

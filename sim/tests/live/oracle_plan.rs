@@ -1,7 +1,8 @@
-//! A minimal SM for the tests of the oracles: it computes the values of all devices and writes them by SMPs.
+//! A minimal SM for the tests of the oracles: it computes the values of all devices and writes them
+//! by SMPs.
 //!
-//! It shares no code with ferrosm's SM or the oracle. Its [`Plan`] has public fields: a faulty SM is a plan with
-//! one change.
+//! It shares no code with ferrosm's SM or the oracle. Its [`Plan`] has public fields: a faulty SM
+//! is a plan with one change.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

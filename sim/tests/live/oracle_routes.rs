@@ -1,10 +1,10 @@
 //! Routes and VLs for [`super::oracle_plan`] without credit loops:
 //!
 //! * trees: shortest paths go up, then down;
-//! * ring of five: shortest paths cross at most two links between switches; packets enter on VL 0 and continue on
-//!   VL 1, so the VLs of a path ascend;
-//! * torus of 4 x 4: dimension order, x first; a path that crosses the dateline of a row or column uses VL 1
-//!   there, others VL 0; the SL of the path selects the VL.
+//! * ring of five: shortest paths cross at most two links between switches; packets enter on VL 0
+//!   and continue on VL 1, so the VLs of a path ascend;
+//! * torus of 4 x 4: dimension order, x first; a path that crosses the dateline of a row or column
+//!   uses VL 1 there, others VL 0; the SL of the path selects the VL.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -71,8 +71,8 @@ fn every_violation_has_a_case() {
     assert_eq!(kinds_of(&verdict), BTreeSet::from(["NoSuchPort"]));
 }
 
-/// With traffic on every SL that has a VL, a correct tree has no violations, and a torus that needs one SL per path has
-/// a credit loop.
+/// With traffic on every SL that has a VL, a correct tree has no violations, and a torus that needs
+/// one SL per path has a credit loop.
 #[test]
 fn all_sls_with_a_vl_are_checked() {
     let plan = Plan::new("torus:4,4");
@@ -149,7 +149,8 @@ fn credit_loops_of_multicast_groups_are_reported() {
     assert!(verdict.is_good(), "{verdict}");
 }
 
-/// Packets that come from a switch leave on another VL than those of hosts, so that no channel of the ring waits for one of its own VL.
+/// Packets that come from a switch leave on another VL than those of hosts, so that no channel of
+/// the ring waits for one of its own VL.
 #[test]
 fn multicast_packets_that_change_their_vl_form_no_credit_loop() {
     let (mut plan, groups) = groups_around_a_ring();

@@ -1,4 +1,5 @@
-//! Checks that ports perform in addition to forwarding: queue pairs, P_Keys, GIDs, VLs, port states, multicast copies.
+//! Checks that ports perform in addition to forwarding: queue pairs, P_Keys, GIDs, VLs, port
+//! states, multicast copies.
 
 use ferrosm_mad::attr::{
     KeyViolationDetails, MftBlock, Notice, PKeyBlock, PortState, SlToVl, SwitchPKeyDetails,
@@ -206,8 +207,8 @@ fn partition_enforcement_drops_counts_and_reports() {
     }
 }
 
-/// The table of a switch port has the P_Key of the limited member behind it. Packets of full members pass it in both directions, and the
-/// end port decides about the membership.
+/// The table of a switch port has the P_Key of the limited member behind it. Packets of full
+/// members pass it in both directions, and the end port decides about the membership.
 #[test]
 fn switch_ports_with_enforcement_ignore_the_membership_bit() {
     for (port, inbound) in [(1, true), (2, false)] {

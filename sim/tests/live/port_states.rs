@@ -343,7 +343,8 @@ fn links_use_the_widest_common_width() {
     }
 }
 
-/// LinkSpeedActive and Supported, legacy, extended and second extended, with the specification's codes.
+/// LinkSpeedActive and Supported, legacy, extended and second extended, with the specification's
+/// codes.
 #[test]
 fn speeds_are_reported_in_their_fields() {
     let table = [

@@ -137,7 +137,8 @@ impl Rig {
         PortInfo::decode(smp::data(&reply.mad))
     }
 
-    /// Reads PortInfo, changes it and writes it back; port states change only if `change` sets them.
+    /// Reads PortInfo, changes it and writes it back; port states change only if `change` sets
+    /// them.
     pub(crate) fn change_port(
         &mut self,
         path: &DrPath,
@@ -166,7 +167,8 @@ impl Rig {
         self.change_port(path, port, |info| info.port_state = state)
     }
 
-    /// Configures a [`chain`] as an SM does: node i has LID i + 1, LFTs lead along the row, all links are Active.
+    /// Configures a [`chain`] as an SM does: node i has LID i + 1, LFTs lead along the row, all
+    /// links are Active.
     pub(crate) fn configure_chain(&mut self) {
         let nodes = self.fabric.num_nodes();
         let last = nodes - 1;

@@ -128,7 +128,8 @@ fn directed_route_may_start_and_end_lid_routed() {
     const NONE: u16 = 0xFFFF;
     let mut rig = Rig::new(&chain(4));
     rig.configure_chain();
-    // Nodes 0 to 5 have LIDs 1 to 6. LID-routed to `first`, then along `path`, then LID-routed to `last`.
+    // Nodes 0 to 5 have LIDs 1 to 6. LID-routed to `first`, then along `path`, then LID-routed to
+    // `last`.
     for (first, path, last, node) in [
         (2, "0,2,2", NONE, 3),
         (3, "0,1", NONE, 1),

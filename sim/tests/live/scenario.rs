@@ -101,7 +101,8 @@ fn reference_describes_all_commands() {
     }
 }
 
-/// An unconfigured fabric does not converge; the liveness oracle runs until its bound and reports the violations.
+/// An unconfigured fabric does not converge; the liveness oracle runs until its bound and reports
+/// the violations.
 #[test]
 fn liveness_oracle_stops_at_its_bound() {
     let mut world = world_with_scenario("ring:4,1", "loss 100%");

@@ -193,8 +193,8 @@ fn windows_open_by_64_and_flags_mark_the_ends() {
     assert_eq!(ack.mad.tid().0, tid);
 }
 
-/// With losses below 30 %, duplicates and reordering, either the bytes arrive unchanged or the sender gets a
-/// timeout; nothing else is delivered.
+/// With losses below 30 %, duplicates and reordering, either the bytes arrive unchanged or the
+/// sender gets a timeout; nothing else is delivered.
 #[test]
 fn lossy_links_do_not_corrupt_messages() {
     let mut arrived = 0;
@@ -399,8 +399,8 @@ fn invalid_segments_are_aborted_with_a_reason() {
     }
 }
 
-/// A peer sends long requests with random numbers, lengths and flags: delivered messages are not longer than what
-/// was sent, no state remains, and a concurrent transfer succeeds.
+/// A peer sends long requests with random numbers, lengths and flags: delivered messages are not
+/// longer than what was sent, no state remains, and a concurrent transfer succeeds.
 #[test]
 fn hostile_segments_do_not_affect_other_transfers() {
     const SEGMENTS: usize = 300;

@@ -1,8 +1,8 @@
-//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables (reading all of them would take too long), and
-//! hosts with registrations.
+//! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables
+//! (reading all of them would take too long), and hosts with registrations.
 //!
-//! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State of a device that may have been reset or reconfigured is
-//! written again.
+//! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State of a device that
+//! may have been reset or reconfigured is written again.
 
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ impl InstalledState {
         }
     }
 
-    /// The VL tables of a node that has not been reset or reconfigured since they were recorded. `announced` is as in
-    /// [`Adoption::inherited_vls`].
+    /// The VL tables of a node that has not been reset or reconfigured since they were recorded.
+    /// `announced` is as in [`Adoption::inherited_vls`].
     fn persisted_vls(&self, node: &Node, announced: Option<Lid>) -> Option<InheritedVls> {
         let routing = self.routing.as_ref()?;
         let view = self.view.as_ref()?;
@@ -90,8 +90,9 @@ impl InstalledState {
 }
 
 impl Adoption {
-    /// Whether the registrations of the host behind an end port are restored, so that it need not repeat them: the last master had the
-    /// port in its subnet, and no other SM has been its master since.
+    /// Whether the registrations of the host behind an end port are restored, so that it need not
+    /// repeat them: the last master had the port in its subnet, and no other SM has been its master
+    /// since.
     pub(crate) fn has_registrations_of(&self, port: &Port, sm_lid: Option<Lid>) -> bool {
         let installed = &self.installed;
         if !installed.registrations_complete {
@@ -109,7 +110,8 @@ impl Adoption {
             && masters.contains(&Some(info.master_sm_lid))
     }
 
-    /// Marks registrations as incomplete, because the restored state is of another subnet or of an earlier master.
+    /// Marks registrations as incomplete, because the restored state is of another subnet or of an
+    /// earlier master.
     pub(crate) const fn mark_registrations_incomplete(&mut self) {
         self.installed.registrations_complete = false;
     }
@@ -146,7 +148,8 @@ impl Adoption {
         self.installed.vl_tables = PersistedVlTables::PartlyWritten;
     }
 
-    /// What is known of a node's VL tables. `announced` is the SM LID that this sweep may have written to ports already.
+    /// What is known of a node's VL tables. `announced` is the SM LID that this sweep may have
+    /// written to ports already.
     pub(crate) fn inherited_vls(&self, node: &Node, announced: Option<Lid>) -> InheritedVls {
         let installed = &self.installed;
         match installed.vl_tables {
@@ -159,8 +162,8 @@ impl Adoption {
     }
 }
 
-/// Whether a node has been neither reset nor reconfigured: a reset would have cleared its LID together with the tables, and another master
-/// would have written its own LID to the node's ports.
+/// Whether a node has been neither reset nor reconfigured: a reset would have cleared its LID
+/// together with the tables, and another master would have written its own LID to the node's ports.
 fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid>) -> bool {
     let mut any = false;
     for num in node.end_ports() {

@@ -1,11 +1,13 @@
-//! Adoption of what an earlier run or another SM left: the installed routing, SLtoVL and VLArb tables, client registrations and the SA
-//! view.
+//! Adoption of what an earlier run or another SM left: the installed routing, SLtoVL and VLArb
+//! tables, client registrations and the SA view.
 //!
-//! The state is restored from disk, loaded from a replica, or copied from this SM's own state when its link is lost (ADR 0009). It is used
-//! until the first sweep as master is complete, and discarded when another SM is master, whose state is newer.
+//! The state is restored from disk, loaded from a replica, or copied from this SM's own state when
+//! its link is lost (ADR 0009). It is used until the first sweep as master is complete, and
+//! discarded when another SM is master, whose state is newer.
 //!
-//! State in a device is adopted only if the device reports the LID and master of that time and has not been reset ([`installed`]). The SA
-//! replies from the restored view only if it must belong to this subnet ([`restored_view`]).
+//! State in a device is adopted only if the device reports the LID and master of that time and has
+//! not been reset ([`installed`]). The SA replies from the restored view only if it must belong to
+//! this subnet ([`restored_view`]).
 
 mod installed;
 mod restored_view;
@@ -50,7 +52,8 @@ impl Adoption {
         }
     }
 
-    /// The tables in devices are unknown: they are adopted from this SM's own state, as after a restart.
+    /// The tables in devices are unknown: they are adopted from this SM's own state, as after a
+    /// restart.
     pub(crate) fn adopt_own_tables(&mut self, view: &Arc<View>, epoch: SlToVlEpoch) {
         let restored_state = RestoredState {
             snapshot: Some(snapshot_of(view)),

@@ -1,8 +1,10 @@
 //! Answers from the restored view until the first sweep is complete (ADR 0009).
 //!
-//! The view is used only if it must be of this subnet and no other SM has been master: the SM's own port has the GUID, the LID and the
-//! neighbour of that time, and names no other master. During discovery clients are answered but cannot register; once this SM is
-//! master they can. End ports that the sweep finds elsewhere are removed at once; if there are too many, the whole view is withdrawn.
+//! The view is used only if it must be of this subnet and no other SM has been master: the SM's own
+//! port has the GUID, the LID and the neighbour of that time, and names no other master. During
+//! discovery clients are answered but cannot register; once this SM is master they can. End ports
+//! that the sweep finds elsewhere are removed at once; if there are too many, the whole view is
+//! withdrawn.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -40,7 +42,8 @@ pub(super) struct RestoredView {
     moved: BTreeSet<PortGuid>,
     /// It is a replica of another master's view.
     is_replica: bool,
-    /// The SM's own port has been read since. A standby may know its PortInfo from before it had a LID, or from an earlier mastership.
+    /// The SM's own port has been read since. A standby may know its PortInfo from before it had a
+    /// LID, or from an earlier mastership.
     own_port_read: bool,
 }
 
@@ -128,7 +131,8 @@ fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo
         return Fit::No(ViewMismatch::AnotherSubnet);
     }
     if info.lid == Lid::NONE {
-        // The port was reset and has not been configured yet: it can be compared as soon as it has a LID again.
+        // The port was reset and has not been configured yet: it can be compared as soon as it has
+        // a LID again.
         return Fit::Undecided;
     }
     if info.gid_prefix != view.settings.prefix {
@@ -149,7 +153,8 @@ fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo
     Fit::Yes
 }
 
-/// Whether the SM port is linked to the same port as in the view. A sweep discovers that port first.
+/// Whether the SM port is linked to the same port as in the view. A sweep discovers that port
+/// first.
 fn neighbour_fits(
     fabric: &Subnet,
     local: PortRef,
@@ -212,7 +217,8 @@ impl Adoption {
         self.restored.age(now).filter(|_| self.restored.in_use)
     }
 
-    /// A sweep as master is complete, and its view replaces the restored one. Returns the restored view if the SA replied from it.
+    /// A sweep as master is complete, and its view replaces the restored one. Returns the restored
+    /// view if the SA replied from it.
     pub(crate) fn take_restored_view(&mut self) -> Option<Arc<View>> {
         let restored = core::mem::take(&mut self.restored);
         restored
@@ -226,8 +232,9 @@ impl Adoption {
         core::mem::take(&mut self.restored.in_use).then_some(ViewUpdate::WITHDRAW)
     }
 
-    /// Whether the SA can reply from the restored view from now on. A view that does not fit is dropped. `own_link_queried`: since
-    /// the link of the SM's own port came up, a sweep found the port at its other end.
+    /// Whether the SA can reply from the restored view from now on. A view that does not fit is
+    /// dropped. `own_link_queried`: since the link of the SM's own port came up, a sweep found the
+    /// port at its other end.
     pub(crate) fn may_use_view(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -245,7 +252,8 @@ impl Adoption {
             Fit::Yes => true,
             Fit::No(why) => {
                 self.restored = RestoredView::default();
-                // The records may have been moved to another host: the recorded state of each port is compared with that port.
+                // The records may have been moved to another host: the recorded state of each port
+                // is compared with that port.
                 if !matches!(why, ViewMismatch::AnotherPort | ViewMismatch::PortAbsent) {
                     self.mark_registrations_incomplete();
                 }
@@ -260,7 +268,8 @@ impl Adoption {
         }
     }
 
-    /// Uses the restored view. `own_record` is the record of this SM, which replaces the one in the view.
+    /// Uses the restored view. `own_record` is the record of this SM, which replaces the one in the
+    /// view.
     pub(crate) fn use_view(
         &mut self,
         cfg: &SmConfig,
@@ -290,7 +299,8 @@ impl Adoption {
         })
     }
 
-    /// A port was read: end ports that have another LID than in the published view are removed from it.
+    /// A port was read: end ports that have another LID than in the published view are removed from
+    /// it.
     pub(crate) fn on_port_read(
         &mut self,
         fabric: &Subnet,
@@ -331,7 +341,8 @@ impl Adoption {
         })
     }
 
-    /// Discovery is complete: end ports that are absent or have another LID are removed from the published view.
+    /// Discovery is complete: end ports that are absent or have another LID are removed from the
+    /// published view.
     pub(crate) fn on_discovered(
         &mut self,
         fabric: &Subnet,

@@ -1,7 +1,8 @@
 //! Operator commands and their replies.
 //!
-//! The driver passes a command with an ID of its choice ([`crate::Input::Command`]). Replies are [`crate::Output::CommandReply`] with that
-//! ID: [`CommandReply::Accepted`] unless the command ends at once, progress, and one [`CommandReply::Done`].
+//! The driver passes a command with an ID of its choice ([`crate::Input::Command`]). Replies are
+//! [`crate::Output::CommandReply`] with that ID: [`CommandReply::Accepted`] unless the command ends
+//! at once, progress, and one [`CommandReply::Done`].
 
 pub(crate) mod tracker;
 
@@ -16,7 +17,8 @@ use crate::event::AboutSm;
 use crate::plan::failure::RoutingFailure;
 use crate::report::Problem;
 
-/// Identifies a command in its replies. The driver chooses it; it is unique among the commands in progress.
+/// Identifies a command in its replies. The driver chooses it; it is unique among the commands in
+/// progress.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -27,13 +29,16 @@ pub struct CommandId(pub u64);
 pub enum Command {
     /// Start a full sweep. Complete when a full sweep that began after the command is complete.
     Sweep,
-    /// As [`Self::Sweep`], with routes computed without regard to the installed ones. Multicast groups move to MLIDs that each MFT can hold.
+    /// As [`Self::Sweep`], with routes computed without regard to the installed ones. Multicast
+    /// groups move to MLIDs that each MFT can hold.
     Reroute,
     /// Hand over mastership to another SM and become standby.
     Handover,
-    /// Configure a subnet that another SM has configured, or resume after a master disabled this SM.
+    /// Configure a subnet that another SM has configured, or resume after a master disabled this
+    /// SM.
     Takeover,
-    /// Hand over mastership if another SM can take it, and stop. Complete when the process may exit.
+    /// Hand over mastership if another SM can take it, and stop. Complete when the process may
+    /// exit.
     Stop,
 }
 

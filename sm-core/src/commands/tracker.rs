@@ -1,8 +1,9 @@
 //! The commands in progress, each answered exactly once.
 //!
-//! [`CommandTracker`] owns them; the manager starts the work and reports sweeps, roles and handovers to it. Invariants: a command leaves
-//! the tracker with its final reply only. A [`Command::Stop`] in progress fails all others and is never dropped: if mastership abandons
-//! the handover that it began, the manager begins it again.
+//! [`CommandTracker`] owns them; the manager starts the work and reports sweeps, roles and
+//! handovers to it. Invariants: a command leaves the tracker with its final reply only. A
+//! [`Command::Stop`] in progress fails all others and is never dropped: if mastership abandons the
+//! handover that it began, the manager begins it again.
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
@@ -38,7 +39,8 @@ pub(crate) struct CommandTracker {
 }
 
 impl CommandTracker {
-    /// A command arrived. Returns whether the manager begins it; otherwise it is answered. `master` is the SM that a standby polls.
+    /// A command arrived. Returns whether the manager begins it; otherwise it is answered. `master`
+    /// is the SM that a standby polls.
     pub(crate) fn accept(
         &mut self,
         out: &mut Outbox,
@@ -132,7 +134,8 @@ impl CommandTracker {
         self.fail(out, |c| c != Command::Stop, |_| CommandFailure::NoLink);
     }
 
-    /// The state of this SM changed. `handed_to` is the SM that this one handed over to, `master` the one that a standby polls.
+    /// The state of this SM changed. `handed_to` is the SM that this one handed over to, `master`
+    /// the one that a standby polls.
     pub(crate) fn on_role(
         &mut self,
         out: &mut Outbox,

@@ -9,7 +9,8 @@ use crate::location::PortName;
 pub struct AboutSm<T> {
     /// The report.
     pub what: T,
-    /// The location of the SM; `None` if it is about no SM, or about one that is no longer in the subnet.
+    /// The location of the SM; `None` if it is about no SM, or about one that is no longer in the
+    /// subnet.
     pub location: Option<SmLocation>,
 }
 

@@ -10,8 +10,8 @@ use ferrosm_mad::ids::{AttrId, Lid, PKey, Qpn};
 /// A packet that a port dropped because of its key. `Display` names its sender if the trap does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyViolation {
-    /// An SMP with another M_Key. Its sender is not reported: devices put the LID of the requested port into LIDADDR, and the return path of a
-    /// directed route is not resolved.
+    /// An SMP with another M_Key. Its sender is not reported: devices put the LID of the requested
+    /// port into LIDADDR, and the return path of a directed route is not resolved.
     MKey {
         /// Its attribute.
         attr: AttrId,

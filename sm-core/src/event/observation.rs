@@ -26,7 +26,8 @@ pub enum Observation {
     ProcessStalled,
     /// The replica was not loaded in time; the SM continues without it.
     ReplicaTimedOut,
-    /// A standby did not get a replica of its master's records in time; it accepts a handover without one.
+    /// A standby did not get a replica of its master's records in time; it accepts a handover
+    /// without one.
     ReplicaUnavailable,
     /// The SA replies from the restored view until the first sweep is complete.
     RestoredViewUsed {
@@ -87,7 +88,8 @@ pub struct LinkFlaps {
     pub flaps: u32,
     /// In which time.
     pub window: Duration,
-    /// The routes avoid it until it was up for this time; `None` if something cannot be reached without it.
+    /// The routes avoid it until it was up for this time; `None` if something cannot be reached
+    /// without it.
     pub hold: Option<Duration>,
 }
 
@@ -256,7 +258,8 @@ pub enum ViewMismatch {
     AnotherMaster,
     /// A replica of another subnet.
     AnotherSubnet,
-    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the replica may be valid.
+    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the
+    /// replica may be valid.
     PortAbsent,
     /// The SM's own port has another LID in the replica.
     AnotherLidInReplica,

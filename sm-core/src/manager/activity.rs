@@ -33,7 +33,8 @@ pub(super) struct LightSweep {
     pub(super) own_port_due: Instant,
 }
 
-/// What the request queue works on. An activity ends when the queue is idle, or is abandoned with all its requests.
+/// What the request queue works on. An activity ends when the queue is idle, or is abandoned with
+/// all its requests.
 #[derive(Debug)]
 pub(super) enum Activity {
     /// None; the next timer, trap or command starts an activity.
@@ -414,7 +415,8 @@ impl SubnetManager {
         self.smps.set_paths(paths);
     }
 
-    /// The DR paths of requests. A full discovery has verified the shortest paths, but not yet the links of detours.
+    /// The DR paths of requests. A full discovery has verified the shortest paths, but not yet the
+    /// links of detours.
     pub(super) fn path_policy(&self) -> PathPolicy {
         if self.activity.is_local_sweep() {
             PathPolicy::DetourFromAttempt(1)

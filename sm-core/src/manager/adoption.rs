@@ -1,4 +1,5 @@
-//! Uses [`crate::adoption`]: replies to clients before the first sweep as master is complete, and the origin of VL tables.
+//! Uses [`crate::adoption`]: replies to clients before the first sweep as master is complete, and
+//! the origin of VL tables.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -23,12 +24,14 @@ impl SubnetManager {
         match self.role() {
             SmState::Master => true,
             SmState::Discovering => self.adoption.is_view_in_use(),
-            // The new master updates the hosts' SM LID one after another; until then they send requests to this SM.
+            // The new master updates the hosts' SM LID one after another; until then they send
+            // requests to this SM.
             _ => self.mastership.answers_sa_reads(),
         }
     }
 
-    /// Publishes the restored view when it is known to be of this subnet, until a sweep of this run is complete.
+    /// Publishes the restored view when it is known to be of this subnet, until a sweep of this run
+    /// is complete.
     pub(super) fn update_restored_view(&mut self) {
         match self.role() {
             SmState::Master | SmState::Discovering => {}

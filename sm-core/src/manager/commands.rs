@@ -1,4 +1,5 @@
-//! Operator commands ([`crate::commands::tracker`]): starts them, and restarts what an input interrupted.
+//! Operator commands ([`crate::commands::tracker`]): starts them, and restarts what an input
+//! interrupted.
 
 use super::SubnetManager;
 use super::activity::Activity;
@@ -25,7 +26,8 @@ impl SubnetManager {
                 }
                 self.request_full_sweep();
             }
-            // Another master begins with a sweep of its own: tables that are half written are completed first.
+            // Another master begins with a sweep of its own: tables that are half written are
+            // completed first.
             Command::Handover
                 if self.activity.is_writing()
                     && self.mastership.may_have_successor(&self.subnet, &self.cfg) =>
@@ -38,7 +40,8 @@ impl SubnetManager {
         }
     }
 
-    /// Advances the SM, then checks that the work of each command is still in progress: a handover or sweep may have been abandoned.
+    /// Advances the SM, then checks that the work of each command is still in progress: a handover
+    /// or sweep may have been abandoned.
     pub(super) fn advance_with_commands(&mut self) {
         self.advance();
         if self.commands.is_empty() && !self.hands_over_after_sweep {

@@ -61,7 +61,8 @@ impl SubnetManager {
         }
     }
 
-    /// Treats all tables as unknown, because another SM may have written them: they are read back before anything is written.
+    /// Treats all tables as unknown, because another SM may have written them: they are read back
+    /// before anything is written.
     pub(super) fn distrust_tables(&mut self) {
         self.remember_tables();
         let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
@@ -70,13 +71,15 @@ impl SubnetManager {
                 node.forget_tables();
             }
         }
-        // The other SM may have used other routes and multicast trees: the installed ones are adopted.
+        // The other SM may have used other routes and multicast trees: the installed ones are
+        // adopted.
         self.routing.forget_installed();
         self.multicast.discard_trees();
     }
 
-    /// Sets of VL tables may have reached other devices than those at the end of their DR paths. Unlike LFTs they are not read back, and
-    /// what was recorded of them is wrong, so that they are written again ([`vls`]).
+    /// Sets of VL tables may have reached other devices than those at the end of their DR paths.
+    /// Unlike LFTs they are not read back, and what was recorded of them is wrong, so that they are
+    /// written again ([`vls`]).
     pub(super) fn distrust_vl_tables(&mut self) {
         if !self.is_master() || self.read_only {
             return;
@@ -96,7 +99,8 @@ impl SubnetManager {
         });
     }
 
-    /// All responses of discovery are in: locates nodes whose GUIDs were contested, until there are further requests.
+    /// All responses of discovery are in: locates nodes whose GUIDs were contested, until there are
+    /// further requests.
     pub(super) fn locate_contested(&mut self) {
         while self.smps.is_idle()
             && self.discover(|discovery, ctx| {
@@ -238,8 +242,8 @@ impl SubnetManager {
         is_new
     }
 
-    /// Ends the sweep of an SM that reaches no device. Its report shows which port or neighbour does not respond; it is not repeated at
-    /// each attempt.
+    /// Ends the sweep of an SM that reaches no device. Its report shows which port or neighbour
+    /// does not respond; it is not repeated at each attempt.
     fn report_isolation(&mut self, reason: NoLinkReason) {
         // Before the report: no command is complete, and `--once` ends with the reason.
         self.commands.on_no_link(&mut self.out);
@@ -277,8 +281,9 @@ impl SubnetManager {
     }
 }
 
-/// Why an SM at this CA port reaches no device although its port has a link. It does not become master, because it would serve only itself: with an
-/// outdated M_Key, for example, while the SM that handed over to it could still serve the subnet.
+/// Why an SM at this CA port reaches no device although its port has a link. It does not become
+/// master, because it would serve only itself: with an outdated M_Key, for example, while the SM
+/// that handed over to it could still serve the subnet.
 fn isolation(fabric: &Subnet, local: PortRef) -> Option<NoLinkReason> {
     if fabric.get(local.node).is_some_and(Node::is_switch) {
         return None;

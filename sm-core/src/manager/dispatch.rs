@@ -29,7 +29,8 @@ impl SubnetManager {
         }
         match mad.method() {
             Method::GetResp => self.on_response(received),
-            // A trap to an SM that is not master is dropped; the sender repeats it (IBA vol. 1, 13.4.9).
+            // A trap to an SM that is not master is dropped; the sender repeats it (IBA vol. 1,
+            // 13.4.9).
             Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
                 self.on_trap(received);
             }
@@ -68,8 +69,9 @@ impl SubnetManager {
         self.on_outcome(op, &outcome);
     }
 
-    /// A Set(PortInfo) was accepted. If it arrived at another port (LocalPortNum) than earlier requests, a cable on the DR path was exchanged,
-    /// so that Sets may have reached other devices: all devices are read again.
+    /// A Set(PortInfo) was accepted. If it arrived at another port (LocalPortNum) than earlier
+    /// requests, a cable on the DR path was exchanged, so that Sets may have reached other devices:
+    /// all devices are read again.
     fn verify_entry_port(&mut self, p: PortRef, mad: &Mad) {
         let Some(last) = self.subnet.port(p).map(Port::local_port_num) else {
             return;
@@ -108,16 +110,17 @@ impl SubnetManager {
         self.on_timeout_in_light_sweep(op);
         if matches!(outcome, TimedOut::Failed(_)) {
             self.on_unanswered(op);
-            // Queued requests to a dead device fail together instead of timing out one by one. Handling a failure may clear or add
-            // requests.
+            // Queued requests to a dead device fail together instead of timing out one by one.
+            // Handling a failure may clear or add requests.
             while let Some(SmpTransaction { op, .. }) = self.smps.take_request_to_dead_device(op) {
                 self.on_unanswered(op);
             }
         }
     }
 
-    /// Minimum retries of a request, whatever is configured: each M_Key that its target may have is tried, except in polls of a master,
-    /// whose port was read and whose failure must be detected soon.
+    /// Minimum retries of a request, whatever is configured: each M_Key that its target may have is
+    /// tried, except in polls of a master, whose port was read and whose failure must be detected
+    /// soon.
     fn min_retries(&self, op: SmpOp) -> u8 {
         if matches!(op, SmpOp::SmInfoPoll(_)) {
             return 0;
@@ -295,7 +298,8 @@ impl SubnetManager {
         }
     }
 
-    /// The ports of a switch are read by the sweep; `stays_set`: while its PortStateChange remains set.
+    /// The ports of a switch are read by the sweep; `stays_set`: while its PortStateChange remains
+    /// set.
     fn note_uncleared(&mut self, n: NodeIdx, stays_set: bool) {
         if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
             sweep.uncleared_switches.insert(n);
@@ -345,13 +349,14 @@ impl SubnetManager {
         }
     }
 
-    /// Whether a local sweep reads scheduled devices at once. A sweep that is outpaced by changes ends first, because further nodes would
-    /// delay it.
+    /// Whether a local sweep reads scheduled devices at once. A sweep that is outpaced by changes
+    /// ends first, because further nodes would delay it.
     pub(super) fn rereads_at_once(&self) -> bool {
         self.activity.is_local_discovery() && !self.routing.is_outpaced()
     }
 
-    /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in a local sweep when the SM is idle.
+    /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in
+    /// a local sweep when the SM is idle.
     pub(super) fn request_local_sweep(&mut self) {
         if self.rereads_at_once() {
             self.enqueue_rereads();

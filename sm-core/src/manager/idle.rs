@@ -19,7 +19,8 @@ impl SubnetManager {
             LocalPortEvent::Up
                 if !matches!(self.activity, Activity::NoLink) && self.role() == SmState::Master => {
             }
-            // Queued requests would reach the fabric when the link is back, and another SM may be master by then.
+            // Queued requests would reach the fabric when the link is back, and another SM may be
+            // master by then.
             LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
             LocalPortEvent::Up | LocalPortEvent::Down => self.request_full_sweep(),
             LocalPortEvent::Changed => {

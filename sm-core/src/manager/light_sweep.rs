@@ -1,6 +1,8 @@
-//! Light sweeps read SwitchInfo.PortStateChange of every switch and SMInfo of every other SM (IBA vol. 1, 14.2.5.4).
+//! Light sweeps read SwitchInfo.PortStateChange of every switch and SMInfo of every other SM (IBA
+//! vol. 1, 14.2.5.4).
 //!
-//! The SM's own port is read first, and again when a switch does not respond: without its link no switch can, and none is at fault.
+//! The SM's own port is read first, and again when a switch does not respond: without its link no
+//! switch can, and none is at fault.
 
 use std::collections::BTreeSet;
 
@@ -46,15 +48,16 @@ impl SubnetManager {
         self.finish_light_sweep();
     }
 
-    /// The own port is not active: without its link no device can respond, so nothing is recorded of those that did not.
+    /// The own port is not active: without its link no device can respond, so nothing is recorded
+    /// of those that did not.
     pub(super) fn abandon_light_sweep(&mut self) {
         if self.activity.light_sweep().is_some() {
             self.begin_full_sweep();
         }
     }
 
-    /// SwitchInfo has no response. In a light sweep the switch is accused at the end only, if the own port is still active then. Returns
-    /// whether a light sweep runs.
+    /// SwitchInfo has no response. In a light sweep the switch is accused at the end only, if the
+    /// own port is still active then. Returns whether a light sweep runs.
     pub(super) fn on_silent_in_light_sweep(&mut self, n: NodeIdx) -> bool {
         let Some(sweep) = self.activity.light_sweep() else {
             return false;
@@ -63,7 +66,8 @@ impl SubnetManager {
         true
     }
 
-    /// A request timed out. In a light sweep the own port is read again, at most once in the time of a timeout: its link may be lost.
+    /// A request timed out. In a light sweep the own port is read again, at most once in the time
+    /// of a timeout: its link may be lost.
     pub(super) fn on_timeout_in_light_sweep(&mut self, op: SmpOp) {
         let Some(own_port) = self.own_link_port() else {
             return;
@@ -114,7 +118,8 @@ impl SubnetManager {
         self.check_fabric();
     }
 
-    /// Reads again what may have changed or did not respond, and the whole fabric after an inconsistency.
+    /// Reads again what may have changed or did not respond, and the whole fabric after an
+    /// inconsistency.
     pub(super) fn check_fabric(&mut self) {
         let interval = self.cfg.sweep_interval;
         let changed_switches = self.schedule.rereads().switches.len();

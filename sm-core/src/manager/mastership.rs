@@ -1,4 +1,5 @@
-//! Dispatch of mastership ([`crate::mastership`]): executes its actions, and loads the replica of another master or this SM's own state.
+//! Dispatch of mastership ([`crate::mastership`]): executes its actions, and loads the replica of
+//! another master or this SM's own state.
 
 use std::sync::Arc;
 
@@ -42,8 +43,8 @@ impl SubnetManager {
         Some(self.describe_sm(master))
     }
 
-    /// Whether this SM configures the subnet now. Also true while it awaits its replica ([`Activity::AwaitReplica`]), when no sweep
-    /// runs.
+    /// Whether this SM configures the subnet now. Also true while it awaits its replica
+    /// ([`Activity::AwaitReplica`]), when no sweep runs.
     pub(super) fn is_master(&self) -> bool {
         self.mastership.may_write()
             && !self.read_only
@@ -100,7 +101,8 @@ impl SubnetManager {
             self.distrust_tables();
             self.lids.unconfirm();
         }
-        // Without a link the port is read from time to time, and a sweep starts when the link is up.
+        // Without a link the port is read from time to time, and a sweep starts when the link is
+        // up.
         if step.needs_sweep && !step.origin.is_link_down {
             if self.mastership.is_awaiting_replica() {
                 self.abandon_for(Activity::AwaitReplica);
@@ -294,7 +296,8 @@ impl SubnetManager {
 
     pub(super) fn begin_handover(&mut self, after: AfterHandover) {
         let sms_known = match after {
-            // If the last SMInfo scan found no eligible SM, no SM is queried: the running sweep continues.
+            // If the last SMInfo scan found no eligible SM, no SM is queried: the running sweep
+            // continues.
             AfterHandover::StandBy => self.mastership.may_have_successor(&self.subnet, &self.cfg),
             AfterHandover::Stop => !sm_ports(&self.subnet).is_empty(),
         };
@@ -379,7 +382,8 @@ impl SubnetManager {
         SweepPhase::SmScan(discovery)
     }
 
-    /// The SMs have responded. The sweep waits while mastership is undecided; `None` if another sweep began.
+    /// The SMs have responded. The sweep waits while mastership is undecided; `None` if another
+    /// sweep began.
     pub(super) fn finish_sm_scan_of_sweep(&mut self, discovery: Discovery) -> Option<SweepPhase> {
         let sweep = self.last_sweep.number;
         self.compare_sms();
@@ -461,8 +465,8 @@ impl SubnetManager {
         self.mastership.on_replica_loaded(has_view);
     }
 
-    /// The master's own link is lost: its state is preserved as across a restart (ADR 0009). When the link is back, ports show whether
-    /// another SM was master meanwhile.
+    /// The master's own link is lost: its state is preserved as across a restart (ADR 0009). When
+    /// the link is back, ports show whether another SM was master meanwhile.
     fn preserve_state(&mut self, replica_unverified: bool) {
         if self.adoption.is_view_in_use() || self.view().is_none() {
             if replica_unverified {
@@ -478,8 +482,8 @@ impl SubnetManager {
             .restore_own_view(&view, self.vls.epoch(), self.now);
     }
 
-    /// Tables are about to be forgotten. Those that cannot be read back count as unchanged if the device shows that no other SM was master
-    /// meanwhile ([`crate::adoption`]).
+    /// Tables are about to be forgotten. Those that cannot be read back count as unchanged if the
+    /// device shows that no other SM was master meanwhile ([`crate::adoption`]).
     pub(super) fn remember_tables(&mut self) {
         let wrote_tables = self.role() == SmState::Master
             && !self.read_only

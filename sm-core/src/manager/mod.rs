@@ -1,7 +1,8 @@
 //! The subnet manager as one value: composition of its components, and dispatch of inputs.
 //!
-//! This file holds the components, the contract with the driver, and the order of activities. The calls of the components are in the files
-//! of their activity: [`discover`], [`sweep`], [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`],
+//! This file holds the components, the contract with the driver, and the order of activities. The
+//! calls of the components are in the files of their activity: [`discover`], [`sweep`],
+//! [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`],
 //! [`survey`] and [`sa`].
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
@@ -108,8 +109,9 @@ pub use progress::Progress;
 
 /// An InfiniBand subnet manager without I/O.
 ///
-/// The contract with its driver: after every [`handle`](Self::handle) take [`poll_output`](Self::poll_output) until it is
-/// empty, then wait for an input or for [`poll_timeout`](Self::poll_timeout). Late, duplicate and lost MADs are allowed.
+/// The contract with its driver: after every [`handle`](Self::handle) take
+/// [`poll_output`](Self::poll_output) until it is empty, then wait for an input or for
+/// [`poll_timeout`](Self::poll_timeout). Late, duplicate and lost MADs are allowed.
 #[derive(Debug)]
 pub struct SubnetManager {
     cfg: SmConfig,
@@ -222,8 +224,8 @@ impl SubnetManager {
         self.vls.plan()
     }
 
-    /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged, or a standby is reported to have lost its
-    /// replica.
+    /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged,
+    /// or a standby is reported to have lost its replica.
     pub const fn enable_replication(&mut self, timeout: Duration) {
         self.out.set_replication_timeout(timeout);
         self.mastership.enable_replication();
@@ -241,7 +243,8 @@ impl SubnetManager {
         self.out.is_waiting()
     }
 
-    /// How long the local disk has delayed the oldest output, including outputs that left at the limit.
+    /// How long the local disk has delayed the oldest output, including outputs that left at the
+    /// limit.
     #[must_use]
     pub fn disk_wait(&self, now: Instant) -> Duration {
         self.out.disk_wait(now)
@@ -295,7 +298,8 @@ impl SubnetManager {
         }
     }
 
-    /// When to call [`handle`](Self::handle) with [`Input::Timeout`], if nothing else happens before.
+    /// When to call [`handle`](Self::handle) with [`Input::Timeout`], if nothing else happens
+    /// before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         // Timers start activities only while no request is outstanding.

@@ -1,4 +1,5 @@
-//! When multicast tables are compared and written: once a sweep, and between sweeps after members changed.
+//! When multicast tables are compared and written: once a sweep, and between sweeps after members
+//! changed.
 
 use std::sync::Arc;
 
@@ -41,7 +42,8 @@ impl SubnetManager {
         self.continue_multicast(update)
     }
 
-    /// Within a sweep, when the request queue is idle: writes the next step, or begins to arm links.
+    /// Within a sweep, when the request queue is idle: writes the next step, or begins to arm
+    /// links.
     pub(super) fn continue_multicast(&mut self, mut update: MftUpdate) -> SweepPhase {
         if with_ctx!(self, |ctx| self.multicast.write_next(ctx, &mut update)) {
             SweepPhase::Multicast(update)
@@ -50,7 +52,8 @@ impl SubnetManager {
         }
     }
 
-    /// Whether tables may be updated outside of sweeps. While MFTs are frozen or a sweep is requested, updates wait for the sweep.
+    /// Whether tables may be updated outside of sweeps. While MFTs are frozen or a sweep is
+    /// requested, updates wait for the sweep.
     fn may_update_multicast(&self) -> bool {
         let is_quiescent = self.activity.is_idle()
             && !self.schedule.is_requested()

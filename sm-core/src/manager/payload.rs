@@ -1,4 +1,5 @@
-//! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is sent.
+//! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is
+//! sent.
 
 use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, Tid};
@@ -70,7 +71,8 @@ impl SubnetManager {
         }
     }
 
-    /// The data of a Set, as wanted now. Not inlined: Gets, which are more frequent, do without its code in the cache.
+    /// The data of a Set, as wanted now. Not inlined: Gets, which are more frequent, do without its
+    /// code in the cache.
     #[inline(never)]
     fn payload(&self, op: SmpOp) -> Option<[u8; 64]> {
         match op {
@@ -120,8 +122,8 @@ impl SubnetManager {
         }
     }
 
-    /// SwitchInfo with PortStateChange cleared, or with the LinearFDBTop for the highest LID `top`. The latter preserves
-    /// PortStateChange: a change during the LFT update may have been a reboot.
+    /// SwitchInfo with PortStateChange cleared, or with the LinearFDBTop for the highest LID `top`.
+    /// The latter preserves PortStateChange: a change during the LFT update may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
         let node = self.subnet.get(n)?;
         let mut raw = node.switch_raw?;
@@ -189,7 +191,8 @@ pub(super) fn address_of(
     })
 }
 
-/// Whether the host of an end port must repeat its registrations because this SM or the port's LID is new to it (IBA vol. 1, 14.4.11).
+/// Whether the host of an end port must repeat its registrations because this SM or the port's LID
+/// is new to it (IBA vol. 1, 14.4.11).
 pub(super) fn must_reregister(
     port: &Port,
     address: EndPortAddress,
@@ -200,8 +203,9 @@ pub(super) fn must_reregister(
     let info = port.info();
     let is_new_to_host = is_first_sweep || info.master_sm_lid != address.sm_lid;
     let is_known = is_first_sweep && adoption.has_registrations_of(port, Some(address.sm_lid));
-    // A host that was absent is registered nowhere, whatever its port reports: it was disconnected, or in another subnet. Ports that were
-    // removed from the restored view because of their LIDs were in the subnet.
+    // A host that was absent is registered nowhere, whatever its port reports: it was disconnected,
+    // or in another subnet. Ports that were removed from the restored view because of their LIDs
+    // were in the subnet.
     let restored = adoption
         .restored_view()
         .filter(|_| adoption.is_view_in_use());

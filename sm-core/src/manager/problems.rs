@@ -1,6 +1,7 @@
 //! Problems: where they are located, and which devices they name.
 //!
-//! A device that does not respond is one problem, located at the device, however many requests fail and however many ports lead to it.
+//! A device that does not respond is one problem, located at the device, however many requests fail
+//! and however many ports lead to it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ use crate::subnet::{Node, NodeIdx, PortRef};
 use crate::sweep::quarantine::is_in_fabric;
 
 impl SubnetManager {
-    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last sweep reported it.
+    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last
+    /// sweep reported it.
     pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.add_problem(at, kind);
@@ -37,7 +39,8 @@ impl SubnetManager {
         &self,
         problems: Vec<(Option<PortRef>, ProblemKind)>,
     ) -> Vec<Problem> {
-        // This SM's own port stores no quarantine of its neighbour; the problem is solved if a link was found later.
+        // This SM's own port stores no quarantine of its neighbour; the problem is solved if a link
+        // was found later.
         let local_port = self.subnet.local();
         let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
             *at == local_port
@@ -143,7 +146,8 @@ impl SubnetManager {
         PortRef::new(n, linked.unwrap_or(PortNum::ZERO))
     }
 
-    /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM does not know.
+    /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM
+    /// does not know.
     fn explain(&self, at: PortRef, kind: ProblemKind) -> ProblemKind {
         let last = || self.subnet.port(at).and_then(|port| port.last_peer);
         let behind = self.subnet.peer(at).or_else(last);
@@ -156,8 +160,9 @@ impl SubnetManager {
     }
 }
 
-/// Adds a further problem of a device to its first one. Of several requests without a response, the last one is reported: writes follow
-/// reads. NodeInfo is only read through the ports in front of a device.
+/// Adds a further problem of a device to its first one. Of several requests without a response, the
+/// last one is reported: writes follow reads. NodeInfo is only read through the ports in front of a
+/// device.
 fn merge(first: &mut Problem, further: &Problem) {
     if let ProblemKind::NoResponse { attr } = &mut first.kind
         && let ProblemKind::NoResponse { attr: last } = further.kind

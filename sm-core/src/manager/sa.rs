@@ -1,4 +1,5 @@
-//! Calls of [`crate::sa_owner`] and [`crate::deferred_reads`]: when views are published, and when requests are answered.
+//! Calls of [`crate::sa_owner`] and [`crate::deferred_reads`]: when views are published, and when
+//! requests are answered.
 
 use std::sync::Arc;
 
@@ -121,7 +122,8 @@ impl SubnetManager {
         ));
     }
 
-    /// After each input: withdraws the view if mastership ended, otherwise publishes, persists and sends what is due.
+    /// After each input: withdraws the view if mastership ended, otherwise publishes, persists and
+    /// sends what is due.
     pub(super) fn administer(&mut self) {
         if self.mastership.has_ended() {
             // The next start begins with what is persisted.
@@ -151,7 +153,8 @@ impl SubnetManager {
         self.sa.clear_registrations(&mut self.out);
     }
 
-    /// Forwards a trap that is not part of a storm to subscribers. Call it before the re-reads that the trap causes.
+    /// Forwards a trap that is not part of a storm to subscribers. Call it before the re-reads that
+    /// the trap causes.
     pub(super) fn forward(&mut self, notice: &Notice, at: Option<PortRef>) {
         let is_reread_now = self.rereads_at_once();
         let sweep = self.last_sweep.number + u32::from(!is_reread_now);
@@ -193,7 +196,8 @@ impl SubnetManager {
         started
     }
 
-    /// A round is complete: the tables that it read are published, and the next one replies to the queries that waited for them.
+    /// A round is complete: the tables that it read are published, and the next one replies to the
+    /// queries that waited for them.
     pub(super) fn finish_deferred_reads(&mut self) {
         self.set_activity(Activity::Idle);
         if self.deferred_reads.has_waiting() {

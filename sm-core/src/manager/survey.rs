@@ -12,7 +12,8 @@ use crate::sweep::discovery::budget::{Budget, BudgetScope};
 impl SubnetManager {
     /// The limits of a sweep that begins.
     pub(super) fn sweep_budget(&self) -> Budget {
-        // A new master may know only the subnet of its own start. What was excluded before counts for a master only: surveys run for it.
+        // A new master may know only the subnet of its own start. What was excluded before counts
+        // for a master only: surveys run for it.
         let knows_subnet =
             self.is_master() && !self.read_only && !self.mastership.is_first_as_master();
         let (scope, allowances) = if knows_subnet {
@@ -35,7 +36,8 @@ impl SubnetManager {
         }
     }
 
-    /// Other work is due, and the survey waits for a node that does not respond: its batch is repeated later.
+    /// Other work is due, and the survey waits for a node that does not respond: its batch is
+    /// repeated later.
     pub(super) fn interrupt_survey(&mut self) {
         if matches!(self.activity, Activity::Survey)
             && self.surveys.may_interrupt()

@@ -1,6 +1,8 @@
-//! The phases of a sweep in order: discovery, SMInfo scan, readback, routing, tables, arming, activation (IBA vol. 1, 14.4).
+//! The phases of a sweep in order: discovery, SMInfo scan, readback, routing, tables, arming,
+//! activation (IBA vol. 1, 14.4).
 //!
-//! A phase ends when the request queue is idle. A node that does not respond is reported and read again later.
+//! A phase ends when the request queue is idle. A node that does not respond is reported and read
+//! again later.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -87,7 +89,8 @@ impl SubnetManager {
         self.announce_phase();
     }
 
-    /// Reports what was added to the fabric since a sweep was complete. By the end of discovery, the names of new nodes are known.
+    /// Reports what was added to the fabric since a sweep was complete. By the end of discovery,
+    /// the names of new nodes are known.
     pub(super) fn report_additions(&mut self) {
         let added_nodes = core::mem::take(&mut self.last_sweep.added_nodes);
         for &n in &added_nodes {
@@ -136,11 +139,13 @@ impl SubnetManager {
         }
     }
 
-    /// Reads the tables of switches that this SM did not write, so that only differences are written.
+    /// Reads the tables of switches that this SM did not write, so that only differences are
+    /// written.
     pub(super) fn begin_reading(&mut self, discovery: Discovery) -> SweepPhase {
         self.begin_phase(Phase::ReadTables);
-        // PortStateChange bits seen so far are cleared before tables are written: a bit set later is a new change. LFTs are read
-        // after that, because the Set hides that a switch restarted before: it restores LinearFDBTop.
+        // PortStateChange bits seen so far are cleared before tables are written: a bit set later
+        // is a new change. LFTs are read after that, because the Set hides that a switch restarted
+        // before: it restores LinearFDBTop.
         let switches = self.subnet.nodes();
         let changed =
             switches.filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change));
@@ -218,8 +223,9 @@ impl SubnetManager {
             .collect()
     }
 
-    /// Installs the result of the routing job if neither the fabric nor the settings have changed since. Nodes that were found meanwhile
-    /// may belong to the subnet of another master: SMs are scanned and tables read back again before anything is written.
+    /// Installs the result of the routing job if neither the fabric nor the settings have changed
+    /// since. Nodes that were found meanwhile may belong to the subnet of another master: SMs are
+    /// scanned and tables read back again before anything is written.
     fn continue_routing(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
         let Some(computed) = self.routing.take_result() else {
             return Some(SweepPhase::Routing(discovery));
@@ -296,8 +302,9 @@ impl SubnetManager {
         self.vls.set_plan(vls);
     }
 
-    /// No engine found a routing: the installed tables stay, no further link is armed, and the next sweep tries again. It reads kept VL
-    /// tables again, because what was read of them may be wrong, and configures the links of this sweep.
+    /// No engine found a routing: the installed tables stay, no further link is armed, and the next
+    /// sweep tries again. It reads kept VL tables again, because what was read of them may be
+    /// wrong, and configures the links of this sweep.
     fn routing_failed(&mut self, failure: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report
@@ -337,7 +344,8 @@ impl SubnetManager {
         let scope = self.activity.scope();
         let ports = scope.map_or_else(Vec::new, |scope| arming.finish(&self.subnet, scope));
         if !ports.is_empty() {
-            // A host joins groups and queries paths as soon as its port is Active; the SA must know its LID by then.
+            // A host joins groups and queries paths as soon as its port is Active; the SA must know
+            // its LID by then.
             self.publish_view_before_activation();
         }
         for p in ports {

@@ -1,4 +1,5 @@
-//! The order in which a sweep writes tables: P_Keys, multicast entries that conflict with the new routes, VL tables, LFTs, MFTs.
+//! The order in which a sweep writes tables: P_Keys, multicast entries that conflict with the new
+//! routes, VL tables, LFTs, MFTs.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
@@ -40,8 +41,8 @@ impl SubnetManager {
         SweepPhase::WriteTables(update)
     }
 
-    /// Writes the PortInfo parameters of a port that link setup does not configure: port 0 of a switch, or the SM's own port without a
-    /// link.
+    /// Writes the PortInfo parameters of a port that link setup does not configure: port 0 of a
+    /// switch, or the SM's own port without a link.
     fn configure_unlinked(&mut self, p: PortRef) {
         port_intents!(self, intents);
         let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intents);
@@ -76,7 +77,8 @@ impl SubnetManager {
         }
     }
 
-    /// All requests are complete: writes the next stage, the tables after a drain, or begins the next phase.
+    /// All requests are complete: writes the next stage, the tables after a drain, or begins the
+    /// next phase.
     pub(super) fn continue_tables(&mut self, mut update: Box<TableUpdate>) -> SweepPhase {
         let lfts = &mut update.lfts;
         let precondition = lfts.take_precondition();
@@ -114,9 +116,10 @@ impl SubnetManager {
         }
     }
 
-    /// The rejected write of `port` blocks the update. If the drain is not over (entries were removed, no new ones written), the removed
-    /// entries are written back. Otherwise switches hold old and new entries. After the first abort the next sweep begins at once if entries
-    /// were removed, or to determine multicast trees that suit both.
+    /// The rejected write of `port` blocks the update. If the drain is not over (entries were
+    /// removed, no new ones written), the removed entries are written back. Otherwise switches hold
+    /// old and new entries. After the first abort the next sweep begins at once if entries were
+    /// removed, or to determine multicast trees that suit both.
     fn abort_tables(
         &mut self,
         mut update: Box<TableUpdate>,
@@ -144,7 +147,8 @@ impl SubnetManager {
         self.begin_multicast()
     }
 
-    /// The phase ends: a full sweep reports the fullest P_Key table; a local sweep has not compared all of them.
+    /// The phase ends: a full sweep reports the fullest P_Key table; a local sweep has not compared
+    /// all of them.
     fn finish_tables(&mut self, update: TableUpdate) {
         if let Some(report) = self.activity.report().filter(|report| !report.local) {
             report.fullest_pkey_table = update.partitions.into_fullest();

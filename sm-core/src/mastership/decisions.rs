@@ -1,4 +1,5 @@
-//! Carries out what the election decides: polls, controls, replies, changes of the role, and messages to the operator.
+//! Carries out what the election decides: polls, controls, replies, changes of the role, and
+//! messages to the operator.
 
 use ferrosm_mad::attr::{SmControl, SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -30,15 +31,16 @@ pub(crate) struct Step<'a> {
 pub(crate) struct Origin<'a> {
     /// The SM state before the step.
     role: SmState,
-    /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply, which is that from before the step.
+    /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply, which is that from
+    /// before the step.
     request: Option<(&'a MadIn, SmInfo)>,
     /// The SM's own port has no link.
     pub(crate) is_link_down: bool,
 }
 
 impl Mastership {
-    /// Steps the election. The manager executes `actions`, then has [`Self::carry_out`] carry out the decisions in order, and finally
-    /// begins the sweep, if [`Step::needs_sweep`].
+    /// Steps the election. The manager executes `actions`, then has [`Self::carry_out`] carry out
+    /// the decisions in order, and finally begins the sweep, if [`Step::needs_sweep`].
     pub(crate) fn step<'a>(
         &mut self,
         ctx: &Ctx<'_>,
@@ -69,8 +71,8 @@ impl Mastership {
         }
     }
 
-    /// Carries out a decision of the step from `origin`. `is_master`: this SM configures the subnet now. `has_view`: SA clients are
-    /// answered.
+    /// Carries out a decision of the step from `origin`. `is_master`: this SM configures the subnet
+    /// now. `has_view`: SA clients are answered.
     pub(crate) fn carry_out(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -149,7 +151,8 @@ impl Mastership {
             actions.push(MastershipAction::LeaveSubnet);
         }
         if state != SmState::Master || matches!(reason, RoleChangeReason::HandoverReceived(_)) {
-            // Another SM is master, or was until now: this SM will be new to clients when it is master.
+            // Another SM is master, or was until now: this SM will be new to clients when it is
+            // master.
             self.first_as_master = true;
             actions.push(MastershipAction::UnconfirmLids);
         }

@@ -1,7 +1,7 @@
 //! SA service after a handover, and what the election needs to know of a stall or a lost lease.
 //!
-//! An SM that handed the subnet over still answers SA reads for [`SA_READS_AFTER_HANDOVER`], because the new master updates the hosts one
-//! after another. It accepts no registrations.
+//! An SM that handed the subnet over still answers SA reads for [`SA_READS_AFTER_HANDOVER`],
+//! because the new master updates the hosts one after another. It accepts no registrations.
 
 use core::time::Duration;
 
@@ -52,8 +52,8 @@ impl Mastership {
         }
     }
 
-    /// Another SM took over from this one: SA reads are answered for a while. If this SM stops, `successor` is reported at the end of that
-    /// time; `None` if it becomes standby.
+    /// Another SM took over from this one: SA reads are answered for a while. If this SM stops,
+    /// `successor` is reported at the end of that time; `None` if it becomes standby.
     pub(super) fn start_sa_reads(
         &mut self,
         ctx: &Ctx<'_>,

@@ -1,4 +1,5 @@
-//! Mastership: which SM is master of the subnet, and the transitions from one master to the next (IBA vol. 1, 14.4; ADR 0010, 0013).
+//! Mastership: which SM is master of the subnet, and the transitions from one master to the next
+//! (IBA vol. 1, 14.4; ADR 0010, 0013).
 //!
 //! | module | contents |
 //! |---|---|
@@ -12,8 +13,9 @@
 //! | [`replica`] | the replica of the master's records, and the role in replication |
 //! | [`takeover`] | the replica of the last master's state, and detection of masters between scans |
 //!
-//! Owned by the subnet manager. What has to happen in other components is returned as [`MastershipAction`]s, which the manager executes in
-//! order before the component is called again. Invariants: a master that [`Election`] does not let write has no request in progress that
+//! Owned by the subnet manager. What has to happen in other components is returned as
+//! [`MastershipAction`]s, which the manager executes in order before the component is called again.
+//! Invariants: a master that [`Election`] does not let write has no request in progress that
 //! writes; SMInfo, also in controls, is made by [`Mastership::sm_info`] only.
 
 mod decisions;
@@ -46,7 +48,8 @@ pub(crate) use sm_scan::sm_ports;
 use takeover::Takeover;
 pub(crate) use takeover::{knows_all_sms, with_sm_lid};
 
-/// Most SMs that are remembered as ferrosm because they reported it. Further ones are polled at the pace of other SMs.
+/// Most SMs that are remembered as ferrosm because they reported it. Further ones are polled at the
+/// pace of other SMs.
 const FERROSM_PEERS_MAX: usize = 64;
 
 /// Requests of mastership to the manager.
@@ -62,7 +65,8 @@ pub(crate) enum MastershipAction {
     QuerySender(SenderQuery),
     /// Abandon what is in progress, and write nothing until this SM is known to be master.
     Yield,
-    /// Abandon what is in progress, and leave the subnet to another SM: this SM is standby or not active.
+    /// Abandon what is in progress, and leave the subnet to another SM: this SM is standby or not
+    /// active.
     LeaveSubnet,
     /// Abandon what is in progress until the replica is loaded.
     AwaitReplica,
@@ -70,7 +74,8 @@ pub(crate) enum MastershipAction {
     EndSmScan,
     /// No LID assignment counts as confirmed: another SM may have assigned LIDs.
     UnconfirmLids,
-    /// The master's own link is down: compare the fabric with the present state when the link is back, as after a restart.
+    /// The master's own link is down: compare the fabric with the present state when the link is
+    /// back, as after a restart.
     PreserveState {
         /// A replica was loaded, and no sweep as master has verified it.
         replica_unverified: bool,
@@ -120,7 +125,8 @@ pub(crate) struct Mastership {
     replica: StandbyReplica,
     /// No sweep as master has completed since the start, or since another SM was master.
     first_as_master: bool,
-    /// This SM has not been standby or completed a sweep as master since its start: LIDs may be reassigned if the operator requests it.
+    /// This SM has not been standby or completed a sweep as master since its start: LIDs may be
+    /// reassigned if the operator requests it.
     is_new: bool,
     /// The other SMs by GUID, with the port and the SMInfo of the last response.
     other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
@@ -160,7 +166,8 @@ fn peer(cfg: &SmConfig, info: &SmInfo) -> OtherSm {
     OtherSm::new(info, sm_key_matches(cfg, info))
 }
 
-/// Whether an SM belongs to the same installation: any SM does if no SM_Key is configured, otherwise one that shows the same key.
+/// Whether an SM belongs to the same installation: any SM does if no SM_Key is configured,
+/// otherwise one that shows the same key.
 fn sm_key_matches(cfg: &SmConfig, info: &SmInfo) -> bool {
     cfg.sm_key == MKey::NONE || info.sm_key == cfg.sm_key
 }
@@ -195,7 +202,8 @@ impl Mastership {
         self.election.state()
     }
 
-    /// Whether this SM is master, verified to be, and neither offers the subnet nor waits for another master.
+    /// Whether this SM is master, verified to be, and neither offers the subnet nor waits for
+    /// another master.
     pub(crate) const fn may_write(&self) -> bool {
         self.election.may_write()
     }
@@ -284,8 +292,8 @@ impl Mastership {
         }
     }
 
-    /// The configuration or the set of ferrosm SMs changed. SMs do not report again after a reload, so the set survives one, except for SMs
-    /// that the configuration no longer allows.
+    /// The configuration or the set of ferrosm SMs changed. SMs do not report again after a reload,
+    /// so the set survives one, except for SMs that the configuration no longer allows.
     pub(crate) fn update_settings(&mut self, cfg: &SmConfig) {
         if let Some(allowed) = &cfg.allowed_sms {
             self.ferrosm_peers.retain(|guid| allowed.contains(guid));

@@ -1,8 +1,9 @@
 //! The replica of the master's records at this node, and this node's role in replication.
 //!
-//! It decides which records the next term starts from, how long a standby waits until its replica is complete, and when a new term starts.
-//! Role changes are outputs in the same order as [`Output::Persist`]: batches after [`ReplicationRole::Standby`] are not persisted, those
-//! after [`ReplicationRole::Master`] are. Without replication, only loads are numbered and awaited.
+//! It decides which records the next term starts from, how long a standby waits until its replica
+//! is complete, and when a new term starts. Role changes are outputs in the same order as
+//! [`Output::Persist`]: batches after [`ReplicationRole::Standby`] are not persisted, those after
+//! [`ReplicationRole::Master`] are. Without replication, only loads are numbered and awaited.
 
 use core::time::Duration;
 
@@ -16,9 +17,11 @@ use crate::outbox::Outbox;
 use crate::records::{RecordKind, RecordUpdate, RestoredState};
 use crate::sa::registry::registration::Registrations;
 
-/// Time that a standby waits for its replica. Then it accepts a handover without one, because its master has none to offer.
+/// Time that a standby waits for its replica. Then it accepts a handover without one, because its
+/// master has none to offer.
 const REPLICA_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time that a standby may be out of sync before it rejects handovers until its replica is complete again.
+/// Time that a standby may be out of sync before it rejects handovers until its replica is complete
+/// again.
 const OUT_OF_SYNC_GRACE: Duration = Duration::from_secs(1);
 /// Time within which the replica is loaded; then the takeover continues without it.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
@@ -90,7 +93,8 @@ pub(super) struct StandbyReplica {
     starts_term_after_load: bool,
     /// The records in the store differ from those in memory.
     store_differs: bool,
-    /// A term has started with other records in the store: its LID records are not the LID map of this SM.
+    /// A term has started with other records in the store: its LID records are not the LID map of
+    /// this SM.
     lid_records_differ: bool,
     /// Records are missing: a restart must not use the view as complete.
     records_incomplete: bool,
@@ -133,7 +137,8 @@ impl StandbyReplica {
         self.is_incomplete = true;
     }
 
-    /// Whether a standby must not be handed the subnet, because its replica is incomplete; `None` if unchanged since the last call.
+    /// Whether a standby must not be handed the subnet, because its replica is incomplete; `None`
+    /// if unchanged since the last call.
     pub(super) fn take_change(&mut self) -> Option<bool> {
         let before = core::mem::replace(&mut self.reported_incomplete, self.is_incomplete);
         (before != self.is_incomplete).then_some(self.is_incomplete)
@@ -218,7 +223,8 @@ impl StandbyReplica {
         }
     }
 
-    /// A standby may become master soon: its replica is loaded. The store does not change until the load ends.
+    /// A standby may become master soon: its replica is loaded. The store does not change until the
+    /// load ends.
     pub(super) fn request_load(&mut self, out: &mut Outbox, now: Instant) {
         let contents = self.contents;
         // For a second load: the master may have changed records since.
@@ -239,7 +245,8 @@ impl StandbyReplica {
         out.push(Output::LoadReplica { load: self.loads });
     }
 
-    /// The load is abandoned: if a term starts without another load, it starts without the records in the store.
+    /// The load is abandoned: if a term starts without another load, it starts without the records
+    /// in the store.
     pub(super) fn abandon_load(&mut self, out: &mut Outbox) {
         if self.load.take().is_none() {
             return;
@@ -250,7 +257,8 @@ impl StandbyReplica {
         }
     }
 
-    /// A load has finished. Returns what the takeover starts from; the outer `None` if it was abandoned.
+    /// A load has finished. Returns what the takeover starts from; the outer `None` if it was
+    /// abandoned.
     pub(super) fn end_load(
         &mut self,
         out: &mut Outbox,

@@ -1,9 +1,12 @@
 //! Who sent an SMInfo request (ADR 0020).
 //!
-//! Any host can send Get(SMInfo), and Set(SMInfo) in the name of any SM. So the sender is queried by Get(SMInfo) at the port that the request
-//! came from before a control is obeyed, and before the SM_Key is shown to an SM that has not shown it. The port follows from the source LID, or from the
-//! ReturnPath of a directed route, which the switches on the way wrote. While the sender is queried, its request waits; OpenSM repeats it
-//! for 800 ms. Before HANDOVER is accepted, this SM also reads its own port, which it can read only with the M_Key in force. The queries do not pass the queue of SMPs, which belongs to the sweep in progress.
+//! Any host can send Get(SMInfo), and Set(SMInfo) in the name of any SM. So the sender is queried
+//! by Get(SMInfo) at the port that the request came from before a control is obeyed, and before the
+//! SM_Key is shown to an SM that has not shown it. The port follows from the source LID, or from
+//! the ReturnPath of a directed route, which the switches on the way wrote. While the sender is
+//! queried, its request waits; OpenSM repeats it for 800 ms. Before HANDOVER is accepted, this SM
+//! also reads its own port, which it can read only with the M_Key in force. The queries do not pass
+//! the queue of SMPs, which belongs to the sweep in progress.
 
 use core::time::Duration;
 
@@ -21,8 +24,8 @@ use crate::ctx::Ctx;
 use crate::smp::{UNTRACKED, route, sender_query_tid};
 use crate::subnet::{PortRef, Subnet};
 
-/// Requests that wait at the same time, one of each method from one sender. A further Get is answered with SM_Key 0 at once, and a further
-/// Set is dropped: its sender repeats it.
+/// Requests that wait at the same time, one of each method from one sender. A further Get is
+/// answered with SM_Key 0 at once, and a further Set is dropped: its sender repeats it.
 const WAITING_MAX: usize = 16;
 /// Of these, requests from senders at unknown ports.
 const WAITING_UNKNOWN_MAX: usize = 4;
@@ -347,7 +350,8 @@ impl Mastership {
         None
     }
 
-    /// Repeats the next query that timed out, or gives its request up. Call it until it returns `None`.
+    /// Repeats the next query that timed out, or gives its request up. Call it until it returns
+    /// `None`.
     pub(crate) fn on_sender_timeout(
         &mut self,
         ctx: &mut Ctx<'_>,

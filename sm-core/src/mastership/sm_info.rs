@@ -1,5 +1,5 @@
-//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4;
-//! docs/sm-behaviour.md, 8).
+//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, and trap 144 (IBA vol. 1,
+//! 14.2.5.13, 14.4; docs/sm-behaviour.md, 8).
 
 use ferrosm_mad::attr::{
     LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, TrapNumber, id,
@@ -27,7 +27,8 @@ pub(super) fn own_guid(fabric: &Subnet) -> PortGuid {
 }
 
 impl Mastership {
-    /// The SMInfo of this SM, in a response or in a control that it sends. `sent` is the number of MADs sent on QP0.
+    /// The SMInfo of this SM, in a response or in a control that it sends. `sent` is the number of
+    /// MADs sent on QP0.
     pub(crate) fn sm_info(
         &self,
         cfg: &SmConfig,
@@ -44,7 +45,8 @@ impl Mastership {
         }
     }
 
-    /// An SM responded. Returns its SMInfo unless the response is an error or has the GUID of another port.
+    /// An SM responded. Returns its SMInfo unless the response is an error or has the GUID of
+    /// another port.
     pub(crate) fn on_sm_info(
         &mut self,
         fabric: &Subnet,
@@ -82,8 +84,9 @@ impl Mastership {
         }
     }
 
-    /// Sends trap 144 with the priority flag to a master, which then compares the SMs (docs/sm-behaviour.md, 8.4). It is repeated with the
-    /// polls while this SM outranks the master.
+    /// Sends trap 144 with the priority flag to a master, which then compares the SMs
+    /// (docs/sm-behaviour.md, 8.4). It is repeated with the polls while this SM outranks the
+    /// master.
     pub(super) fn send_trap_144(&self, ctx: &mut Ctx<'_>, to: PortGuid) {
         let fabric = &*ctx.fabric;
         let lid_of = |p: PortRef| fabric.lid(p);

@@ -1,8 +1,10 @@
-//! The proof of the SM_Key in Get(SMInfo), by which two ferrosm SMs recognise each other without a configured M_Key.
+//! The proof of the SM_Key in Get(SMInfo), by which two ferrosm SMs recognise each other without a
+//! configured M_Key.
 //!
-//! Neither shows its SM_Key to an SM that has not shown it, so one of them must prove first that it knows the key. The data of a Get has no
-//! meaning in the specification, and other SMs ignore it. The proof is a keyed hash of both port GUIDs: a host that receives it learns
-//! neither the key (unless it can be guessed) nor a proof for another pair of SMs.
+//! Neither shows its SM_Key to an SM that has not shown it, so one of them must prove first that it
+//! knows the key. The data of a Get has no meaning in the specification, and other SMs ignore it.
+//! The proof is a keyed hash of both port GUIDs: a host that receives it learns neither the key
+//! (unless it can be guessed) nor a proof for another pair of SMs.
 
 use core::hash::Hasher;
 
@@ -45,7 +47,8 @@ pub(super) fn request_data(
     data
 }
 
-/// Whether Get(SMInfo) to `responder` proves that its sender knows the SM_Key. `port` is the port that it came from, if it is known.
+/// Whether Get(SMInfo) to `responder` proves that its sender knows the SM_Key. `port` is the port
+/// that it came from, if it is known.
 pub(super) fn is_proven(
     sm_key: MKey,
     request: &Mad,
@@ -66,7 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// SMs of different builds must agree: the value was computed by the reference implementation of SipHash-2-4.
+    /// SMs of different builds must agree: the value was computed by the reference implementation
+    /// of SipHash-2-4.
     #[test]
     fn proof_is_the_same_in_every_build() {
         let proof = proof(MKey::new(0xFEED_FACE), PortGuid(0x11), PortGuid(0x22));

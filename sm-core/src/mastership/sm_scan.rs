@@ -1,4 +1,5 @@
-//! SMInfo scans: query all SMs that discovery found, in a sweep or outside one (IBA vol. 1, 14.4.1).
+//! SMInfo scans: query all SMs that discovery found, in a sweep or outside one (IBA vol. 1,
+//! 14.4.1).
 
 use std::collections::BTreeMap;
 
@@ -23,8 +24,8 @@ pub(crate) fn sm_ports(fabric: &Subnet) -> Vec<PortRef> {
         .collect()
 }
 
-/// Whether end ports are in use by a master that is not this SM and did not respond. `own_lid` is the LID assigned to this SM,
-/// `last_master` that of the master whose state was restored.
+/// Whether end ports are in use by a master that is not this SM and did not respond. `own_lid` is
+/// the LID assigned to this SM, `last_master` that of the master whose state was restored.
 fn is_managed(
     fabric: &Subnet,
     lids: &LidMap,
@@ -34,8 +35,9 @@ fn is_managed(
     let Some(reported) = fabric.local().map(|p| fabric.lid(p)) else {
         return false;
     };
-    // After a reboot this SM's port has no LID, and other ports still name its last one, or that of the SM it succeeds. In another
-    // subnet that LID belongs to another SM, but the ports there do not have the LIDs of the map.
+    // After a reboot this SM's port has no LID, and other ports still name its last one, or that of
+    // the SM it succeeds. In another subnet that LID belongs to another SM, but the ports there do
+    // not have the LIDs of the map.
     let known_masters = [own_lid, last_master];
     let is_own_subnet = |port: &Port, info: &PortInfo| {
         known_masters.contains(&Some(info.master_sm_lid))
@@ -51,7 +53,8 @@ fn is_managed(
 }
 
 impl Mastership {
-    /// Queries all SMs; returns whether there are any. SMs at ports that no longer report one are removed.
+    /// Queries all SMs; returns whether there are any. SMs at ports that no longer report one are
+    /// removed.
     pub(crate) fn query_sms(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let ports = sm_ports(ctx.fabric);
         self.other_sms.retain(|_, (p, _)| ports.contains(p));
@@ -105,8 +108,8 @@ impl Mastership {
         }
     }
 
-    /// A scan is complete: a master reports the SMs that appeared, no longer respond, or left since the last one. SMs that the election
-    /// ignores raise alarms of their own.
+    /// A scan is complete: a master reports the SMs that appeared, no longer respond, or left since
+    /// the last one. SMs that the election ignores raise alarms of their own.
     pub(crate) fn report_sms(&mut self, ctx: &mut Ctx<'_>) {
         if self.role() != SmState::Master {
             self.reported_sms.clear();

@@ -1,7 +1,9 @@
-//! Takeover from another master with a replica of its state, and detection of SMs that were master between two scans.
+//! Takeover from another master with a replica of its state, and detection of SMs that were master
+//! between two scans.
 //!
-//! A standby with a replica queries the SMs that it knows, becomes master, answers from the replica, and writes MasterSMLID to each end
-//! port as soon as discovery has read it. The sweep then compares and writes what differs, as any sweep does.
+//! A standby with a replica queries the SMs that it knows, becomes master, answers from the
+//! replica, and writes MasterSMLID to each end port as soon as discovery has read it. The sweep
+//! then compares and writes what differs, as any sweep does.
 
 use std::collections::BTreeSet;
 
@@ -40,8 +42,8 @@ pub(super) struct Takeover {
     pub(super) successor: Option<PortGuid>,
     /// This SM stopped without a successor: the persisted state remains for its next start.
     pub(super) has_ended: bool,
-    /// Another SM was master between two scans, or is ignored, and may have written tables, or Sets of this SM reached other devices: the next
-    /// full sweep reads the tables again.
+    /// Another SM was master between two scans, or is ignored, and may have written tables, or Sets
+    /// of this SM reached other devices: the next full sweep reads the tables again.
     pub(super) foreign_change: bool,
 }
 
@@ -60,14 +62,15 @@ impl Mastership {
         self.replica.request_load(ctx.outbox, ctx.now);
     }
 
-    /// The link is down, or the process stalled, before mastership was decided. The last master may be alive and have acknowledged
-    /// registrations that are not in the replica.
+    /// The link is down, or the process stalled, before mastership was decided. The last master may
+    /// be alive and have acknowledged registrations that are not in the replica.
     pub(crate) fn distrust_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<MastershipAction> {
         if self.role() != SmState::Discovering {
             return None;
         }
         if !self.takeover.replica_loaded && !self.is_awaiting_replica() {
-            // A replica that was restored at the start cannot be requested again: this SM has not been standby since.
+            // A replica that was restored at the start cannot be requested again: this SM has not
+            // been standby since.
             return Some(MastershipAction::DiscardStateOfOtherSm);
         }
         self.replica.abandon_load(ctx.outbox);
@@ -88,7 +91,8 @@ impl Mastership {
         Some(MastershipAction::AwaitReplica)
     }
 
-    /// The link of the SM's own port is lost. State that it acknowledged as master stays valid until another master is seen (ADR 0009).
+    /// The link of the SM's own port is lost. State that it acknowledged as master stays valid
+    /// until another master is seen (ADR 0009).
     pub(super) fn on_link_lost_as_master(&mut self) -> MastershipAction {
         self.takeover.has_replica_view = false;
         MastershipAction::PreserveState {
@@ -101,8 +105,9 @@ impl Mastership {
         self.replica.is_loading()
     }
 
-    /// The replica arrived, or there is none. Returns what the takeover starts from; the outer `None` if the replica is not awaited: a
-    /// sweep began without it, and clients may have registered since.
+    /// The replica arrived, or there is none. Returns what the takeover starts from; the outer
+    /// `None` if the replica is not awaited: a sweep began without it, and clients may have
+    /// registered since.
     pub(crate) fn end_replica_load(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -138,7 +143,8 @@ impl Mastership {
         self.replica.on_out_of_sync(now);
     }
 
-    /// The master of this standby is silent or steps down. `in_sync`: the replica has all that it acknowledged.
+    /// The master of this standby is silent or steps down. `in_sync`: the replica has all that it
+    /// acknowledged.
     pub(crate) fn on_master_end(&mut self, in_sync: bool) {
         self.replica.on_master_end(in_sync);
     }
@@ -159,7 +165,8 @@ impl Mastership {
         self.other_sms.clear();
         let mut limits = Limits::new(ctx.cfg);
         if !self.election.is_silence_uncertain() {
-            // The last master is probably dead: its response is awaited for a shorter time than that of a device.
+            // The last master is probably dead: its response is awaited for a shorter time than
+            // that of a device.
             limits.timeout = ctx.cfg.smp_timeout / 4;
             limits.retries = 1;
         }
@@ -174,7 +181,8 @@ impl Mastership {
         }
     }
 
-    /// The SMInfo scan of a takeover is complete: this SM becomes master, or standby of another, if its port is still active.
+    /// The SMInfo scan of a takeover is complete: this SM becomes master, or standby of another, if
+    /// its port is still active.
     pub(super) fn finish_takeover_scan(ctx: &mut Ctx<'_>) -> MastershipAction {
         ctx.smps.set_limits(Limits::new(ctx.cfg));
         let local_port = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
@@ -185,8 +193,9 @@ impl Mastership {
         }
     }
 
-    /// Writes MasterSMLID of an end port that discovery has just read, if nothing else about the port changed: its host queries this SM
-    /// long before the sweep writes. `own_lid` is this SM's LID.
+    /// Writes MasterSMLID of an end port that discovery has just read, if nothing else about the
+    /// port changed: its host queries this SM long before the sweep writes. `own_lid` is this SM's
+    /// LID.
     pub(crate) fn write_sm_lid(
         &self,
         ctx: &mut Ctx<'_>,
@@ -204,15 +213,17 @@ impl Mastership {
         let info = port.info();
         let carries_data = node.is_switch() || info.port_state == PortState::Active;
         let same_lid = lids.get(&port.guid) == Some(&(info.lid, info.lmc));
-        // A port with another master has been configured since the replica was made: the sweep compares it first.
+        // A port with another master has been configured since the replica was made: the sweep
+        // compares it first.
         let same_master = Some(info.master_sm_lid) == last_master;
         if is_end_port && carries_data && same_lid && same_master && info.master_sm_lid != own {
             ctx.smps.enqueue(SmpOp::SetPortInfo(at, PortSetting::SmLid));
         }
     }
 
-    /// Detects that another SM was master between two scans, and may be gone: a port that named this SM as its master names another one.
-    /// Returns whether the whole fabric has to be read again, because no other SM corrects such ports. `own_lid` is this SM's LID.
+    /// Detects that another SM was master between two scans, and may be gone: a port that named
+    /// this SM as its master names another one. Returns whether the whole fabric has to be read
+    /// again, because no other SM corrects such ports. `own_lid` is this SM's LID.
     pub(crate) fn detect_foreign_change(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -240,7 +251,8 @@ impl Mastership {
         if !is_end_port || port.info().master_sm_lid != own || !names_other {
             return false;
         }
-        // An ignored SM raises an alarm and keeps writing: this SM does not overwrite its tables in turn.
+        // An ignored SM raises an alarm and keeps writing: this SM does not overwrite its tables in
+        // turn.
         let owner = ctx.fabric.port_by_lid(reported_master);
         let guid = owner.and_then(|p| ctx.fabric.port(p)).map(|port| port.guid);
         if guid.is_some_and(|guid| self.election.ignores(guid)) {
@@ -260,13 +272,15 @@ impl Mastership {
         !core::mem::replace(&mut self.takeover.foreign_change, true)
     }
 
-    /// A full sweep has read all ports. Returns whether another SM may have written tables, which are read next.
+    /// A full sweep has read all ports. Returns whether another SM may have written tables, which
+    /// are read next.
     pub(crate) const fn take_foreign_change(&mut self) -> bool {
         core::mem::replace(&mut self.takeover.foreign_change, false)
     }
 }
 
-/// Whether all SMs of a restored view are known: then an SMInfo scan finds the next master without discovery.
+/// Whether all SMs of a restored view are known: then an SMInfo scan finds the next master without
+/// discovery.
 pub(crate) fn knows_all_sms(fabric: &Subnet, own_guid: PortGuid, view: Option<&View>) -> bool {
     let ports = sm_ports(fabric).into_iter();
     let known_guids: BTreeSet<PortGuid> = ports

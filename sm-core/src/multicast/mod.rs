@@ -1,11 +1,13 @@
-//! Multicast forwarding tables (MFTs): the trees of the groups that clients register, and their entries in switches.
+//! Multicast forwarding tables (MFTs): the trees of the groups that clients register, and their
+//! entries in switches.
 //!
-//! During a sweep, after the LFTs are written and before links are armed, all MFTs are compared with the trees. Between sweeps, the trees
-//! of MLIDs whose members changed are updated while the SM is idle, many at once. Entries of the routing in force that would loop or
-//! deadlock with the LFTs of the next one are cleared before those are written ([`crate::plan::installed_groups`]).
+//! During a sweep, after the LFTs are written and before links are armed, all MFTs are compared
+//! with the trees. Between sweeps, the trees of MLIDs whose members changed are updated while the
+//! SM is idle, many at once. Entries of the routing in force that would loop or deadlock with the
+//! LFTs of the next one are cleared before those are written ([`crate::plan::installed_groups`]).
 //!
-//! Invariants: at no time can a multicast packet loop, or deadlock with other packets, whichever Sets took effect; a block is unknown
-//! from its Set until the response (IBA vol. 1, 14.2.5.12).
+//! Invariants: at no time can a multicast packet loop, or deadlock with other packets, whichever
+//! Sets took effect; a block is unknown from its Set until the response (IBA vol. 1, 14.2.5.12).
 //!
 //! | module | contents |
 //! |---|---|
@@ -71,19 +73,21 @@ pub(crate) struct MulticastTables {
     used: BTreeSet<u16>,
     /// Switches that did not accept a block. Cleared when a sweep compares all tables.
     skipped: BTreeSet<NodeIdx>,
-    /// Installed entries may be trees of another routing. Set by a change of the forest, cleared when they were removed.
+    /// Installed entries may be trees of another routing. Set by a change of the forest, cleared
+    /// when they were removed.
     has_old_trees: bool,
     /// No update between sweeps begins earlier.
     next_update: Option<Instant>,
 }
 
-/// The number of MLIDs: the entries of the largest MFT. A switch with a smaller one does not limit the groups of others. `None` if no switch
-/// has an MFT.
+/// The number of MLIDs: the entries of the largest MFT. A switch with a smaller one does not limit
+/// the groups of others. `None` if no switch has an MFT.
 pub(crate) fn mlid_count(fabric: &Subnet) -> Option<u16> {
     mft_sizes(fabric).max()
 }
 
-/// The number of MLIDs that every MFT can hold. Switches without an MFT forward no multicast and do not count.
+/// The number of MLIDs that every MFT can hold. Switches without an MFT forward no multicast and do
+/// not count.
 pub(crate) fn common_mlid_count(fabric: &Subnet) -> Option<u16> {
     mft_sizes(fabric).min()
 }
@@ -106,8 +110,8 @@ pub(crate) fn payload(fabric: &Subnet, n: NodeIdx, at: MftBlockIdx) -> Option<[u
     Some(MftBlock { masks }.encode())
 }
 
-/// Writes a known block again where a switch keeps its MFT, it is time to try again, and no other block is written: the trees avoid the
-/// switch, so that its entries may be as desired.
+/// Writes a known block again where a switch keeps its MFT, it is time to try again, and no other
+/// block is written: the trees avoid the switch, so that its entries may be as desired.
 fn repeat_kept(ctx: &mut Ctx<'_>, steps: &MftSteps) {
     let keeps = |(_, node): &(NodeIdx, &Node)| node.rejections.keeps(DeviceTable::Mft);
     let kept: Vec<NodeIdx> = ctx.fabric.nodes().filter(keeps).map(|(n, _)| n).collect();
@@ -118,7 +122,8 @@ fn repeat_kept(ctx: &mut Ctx<'_>, steps: &MftSteps) {
     }
 }
 
-/// Reports entries that are to be cleared before LFTs are written, because they conflict with the new routes.
+/// Reports entries that are to be cleared before LFTs are written, because they conflict with the
+/// new routes.
 pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) {
     if !entries.is_empty() {
         let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
@@ -129,12 +134,14 @@ pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) 
 }
 
 impl MulticastTables {
-    /// Discards all trees, because another SM may have replaced those in the switches. The next computation imports the installed ones.
+    /// Discards all trees, because another SM may have replaced those in the switches. The next
+    /// computation imports the installed ones.
     pub(crate) fn discard_trees(&mut self) {
         self.trees = MulticastTrees::default();
     }
 
-    /// Compares all tables, once a sweep; `changed` are the MLIDs whose members changed. Returns the update that follows.
+    /// Compares all tables, once a sweep; `changed` are the MLIDs whose members changed. Returns
+    /// the update that follows.
     pub(crate) fn compare_all(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -171,8 +178,8 @@ impl MulticastTables {
         self.next_update.filter(|_| !self.changed.is_empty())
     }
 
-    /// Between sweeps: updates the trees of MLIDs whose members changed, unless the last update ended just now. Returns the update, if
-    /// anything is written.
+    /// Between sweeps: updates the trees of MLIDs whose members changed, unless the last update
+    /// ended just now. Returns the update, if anything is written.
     pub(crate) fn begin_update(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -191,7 +198,8 @@ impl MulticastTables {
         self.write_next(ctx, &mut update).then_some(update)
     }
 
-    /// Between sweeps: enqueues the next step. Returns whether there was one; otherwise the update is complete.
+    /// Between sweeps: enqueues the next step. Returns whether there was one; otherwise the update
+    /// is complete.
     pub(crate) fn continue_update(&mut self, ctx: &mut Ctx<'_>, update: &mut MftUpdate) -> bool {
         let is_writing = self.write_next(ctx, update);
         if !is_writing {
@@ -200,7 +208,8 @@ impl MulticastTables {
         is_writing
     }
 
-    /// Computes the trees of changed MLIDs, or of all after a change of the routing. Returns the blocks that may change; `None` for all.
+    /// Computes the trees of changed MLIDs, or of all after a change of the routing. Returns the
+    /// blocks that may change; `None` for all.
     fn compute_trees(&mut self, fabric: &Subnet, inputs: TreeInputs<'_>) -> Option<BTreeSet<u16>> {
         let mut mlids = core::mem::take(&mut self.changed);
         let Some((run, nodes)) = inputs.routing else {
@@ -254,7 +263,8 @@ impl MulticastTables {
         members
     }
 
-    /// The write of a block succeeded or failed; a failed one is repeated by the next sweep. `update` is the MFT update that runs, if any.
+    /// The write of a block succeeded or failed; a failed one is repeated by the next sweep.
+    /// `update` is the MFT update that runs, if any.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -1,7 +1,8 @@
-//! Reads MFTs that another SM may have written, so that their trees are imported and only differences are written.
+//! Reads MFTs that another SM may have written, so that their trees are imported and only
+//! differences are written.
 //!
-//! Importing a table writes it in part. A block with entries is therefore read twice, and a table is not believed if two reads differ or an
-//! entry is for a port that its switch does not have.
+//! Importing a table writes it in part. A block with entries is therefore read twice, and a table
+//! is not believed if two reads differ or an entry is for a port that its switch does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,8 @@ pub(crate) struct MftReadback {
 }
 
 impl MftReadback {
-    /// Reads the blocks in use of each switch with unknown tables. After a block that is not empty, the next one is read.
+    /// Reads the blocks in use of each switch with unknown tables. After a block that is not empty,
+    /// the next one is read.
     pub(crate) fn start(ctx: &mut Ctx<'_>, registry: &Registry) -> Self {
         let mut readback = Self::default();
         let used = used_blocks(registry);

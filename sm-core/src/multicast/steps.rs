@@ -1,18 +1,21 @@
-//! The writes that turn the installed MFTs into the desired ones: two steps, the second after all Sets of the first are acknowledged.
+//! The writes that turn the installed MFTs into the desired ones: two steps, the second after all
+//! Sets of the first are acknowledged.
 //!
 //! For each MLID:
-//! * Its entries only gain ports, or only lose some: gains are written in the first step, losses in the second. Ports that stay members
-//!   lose no packet.
-//! * Its tree changes shape, and the union of both trees is one tree of the forest: the union first, then the new tree. Ports that stay
-//!   members lose no packet.
-//! * Its tree changes shape otherwise: the intersection of both trees first, then the new tree. Members may lose packets for the
-//!   duration of a write, but no packet can loop: whichever Sets took effect, the entries of an MLID are part of its old tree or of its
-//!   new one. Trees of one forest cannot deadlock with each other.
-//! * Its old entries are not a tree of the forest, because they are of a previous routing: entries that the new tree lacks are removed in a
-//!   pass of their own, before any entry gains a port. They are safe beside the routes ([`crate::plan::installed_groups`]), but not
-//!   beside the new trees of other MLIDs.
-//! * Some switch has a block of it with unknown contents: such blocks are emptied in the first step, and no entry gains a port before
-//!   the second.
+//! * Its entries only gain ports, or only lose some: gains are written in the first step, losses in
+//!   the second. Ports that stay members lose no packet.
+//! * Its tree changes shape, and the union of both trees is one tree of the forest: the union
+//!   first, then the new tree. Ports that stay members lose no packet.
+//! * Its tree changes shape otherwise: the intersection of both trees first, then the new tree.
+//!   Members may lose packets for the duration of a write, but no packet can loop: whichever Sets
+//!   took effect, the entries of an MLID are part of its old tree or of its new one. Trees of one
+//!   forest cannot deadlock with each other.
+//! * Its old entries are not a tree of the forest, because they are of a previous routing: entries
+//!   that the new tree lacks are removed in a pass of their own, before any entry gains a port.
+//!   They are safe beside the routes ([`crate::plan::installed_groups`]), but not beside the new
+//!   trees of other MLIDs.
+//! * Some switch has a block of it with unknown contents: such blocks are emptied in the first
+//!   step, and no entry gains a port before the second.
 //!
 //! Pure.
 
@@ -33,7 +36,8 @@ pub(super) struct SwitchMft<'a> {
     /// Its index in the routing; `None` if it is not routed.
     pub(super) routed: Option<SwitchIdx>,
     pub(super) installed: &'a MftBlocks,
-    /// Blocks that may have entries although they are not in `installed`: they are written even if they are empty and not in use.
+    /// Blocks that may have entries although they are not in `installed`: they are written even if
+    /// they are empty and not in use.
     pub(super) uncertain: &'a BTreeSet<MftBlockIdx>,
     pub(super) desired: &'a MftBlocks,
     /// Number of positions: groups of 16 ports.
@@ -61,7 +65,8 @@ pub(super) struct MftSteps {
     pub(super) second: Vec<MftWrite>,
     /// MLIDs whose new entries must not coexist with old ones.
     pub(super) exclusive: BTreeSet<MftEntryIdx>,
-    /// `first` only removes entries of another forest. When it is acknowledged, the tables are compared again.
+    /// `first` only removes entries of another forest. When it is acknowledged, the tables are
+    /// compared again.
     pub(super) is_removal_pass: bool,
 }
 
@@ -110,8 +115,9 @@ struct EntryChange {
     loses_ports: bool,
 }
 
-/// Compares tables. `used` are the blocks with an MLID in use, whose contents must become known in every switch. With `only`, no other
-/// blocks are compared. `has_old_trees`: installed entries may be of another forest than `forest`, which is `None` if there are no trees.
+/// Compares tables. `used` are the blocks with an MLID in use, whose contents must become known in
+/// every switch. With `only`, no other blocks are compared. `has_old_trees`: installed entries may
+/// be of another forest than `forest`, which is `None` if there are no trees.
 pub(super) fn plan(
     switches: &[SwitchMft<'_>],
     used: &BTreeSet<u16>,
@@ -249,7 +255,8 @@ fn mask_of(blocks: &MftBlocks, at: MftBlockIdx, i: usize) -> u16 {
     blocks.get(&at).map_or(0, |masks| masks[i])
 }
 
-/// Whether the entries of an MLID are a tree of the forest. `mask` gives the ports of a switch and position.
+/// Whether the entries of an MLID are a tree of the forest. `mask` gives the ports of a switch and
+/// position.
 fn is_tree(
     switches: &[SwitchMft<'_>],
     forest: &SpanningForest<'_>,

@@ -1,10 +1,11 @@
 //! The multicast tree of each MLID, within the spanning forest of the routing in force.
 //!
-//! A member that joins or leaves changes only its branch of its tree. A new routing replaces all trees, unless its graph and its tree
-//! constraint are those of the previous routing (a host was added, a LID moved).
+//! A member that joins or leaves changes only its branch of its tree. A new routing replaces all
+//! trees, unless its graph and its tree constraint are those of the previous routing (a host was
+//! added, a LID moved).
 //!
-//! A switch whose MFT cannot hold an MLID, or that rejects its MFT, is no part of its tree: the members attached to it are left out, and no
-//! others.
+//! A switch whose MFT cannot hold an MLID, or that rejects its MFT, is no part of its tree: the
+//! members attached to it are left out, and no others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ use rustc_hash::FxHashMap;
 use crate::subnet::{DeviceTable, NodeIdx, PortRef, Subnet};
 use crate::tables::mft::MLID_FIRST;
 
-/// Members of an MLID by the switch port that they are attached to (port 0: the switch itself), and whether they receive.
+/// Members of an MLID by the switch port that they are attached to (port 0: the switch itself), and
+/// whether they receive.
 pub(super) type Members = BTreeMap<(SwitchIdx, PortNum), bool>;
 
 /// A tree and the members that it was computed for.
@@ -26,7 +28,8 @@ pub(super) type Members = BTreeMap<(SwitchIdx, PortNum), bool>;
 struct GroupTree {
     members: Members,
     tree: MulticastTree,
-    /// The tree was read from the switches and may have branches without members. Cleared by the next update.
+    /// The tree was read from the switches and may have branches without members. Cleared by the
+    /// next update.
     is_imported: bool,
     /// Switches that cannot be in the tree.
     excluded: Vec<SwitchIdx>,
@@ -35,7 +38,8 @@ struct GroupTree {
 }
 
 impl GroupTree {
-    /// The MFT entries of the tree. Without a member that receives what another one sends there are none.
+    /// The MFT entries of the tree. Without a member that receives what another one sends there are
+    /// none.
     fn entries(&self) -> BTreeMap<SwitchIdx, PortSet> {
         if self.members.len() < 2 || !self.members.values().any(|receives| *receives) {
             return BTreeMap::new();
@@ -65,7 +69,8 @@ impl GroupTree {
             let all_members: Vec<Member> = members.iter().map(member).collect();
             self.tree = forest.tree(&all_members, group);
         } else {
-            // Branches are added before others are removed, so that links in both trees are not interrupted.
+            // Branches are added before others are removed, so that links in both trees are not
+            // interrupted.
             for member in &joined {
                 forest.join(&mut self.tree, member, group);
             }
@@ -105,7 +110,8 @@ pub(super) struct MulticastTrees {
     nodes: Vec<NodeIdx>,
     index: FxHashMap<NodeIdx, SwitchIdx>,
     trees: BTreeMap<Lid, GroupTree>,
-    /// Switches whose MFT cannot hold all MLIDs in use, with its entries; `None` for those that keep the MFT that they have.
+    /// Switches whose MFT cannot hold all MLIDs in use, with its entries; `None` for those that
+    /// keep the MFT that they have.
     limited: Vec<(SwitchIdx, Option<u16>)>,
     /// The graphs and forests without some of these switches.
     partial: BTreeMap<Vec<SwitchIdx>, (Topology, StoredForest)>,
@@ -140,8 +146,8 @@ impl MulticastTrees {
         }
     }
 
-    /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they have. Returns whether they changed: all
-    /// trees are to be computed again.
+    /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they
+    /// have. Returns whether they changed: all trees are to be computed again.
     pub(super) fn set_limits(&mut self, fabric: &Subnet, mlids: impl Iterator<Item = Lid>) -> bool {
         let needed = mlids.map(|mlid| mft_entry(mlid) + 1).max().unwrap_or(0);
         let entries = |(s, n): (&NodeIdx, SwitchIdx)| {
@@ -162,8 +168,8 @@ impl MulticastTrees {
         is_changed
     }
 
-    /// The switches whose MFT leaves out members of groups, with its entries and the number of MLIDs concerned. `None`: the switch keeps the
-    /// MFT that it has.
+    /// The switches whose MFT leaves out members of groups, with its entries and the number of
+    /// MLIDs concerned. `None`: the switch keeps the MFT that it has.
     pub(super) fn leaving_out(&self) -> impl Iterator<Item = (NodeIdx, Option<u16>, usize)> {
         self.limited.iter().filter_map(|(s, entries)| {
             let trees = self.trees.values();
@@ -207,8 +213,8 @@ impl MulticastTrees {
         Some((self.switch(peer.node)?, peer.port))
     }
 
-    /// Adopts the tree of an MLID that is installed in the switches, if the forest contains it. [`Self::set_members`] then corrects
-    /// its members. Returns its MFT entries.
+    /// Adopts the tree of an MLID that is installed in the switches, if the forest contains it.
+    /// [`Self::set_members`] then corrects its members. Returns its MFT entries.
     pub(super) fn import(
         &mut self,
         mlid: Lid,
@@ -231,7 +237,8 @@ impl MulticastTrees {
         entries
     }
 
-    /// Sets the members of an MLID. Returns the MFT entries that change, without ports where an entry is removed.
+    /// Sets the members of an MLID. Returns the MFT entries that change, without ports where an
+    /// entry is removed.
     pub(super) fn set_members(
         &mut self,
         mlid: Lid,
@@ -277,7 +284,8 @@ impl MulticastTrees {
         if excluded.is_empty() {
             return Some((&self.run.as_ref()?.topo, forest));
         }
-        // Trees of groups with fewer excluded switches: all avoid those that keep their MFT, or have none.
+        // Trees of groups with fewer excluded switches: all avoid those that keep their MFT, or
+        // have none.
         let keepers = self
             .limited
             .iter()

@@ -1,8 +1,9 @@
 //! Writes the differences between installed and desired MFTs, step by step ([`super::steps`]).
 //!
-//! A step begins when the request queue is idle. A switch that does not accept a block is skipped until the next sweep; only MLIDs whose
-//! new entries must not coexist with entries that it may still have are postponed. MulticastFDBTop follows the last step (IBA vol. 1,
-//! 14.2.5.4): it includes a block only after the block is known to be written.
+//! A step begins when the request queue is idle. A switch that does not accept a block is skipped
+//! until the next sweep; only MLIDs whose new entries must not coexist with entries that it may
+//! still have are postponed. MulticastFDBTop follows the last step (IBA vol. 1, 14.2.5.4): it
+//! includes a block only after the block is known to be written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,8 +91,8 @@ impl MulticastTables {
         steps
     }
 
-    /// Enqueues the next step of an update that has anything to write. Call it when the request queue is idle. Returns whether there is
-    /// one; otherwise the update is complete.
+    /// Enqueues the next step of an update that has anything to write. Call it when the request
+    /// queue is idle. Returns whether there is one; otherwise the update is complete.
     pub(crate) fn write_next(&mut self, ctx: &mut Ctx<'_>, update: &mut MftUpdate) -> bool {
         loop {
             update.next = match update.next {
@@ -158,8 +159,8 @@ impl MulticastTables {
     }
 }
 
-/// Clears entries before LFTs are written. A switch that does not accept it is reported, and LFTs are written nevertheless. Returns whether
-/// any Set was enqueued.
+/// Clears entries before LFTs are written. A switch that does not accept it is reported, and LFTs
+/// are written nevertheless. Returns whether any Set was enqueued.
 pub(crate) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> bool {
     let mut blocks: BTreeMap<(NodeIdx, MftBlockIdx), PortMasks> = BTreeMap::new();
     for (mlid, n) in entries {
@@ -204,8 +205,8 @@ pub(super) fn has_fdb_top(node: &Node) -> bool {
     port0.is_some_and(|port| port.capability_mask().has(CapMask::MULTICAST_FDB_TOP))
 }
 
-/// The MulticastFDBTop that a switch should have: the end of the last block in use. It is not raised while any block in use is not known to
-/// be written.
+/// The MulticastFDBTop that a switch should have: the end of the last block in use. It is not
+/// raised while any block in use is not known to be written.
 pub(super) fn fdb_top(fabric: &Subnet, used: &BTreeSet<u16>, n: NodeIdx, info: &SwitchInfo) -> u16 {
     let current = info.multicast_fdb_top;
     let Some(node) = fabric.get(n).filter(|node| has_fdb_top(node)) else {

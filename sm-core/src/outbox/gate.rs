@@ -1,8 +1,9 @@
 //! Outputs that wait until the batches before them are durable.
 //!
-//! Outputs leave in order. If the store takes longer than [`LIMIT`], they leave all the same, and one alarm is raised, until all batches up
-//! to that moment are durable. With replication, the limit is extended by the time within which replication acknowledges a batch, or
-//! reports that a standby lost its replica. The gate does not inspect outputs.
+//! Outputs leave in order. If the store takes longer than [`LIMIT`], they leave all the same, and
+//! one alarm is raised, until all batches up to that moment are durable. With replication, the
+//! limit is extended by the time within which replication acknowledges a batch, or reports that a
+//! standby lost its replica. The gate does not inspect outputs.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -37,7 +38,8 @@ pub(crate) struct Gate<T> {
     extra: Duration,
     /// The store is late: outputs do not wait until this batch is durable.
     late_until: Option<u64>,
-    /// Outputs left before their batches were on the local disk: the last of these batches, and the limit of the first output.
+    /// Outputs left before their batches were on the local disk: the last of these batches, and the
+    /// limit of the first output.
     left_early: Option<(u64, Instant)>,
     alarm: Option<Alarm>,
 }
@@ -140,8 +142,8 @@ impl<T> Gate<T> {
         first.until + self.extra
     }
 
-    /// How long the local disk has delayed the oldest output. An output that left at the limit counts until its batch is on disk, because
-    /// standbys lack that batch, too.
+    /// How long the local disk has delayed the oldest output. An output that left at the limit
+    /// counts until its batch is on disk, because standbys lack that batch, too.
     pub(crate) fn disk_wait(&self, now: Instant) -> Duration {
         let left = self.left_early.map(|(_, until)| until);
         let mut waiting = self.waiting.iter().filter(|w| w.batch > self.on_disk);
@@ -270,8 +272,8 @@ mod tests {
     }
 
     proptest! {
-        /// Outputs leave in order, none before its batch is durable except after the limit or while the store is late, none later than the
-        /// limit; alarms and their ends alternate.
+        /// Outputs leave in order, none before its batch is durable except after the limit or while
+        /// the store is late, none later than the limit; alarms and their ends alternate.
         #[test]
         fn outputs_leave_in_order_and_in_time(steps in prop::collection::vec((0..5u8, 1..400u64), 1..200)) {
             let mut gate = Gate::default();

@@ -1,9 +1,11 @@
 //! Outputs of the SM, in order, and those that wait for durable state.
 //!
-//! A reply to an SA client may leave once everything persisted before it is durable: a client whose join was acknowledged does not join
-//! again, so a restarted SM or a successor must have the membership ([`gate`]). A batch that must precede device writes
-//! ([`RecordUpdate::precedes_device_writes`]) is a barrier for later Sets; Gets and SMInfo pass it. If the store takes longer than
-//! [`gate::LIMIT`], the fabric has precedence: an event is reported, and outputs leave until the store has caught up.
+//! A reply to an SA client may leave once everything persisted before it is durable: a client whose
+//! join was acknowledged does not join again, so a restarted SM or a successor must have the
+//! membership ([`gate`]). A batch that must precede device writes
+//! ([`RecordUpdate::precedes_device_writes`]) is a barrier for later Sets; Gets and SMInfo pass it.
+//! If the store takes longer than [`gate::LIMIT`], the fabric has precedence: an event is reported,
+//! and outputs leave until the store has caught up.
 
 pub(crate) mod gate;
 
@@ -115,12 +117,14 @@ impl Outbox {
         self.writes.on_persisted(persisted);
     }
 
-    /// Drops the waiting replies: another SM may be master and lack the registrations that they confirm.
+    /// Drops the waiting replies: another SM may be master and lack the registrations that they
+    /// confirm.
     pub(crate) fn drop_replies(&mut self) {
         self.replies.clear();
     }
 
-    /// Sets the time within which replication acknowledges a batch or reports a lost replica; outputs wait this much longer.
+    /// Sets the time within which replication acknowledges a batch or reports a lost replica;
+    /// outputs wait this much longer.
     pub(crate) const fn set_replication_timeout(&mut self, timeout: Duration) {
         self.replies.set_extra_wait(timeout);
         self.writes.set_extra_wait(timeout);
@@ -136,7 +140,8 @@ impl Outbox {
         !self.replies.is_empty() || !self.writes.is_empty()
     }
 
-    /// How long the local disk has delayed the oldest output, including outputs that left at the limit.
+    /// How long the local disk has delayed the oldest output, including outputs that left at the
+    /// limit.
     pub(crate) fn disk_wait(&self, now: Instant) -> Duration {
         self.replies.disk_wait(now).max(self.writes.disk_wait(now))
     }
@@ -151,7 +156,8 @@ impl Outbox {
         self.push(Output::Event(event));
     }
 
-    /// Sends a MAD on QP0 that is not limited by windows: a response, a TrapRepress, a trap, or a Set that expects no response.
+    /// Sends a MAD on QP0 that is not limited by windows: a response, a TrapRepress, a trap, or a
+    /// Set that expects no response.
     pub(crate) fn send(&mut self, to: Address, mad: Mad) {
         self.count_sent();
         self.push(Output::Send(MadOut { to, mad }));

@@ -1,8 +1,9 @@
 //! Adoption of the routing that an earlier run or another SM installed.
 //!
-//! First the LFTs read from the switches are tried, with the persisted VLs and tree constraint; these need no write. If they are
-//! rejected, the persisted LFTs are rerouted around the links lost since: the result is that of the last master, so an update that it
-//! did not finish is completed. Both are verified like the tables of an engine. Pure.
+//! First the LFTs read from the switches are tried, with the persisted VLs and tree constraint;
+//! these need no write. If they are rejected, the persisted LFTs are rerouted around the links lost
+//! since: the result is that of the last master, so an update that it did not finish is completed.
+//! Both are verified like the tables of an engine. Pure.
 
 use std::sync::Arc;
 
@@ -58,8 +59,8 @@ fn completed_tables(topo: &Topology, mut tables: Tables, limited: &[LimitedSwitc
 }
 
 impl InheritedRouting {
-    /// Verifies the routing. `installed` are the LFTs of the switches, `limited` those that cannot hold all LIDs: these are completed, because
-    /// they drop packets and mislead none.
+    /// Verifies the routing. `installed` are the LFTs of the switches, `limited` those that cannot
+    /// hold all LIDs: these are completed, because they drop packets and mislead none.
     ///
     /// # Errors
     /// The reason for the rejection.

@@ -1,7 +1,7 @@
 //! Effect of a change of VLs on packets in flight.
 //!
-//! A packet retains its SL, and each switch maps it to a VL by its current table. So packets are unaffected while the VLs of the SLs in use
-//! are unchanged. Pure.
+//! A packet retains its SL, and each switch maps it to a VL by its current table. So packets are
+//! unaffected while the VLs of the SLs in use are unchanged. Pure.
 
 use std::sync::Arc;
 
@@ -156,8 +156,8 @@ impl VlPlanPair<'_> {
         sls
     }
 
-    /// Whether an SL of the mask changes its VL on some link between switches. Links to end ports do not count: no other channel depends on
-    /// them.
+    /// Whether an SL of the mask changes its VL on some link between switches. Links to end ports
+    /// do not count: no other channel depends on them.
     fn maps_differ(&self, used: u16) -> bool {
         let ((old_topo, old_plan), (topo, plan)) = (self.before, self.after);
         let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();

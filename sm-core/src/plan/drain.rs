@@ -1,5 +1,6 @@
-//! Which routes an update of the routing drains: their packets are dropped for a packet lifetime before the new entries are written, so
-//! that no packet on its old VL or route is in a switch then. Pure.
+//! Which routes an update of the routing drains: their packets are dropped for a packet lifetime
+//! before the new entries are written, so that no packet on its old VL or route is in a switch
+//! then. Pure.
 
 use std::sync::Arc;
 
@@ -35,7 +36,8 @@ pub(super) struct RoutingUpdate<'a> {
     pub(super) vl_plan: &'a VlPlan,
     /// The new tables.
     pub(super) tables: &'a Tables,
-    /// Routes in use may be drained: those whose SL changes are, because packets on their old SL can deadlock with the new entries.
+    /// Routes in use may be drained: those whose SL changes are, because packets on their old SL
+    /// can deadlock with the new entries.
     pub(super) may_drain: bool,
     pub(super) cache: &'a RerouteCache,
 }
@@ -71,7 +73,8 @@ impl RoutingUpdate<'_> {
             return self.without_drain();
         }
         messages.push(EngineMessage::PathSlsChange);
-        // Packets on their old SL stay on its VL. Only those that would enter a new route are dropped.
+        // Packets on their old SL stay on its VL. Only those that would enter a new route are
+        // dropped.
         if let Some(mut sls) = sls_before.filter(|_| !self.may_drain) {
             let moved: Vec<Lid> = lids.iter().copied().filter(|l| self.moves(*l)).collect();
             for lid in &moved {
@@ -163,7 +166,8 @@ impl RoutingUpdate<'_> {
         self.topology.switches().map(is_rerouted).collect()
     }
 
-    /// The installed tables without entries of these LIDs, all of them or `only_changed`. An unknown table counts as the new one.
+    /// The installed tables without entries of these LIDs, all of them or `only_changed`. An
+    /// unknown table counts as the new one.
     fn tables_without(self, lids: &[Lid], only_changed: bool) -> Vec<Arc<Lft>> {
         let tables = self.installed.iter().zip(self.tables);
         let without = |(old_lft, new_lft): (&Option<Arc<Lft>>, &Arc<Lft>)| {

@@ -32,7 +32,8 @@ impl Describe for AdoptionRejection {
     }
 }
 
-/// Why the installed routing was not adopted, and why each engine was rejected. `Display` formats it as one line.
+/// Why the installed routing was not adopted, and why each engine was rejected. `Display` formats
+/// it as one line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RoutingFailure {
     /// Why the installed routing was not adopted, if its adoption was tried.

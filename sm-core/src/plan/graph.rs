@@ -1,4 +1,5 @@
-//! The graph that engines route, and the GUIDs in it: built in the same way for the observed fabric and for a fabric file.
+//! The graph that engines route, and the GUIDs in it: built in the same way for the observed fabric
+//! and for a fabric file.
 
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::{SwitchIdx, Topology, TopologyBuilder};

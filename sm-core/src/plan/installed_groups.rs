@@ -1,4 +1,5 @@
-//! Multicast entries that are installed while LFTs are about to be replaced, and which of them must be cleared first.
+//! Multicast entries that are installed while LFTs are about to be replaced, and which of them must
+//! be cleared first.
 //!
 //! Collects the arguments of [`ferrosm_routing::transition::groups`] from the fabric. Pure.
 
@@ -20,7 +21,8 @@ pub struct InstalledGroups {
     groups: Vec<(Lid, GroupEntries)>,
 }
 
-/// The known MFT entries that have ports, by MLID. `nodes` are the switches of a graph in its order.
+/// The known MFT entries that have ports, by MLID. `nodes` are the switches of a graph in its
+/// order.
 #[must_use]
 pub fn installed_entries(
     fabric: &Subnet,
@@ -52,7 +54,8 @@ impl InstalledGroups {
         self.groups.is_empty()
     }
 
-    /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the SL of each MLID; the default is SL 0.
+    /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the
+    /// SL of each MLID; the default is SL 0.
     #[must_use]
     pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &MulticastGroups) -> Self {
         let group = |(mlid, ports): (Lid, BTreeMap<SwitchIdx, PortSet>)| {
@@ -67,8 +70,8 @@ impl InstalledGroups {
         }
     }
 
-    /// The entries that must be cleared before LFTs are written. If a group's packets would change the VL that they have with
-    /// `previous_vls`, all entries of the group are cleared.
+    /// The entries that must be cleared before LFTs are written. If a group's packets would change
+    /// the VL that they have with `previous_vls`, all entries of the group are cleared.
     #[must_use]
     pub fn conflicting(
         &self,

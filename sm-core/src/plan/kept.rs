@@ -42,7 +42,8 @@ pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -
     kept
 }
 
-/// Data VLs that a port serves, as far as the VLArbitrationTable that it keeps limits them; at least VL 0.
+/// Data VLs that a port serves, as far as the VLArbitrationTable that it keeps limits them; at
+/// least VL 0.
 pub(crate) fn weighted_vls(subnet: &Subnet, p: PortRef) -> u8 {
     let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
         return DATA_VLS_MAX;
@@ -62,8 +63,9 @@ pub(crate) fn weighted_vls(subnet: &Subnet, p: PortRef) -> u8 {
     first_without.unwrap_or(DATA_VLS_MAX)
 }
 
-/// The known SLtoVLMappingTables of a switch. It maps all SLs to VL 0 for ports that operate one VL, which have no table. That is also
-/// assumed for a table that cannot be read: with a routing on one VL, packets cannot deadlock whatever the table has.
+/// The known SLtoVLMappingTables of a switch. It maps all SLs to VL 0 for ports that operate one
+/// VL, which have no table. That is also assumed for a table that cannot be read: with a routing on
+/// one VL, packets cannot deadlock whatever the table has.
 fn sl_to_vl_maps(node: &Node) -> SlToVlMaps {
     let mut maps = SlToVlMaps::uniform(node.info.num_ports, [0; 16]);
     for (selector, bytes) in &node.sl_to_vl {

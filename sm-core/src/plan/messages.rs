@@ -26,13 +26,15 @@ pub enum EngineMessage {
         /// LFTs of which entries for removed LIDs are cleared.
         cleared_lfts: usize,
     },
-    /// The persisted routing was continued. [`Diagnostic::Rerouted`] follows if links were lost or LIDs changed since.
+    /// The persisted routing was continued. [`Diagnostic::Rerouted`] follows if links were lost or
+    /// LIDs changed since.
     PersistedRoutingContinued,
     /// A routing hint, or a part of it, was ignored or changed.
     Hint(HintWarning),
     /// A decision of the engine or of the engine selection.
     Engine(WithSwitchNames<Diagnostic>),
-    /// LIDs are unreachable from a part of the fabric, because a switch with a small LFT alone leads there.
+    /// LIDs are unreachable from a part of the fabric, because a switch with a small LFT alone
+    /// leads there.
     DroppedTransit(WithSwitchNames<DroppedTransit>),
     /// A switch with few VLs is routed as a leaf.
     NarrowSwitch(WithSwitchNames<NarrowSwitch>),
@@ -48,8 +50,8 @@ pub enum EngineMessage {
         /// The conflict between old and new entries.
         conflict: WithSwitchNames<Conflict>,
     },
-    /// The routing of an engine is not installed, because routes in use would be drained. The routing in force stays, rerouted within its
-    /// VL plan.
+    /// The routing of an engine is not installed, because routes in use would be drained. The
+    /// routing in force stays, rerouted within its VL plan.
     DrainAvoided {
         /// The engine.
         engine: &'static str,
@@ -77,9 +79,11 @@ pub enum EngineMessage {
         /// How the routes use them.
         kept_use: KeptSwitchUse,
     },
-    /// MFTs are not written in this sweep: after an aborted LFT update, no tree is known to be free of deadlocks with the routes.
+    /// MFTs are not written in this sweep: after an aborted LFT update, no tree is known to be free
+    /// of deadlocks with the routes.
     MftsNotWritten,
-    /// LFT blocks are not written in this sweep, because a port rejected a table that must precede them.
+    /// LFT blocks are not written in this sweep, because a port rejected a table that must precede
+    /// them.
     LftsNotWritten {
         /// Number of blocks; `None`: all blocks that change.
         blocks: Option<usize>,

@@ -1,7 +1,8 @@
 //! The desired PortInfo of a port (docs/sm-behaviour.md 3.1 to 3.22).
 //!
-//! A Set writes every read-write field, so it starts from the last PortInfo of the port and changes only what the SM decides; unknown bits
-//! are preserved. PortState and PortPhysicalState are NoChange; callers set them.
+//! A Set writes every read-write field, so it starts from the last PortInfo of the port and changes
+//! only what the SM decides; unknown bits are preserved. PortState and PortPhysicalState are
+//! NoChange; callers set them.
 
 use ferrosm_mad::attr::{CapMask, MtuCode, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum, Sl};
@@ -53,7 +54,8 @@ pub fn port_kind(node: &Node, port: PortNum) -> PortKind {
     }
 }
 
-/// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends (docs/sm-behaviour.md 3.10 and 3.11).
+/// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends
+/// (docs/sm-behaviour.md 3.10 and 3.11).
 fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
     let mtu = peer.map_or(info.neighbor_mtu, |p| info.mtu_cap.min(p.mtu_cap));
     let vls = peer
@@ -62,8 +64,9 @@ fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (Mtu
     (mtu.max(MtuCode::Mtu256), vls.max(1))
 }
 
-/// Whether the two ends of a link have, or would get, different NeighborMTU or OperationalVLs: both are Armed or Active and differ, or one
-/// is and differs from the values planned for the other end, which is in Initialize.
+/// Whether the two ends of a link have, or would get, different NeighborMTU or OperationalVLs: both
+/// are Armed or Active and differ, or one is and differs from the values planned for the other end,
+/// which is in Initialize.
 #[must_use]
 pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
     // `initializing` would get other values than `armed` has.
@@ -126,7 +129,8 @@ pub fn wanted_port_info(
             || port.params_rejected
             || peer_port.is_some_and(|far| has_link_mismatch(port, far, cfg))
         {
-            // As OpenSM does (osm_link_mgr.c), a mismatch is corrected on the Active link: bouncing it would be an outage.
+            // As OpenSM does (osm_link_mgr.c), a mismatch is corrected on the Active link: bouncing
+            // it would be an outage.
             let peer_info = peer_port.map(Port::info);
             (want.neighbor_mtu, want.operational_vls) = link_values(&now, peer_info.as_ref(), cfg);
         }
@@ -159,7 +163,8 @@ pub fn wanted_port_info(
     Some(raw)
 }
 
-/// The PortInfo of a port in the form of [`wanted_port_info`]: if both are equal, nothing has to be written.
+/// The PortInfo of a port in the form of [`wanted_port_info`]: if both are equal, nothing has to be
+/// written.
 #[must_use]
 pub fn current_port_info(port: &Port) -> [u8; 64] {
     let mut raw = *port.raw;
@@ -176,7 +181,8 @@ pub fn with_port_state(mut raw: [u8; 64], state: PortState) -> [u8; 64] {
     raw
 }
 
-/// PortInfo with neutral values in fields that must not be written as read (docs/sm-behaviour.md 3.1).
+/// PortInfo with neutral values in fields that must not be written as read (docs/sm-behaviour.md
+/// 3.1).
 fn neutral(info: &PortInfo) -> PortInfo {
     PortInfo {
         port_state: PortState::NoChange,
@@ -187,7 +193,8 @@ fn neutral(info: &PortInfo) -> PortInfo {
     }
 }
 
-/// Whether a port carries data, or will once it is configured: its link is up and both ends were read.
+/// Whether a port carries data, or will once it is configured: its link is up and both ends were
+/// read.
 #[must_use]
 pub fn is_live(fabric: &Subnet, p: PortRef) -> bool {
     let Some(node) = fabric.get(p.node) else {
@@ -278,8 +285,9 @@ mod tests {
         PortInfo::decode(&wanted_port_info(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
     }
 
-    /// A CA of MTU 4096 and 15 VLs on a switch of MTU 2048 and 8 VLs: both ends get 2048 and 8 VLs, the CA its address and M_Key, the
-    /// switch port the lifetimes of a port to a CA; no port state changes.
+    /// A CA of MTU 4096 and 15 VLs on a switch of MTU 2048 and 8 VLs: both ends get 2048 and 8 VLs,
+    /// the CA its address and M_Key, the switch port the lifetimes of a port to a CA; no port state
+    /// changes.
     #[test]
     fn settings_depend_on_the_kind_of_port() {
         let init = |mtu, vls| port_info(PortState::Initialize, mtu, vls);
@@ -348,8 +356,8 @@ mod tests {
         }
     }
 
-    /// Two Active ends that differ, and an Armed end that differs from the plan for the other end, are a mismatch; two equal ends
-    /// and two ends in Initialize are none.
+    /// Two Active ends that differ, and an Armed end that differs from the plan for the other end,
+    /// are a mismatch; two equal ends and two ends in Initialize are none.
     #[test]
     fn link_mismatch_is_detected() {
         let port = |state, mtu| Port {

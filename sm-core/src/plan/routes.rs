@@ -1,4 +1,5 @@
-//! The routing job: from the observed fabric to forwarding tables. It is pure and may run on any thread.
+//! The routing job: from the observed fabric to forwarding tables. It is pure and may run on any
+//! thread.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -39,7 +40,8 @@ use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 pub struct RoutingJob {
     /// Identifies the job in its result.
     pub id: u64,
-    /// Switches, links and end ports, without links that are not routed ([`VerifiedRoutes::stubs`]).
+    /// Switches, links and end ports, without links that are not routed
+    /// ([`VerifiedRoutes::stubs`]).
     pub topology: Arc<Topology>,
     /// The same with all links.
     full_topology: Arc<Topology>,
@@ -63,7 +65,8 @@ pub struct RoutingJob {
     pub engines: Vec<String>,
     /// Data VLs that may be used.
     pub vls: u8,
-    /// Time limit of the automatic choice of an engine. The caller cancels [`Self::cancel`] when it has passed.
+    /// Time limit of the automatic choice of an engine. The caller cancels [`Self::cancel`] when it
+    /// has passed.
     pub budget: Duration,
     /// Stops the comparison of engines; the result is the best routing found so far.
     pub cancel: CancelToken,
@@ -77,7 +80,8 @@ pub struct RoutingJob {
     pub kept: KeptTables,
     /// Names of the switches, for messages.
     pub names: SwitchNames,
-    /// Also determines [`LftWritePlan::trees_if_aborted`], which can take longer than the rest of an incremental reroute.
+    /// Also determines [`LftWritePlan::trees_if_aborted`], which can take longer than the rest of
+    /// an incremental reroute.
     pub finds_interim_trees: bool,
     /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
@@ -102,17 +106,20 @@ pub struct RoutingJobResult {
 /// Verified tables, ready to be installed.
 #[derive(Debug)]
 pub struct VerifiedRoutes {
-    /// The graph and its routing, from which the next job starts. Its tables have an entry for each LID.
+    /// The graph and its routing, from which the next job starts. Its tables have an entry for each
+    /// LID.
     pub run: Arc<VerifiedRun>,
     /// The tables as far as switches can hold them.
     pub tables: Tables,
-    /// Switches whose LFT is too small for all LIDs, and of which some links are not routed: other switches would lose packets there.
+    /// Switches whose LFT is too small for all LIDs, and of which some links are not routed: other
+    /// switches would lose packets there.
     pub stubs: BTreeSet<NodeIdx>,
     /// The proof of reachability and deadlock freedom.
     pub proof: Proof,
     /// How the LFTs are written.
     pub writes: LftWritePlan,
-    /// SLtoVLMappingTables must be written before LFTs, because routes are in use and depend on VLs.
+    /// SLtoVLMappingTables must be written before LFTs, because routes are in use and depend on
+    /// VLs.
     pub sl_to_vl_first: bool,
     /// LIDs that some end ports do not reach, because of LFT entries that switches keep.
     pub unreachable: Vec<Lid>,
@@ -148,7 +155,8 @@ pub enum RoutingStart {
     Scratch,
 }
 
-/// The order in which LFTs are written so that no mixture of old and new entries loops or deadlocks.
+/// The order in which LFTs are written so that no mixture of old and new entries loops or
+/// deadlocks.
 #[derive(Debug, Default)]
 pub enum LftWriteOrder {
     /// Any order.
@@ -156,7 +164,8 @@ pub enum LftWriteOrder {
     Any,
     /// LFT blocks, stage by stage. Blocks that are not listed may be written at any time.
     Stages(Vec<Vec<(NodeIdx, u16)>>),
-    /// First LFTs that drop the changing routes; after packets have drained, SLtoVL tables and the new LFTs.
+    /// First LFTs that drop the changing routes; after packets have drained, SLtoVL tables and the
+    /// new LFTs.
     Drain {
         /// LFTs without the changing routes.
         first: NodeLfts,
@@ -172,8 +181,8 @@ pub struct LftWritePlan {
     pub order: LftWriteOrder,
     /// Multicast entries that must be cleared before LFTs are written.
     pub conflicting_groups: Vec<(Lid, NodeIdx)>,
-    /// The constraint of multicast trees if the update stops between two stages; `None` if no tree is known to be deadlock-free then, or
-    /// without [`RoutingJob::finds_interim_trees`].
+    /// The constraint of multicast trees if the update stops between two stages; `None` if no tree
+    /// is known to be deadlock-free then, or without [`RoutingJob::finds_interim_trees`].
     pub trees_if_aborted: Option<TreeConstraint>,
     /// Number of LIDs of which packets are dropped before the new entries are written.
     pub drained_lids: usize,
@@ -199,7 +208,8 @@ fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEn
     }
 }
 
-/// Whether every switch of a graph is in another graph, which has at least as many links. `nodes` and `other_nodes` are ascending.
+/// Whether every switch of a graph is in another graph, which has at least as many links. `nodes`
+/// and `other_nodes` are ascending.
 fn is_subgraph(
     topo: &Topology,
     nodes: &[NodeIdx],
@@ -212,8 +222,9 @@ fn is_subgraph(
 }
 
 impl RoutingJob {
-    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports. `last` is the routing in force, with
-    /// the node of each of its switches; `desired` are the LFTs that switches should have.
+    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports.
+    /// `last` is the routing in force, with the node of each of its switches; `desired` are the
+    /// LFTs that switches should have.
     #[must_use]
     pub(crate) fn new(
         id: u64,
@@ -356,8 +367,8 @@ impl RoutingJob {
         self.abandoned = CancelToken::default();
     }
 
-    /// Computes and verifies tables. Takes about [`Self::budget`] with automatic choice of the engine; a configured engine is not limited.
-    /// `None` if the SM abandoned the job meanwhile.
+    /// Computes and verifies tables. Takes about [`Self::budget`] with automatic choice of the
+    /// engine; a configured engine is not limited. `None` if the SM abandoned the job meanwhile.
     #[must_use]
     pub fn run(&self) -> Option<RoutingJobResult> {
         let computed = self.compute();
@@ -376,8 +387,9 @@ impl RoutingJob {
         }
     }
 
-    /// Routes the fabric. Where other switches route LIDs through a switch whose LFT cannot hold them, it is routed again without such
-    /// links: first those of the switches found, then those of all switches with small LFTs.
+    /// Routes the fabric. Where other switches route LIDs through a switch whose LFT cannot hold
+    /// them, it is routed again without such links: first those of the switches found, then those
+    /// of all switches with small LFTs.
     fn route_around_small_lfts(&self) -> Result<Routed, Box<RoutingFailure>> {
         let mut stubs = self.stubs.clone();
         let mut routed = self.route_on(&self.topology, stubs.clone())?;
@@ -402,8 +414,8 @@ impl RoutingJob {
         Ok(routed)
     }
 
-    /// Routes a graph, and does not let few switches with few VLs limit the VLs of all: if the routing in force uses more, or an engine needs
-    /// more, these switches are routed as leaves.
+    /// Routes a graph, and does not let few switches with few VLs limit the VLs of all: if the
+    /// routing in force uses more, or an engine needs more, these switches are routed as leaves.
     fn route_on(
         &self,
         topology: &Arc<Topology>,
@@ -566,9 +578,10 @@ impl RoutingJob {
         }
     }
 
-    /// The routing in force, rerouted, or the routing of an engine. If the operator wants no drain, a routing that drains routes is only used
-    /// if the routing in force cannot be rerouted within its VL plan. If the fabric has only lost something, the same applies to the
-    /// routing of another engine, so that a flapping link does not alternate engines.
+    /// The routing in force, rerouted, or the routing of an engine. If the operator wants no drain,
+    /// a routing that drains routes is only used if the routing in force cannot be rerouted within
+    /// its VL plan. If the fabric has only lost something, the same applies to the routing of
+    /// another engine, so that a flapping link does not alternate engines.
     fn choose(
         &self,
         engines: &[&str],
@@ -663,7 +676,8 @@ impl RoutingJob {
         Some(self.plan_update(adopted, request.topo))
     }
 
-    /// Whether groups have no tree on their SL with a routing. Members send on the old SL until they join again.
+    /// Whether groups have no tree on their SL with a routing. Members send on the old SL until
+    /// they join again.
     fn moves_groups(&self, update: &PlannedUpdate) -> bool {
         let sl = self.previous.run().and_then(|last| last.routing.trees.sl());
         !self.groups.is_empty() && update.adopted.routing.trees.sl() != sl
@@ -784,13 +798,4 @@ impl RoutingJob {
             drained_lids,
         }
     }
-}
-
-/// The LFT blocks that differ from the wanted ones; all blocks if the installed LFT is unknown.
-#[must_use]
-pub fn blocks_to_write(installed: Option<&Arc<Lft>>, desired: &Arc<Lft>) -> Vec<u16> {
-    if installed.is_some_and(|i| Arc::ptr_eq(i, desired)) {
-        return Vec::new();
-    }
-    ferrosm_routing::changed_blocks(installed.map(Arc::as_ref), desired).collect()
 }

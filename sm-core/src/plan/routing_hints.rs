@@ -1,7 +1,8 @@
 //! The operator's routing hints: from GUIDs in OpenSM input files to the graph of one routing run.
 //!
-//! [`GuidHints`] is independent of the fabric; [`resolve`] looks its GUIDs up in one fabric ([`GuidIndex`]). An absent GUID, for example of
-//! a node that is switched off, is ignored with a warning. This module reads no files; engines decide how they use a hint.
+//! [`GuidHints`] is independent of the fabric; [`resolve`] looks its GUIDs up in one fabric
+//! ([`GuidIndex`]). An absent GUID, for example of a node that is switched off, is ignored with a
+//! warning. This module reads no files; engines decide how they use a hint.
 
 mod file_tables;
 mod guid_index;
@@ -23,7 +24,8 @@ pub use warning::HintWarning;
 /// The contents of the OpenSM input files, by GUID. The default is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuidHints {
-    /// `root_guid_file`: switches, by node GUID. The GUID of a CA selects the switch to which it is attached.
+    /// `root_guid_file`: switches, by node GUID. The GUID of a CA selects the switch to which it is
+    /// attached.
     pub roots: Vec<NodeGuid>,
     /// `cn_guid_file`: port GUIDs of compute nodes.
     pub compute_ports: Option<Vec<PortGuid>>,
@@ -96,9 +98,11 @@ pub struct GuidTables {
     pub lfts: Vec<(NodeGuid, Box<[u8]>)>,
     /// The owner of each LID (index) when the dump was written.
     pub owners: Vec<Option<PortGuid>>,
-    /// By switch (its node GUID, or that of its port 0): input port, output port, VLs of the 16 SLs.
+    /// By switch (its node GUID, or that of its port 0): input port, output port, VLs of the 16
+    /// SLs.
     pub sl2vl: Vec<(PortGuid, Vec<PairMap>)>,
-    /// By source (node GUID or port GUID): the SL to each LID (index); [`Self::NO_SL`] for LIDs without a line.
+    /// By source (node GUID or port GUID): the SL to each LID (index); [`Self::NO_SL`] for LIDs
+    /// without a line.
     pub path_sl: Vec<(PortGuid, Arc<[u8]>)>,
 }
 
@@ -313,7 +317,8 @@ fn torus(torus: &GuidTorus, index: &GuidIndex, warnings: &mut Vec<HintWarning>) 
             let to = missing.record(to.0, index.find_switch(to.0));
             *resolved = from.zip(to).map(|((a, _), (b, _))| (a, b));
         }
-        // A seed with an absent switch is not usable; the file may list further seeds for this case.
+        // A seed with an absent switch is not usable; the file may list further seeds for this
+        // case.
         if links
             .iter()
             .map(Option::is_some)
@@ -344,7 +349,8 @@ mod tests {
     pub(super) const A: NodeGuid = NodeGuid(0xA0);
     const B: NodeGuid = NodeGuid(0xB0);
 
-    /// Switches A (LID 1, 4 ports) and B (LID 2, 2 ports); hosts 0x11 (LID 4 and 5) on A, 0x21 (LID 7) on B.
+    /// Switches A (LID 1, 4 ports) and B (LID 2, 2 ports); hosts 0x11 (LID 4 and 5) on A, 0x21 (LID
+    /// 7) on B.
     pub(super) fn guid_index() -> GuidIndex {
         let mut p = GuidIndex::new();
         p.add_switch(SwitchIdx(0), 4, A, PortGuid(0xA1), (Lid(1), Lmc(0)));

@@ -1,4 +1,5 @@
-//! The desired SLtoVLMappingTables and VLArbitrationTables, and the SL of each path, from the routing in force. Pure.
+//! The desired SLtoVLMappingTables and VLArbitrationTables, and the SL of each path, from the
+//! routing in force. Pure.
 //!
 //! A routing on one VL needs no tables: with the power-up tables of a device SL 0 travels on VL 0.
 
@@ -94,8 +95,8 @@ impl FabricVlPlan {
         Sl(sl)
     }
 
-    /// The tables that a switch should have: one for each pair of `live` ports, or one for an output whose inputs all have the same table,
-    /// if the switch accepts it in one Set.
+    /// The tables that a switch should have: one for each pair of `live` ports, or one for an
+    /// output whose inputs all have the same table, if the switch accepts it in one Set.
     #[must_use]
     pub fn switch_maps(
         &self,
@@ -152,8 +153,8 @@ impl FabricVlPlan {
         )
     }
 
-    /// The blocks of a port's VLArbitrationTable: every VL in use has the same share at low priority, none has high priority. Without them
-    /// a device may serve VL 0 alone.
+    /// The blocks of a port's VLArbitrationTable: every VL in use has the same share at low
+    /// priority, none has high priority. Without them a device may serve VL 0 alone.
     #[must_use]
     pub fn arbitration(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Vec<(u8, [u8; 64])> {
         let Some(node) = subnet.get(p.node).filter(|n| has_several_vls(n, p.port)) else {
@@ -191,7 +192,8 @@ fn table(map: [u8; 16]) -> [u8; 64] {
     SlToVl { vls: map.map(Vl) }.encode()
 }
 
-/// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; for a switch, that of port 0).
+/// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; for a switch, that of
+/// port 0).
 fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
@@ -205,7 +207,8 @@ pub(crate) fn has_several_vls(node: &Node, port: PortNum) -> bool {
         .is_some_and(|p| p.known && p.info().vl_cap > 1)
 }
 
-/// The number of data VLs that the link of a port operates, or will when it is armed: what both ends support and the configuration allows.
+/// The number of data VLs that the link of a port operates, or will when it is armed: what both
+/// ends support and the configuration allows.
 #[must_use]
 pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
     let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {

@@ -1,7 +1,8 @@
 //! Persisted records: the state that outlives a restart and that standbys replicate.
 //!
-//! A record is a byte string under a key; a [`RecordBatch`] is a set of changes that are stored all or not at all. The store and
-//! replication handle bytes only, so a new kind of record changes neither. This module performs no I/O.
+//! A record is a byte string under a key; a [`RecordBatch`] is a set of changes that are stored all
+//! or not at all. The store and replication handle bytes only, so a new kind of record changes
+//! neither. This module performs no I/O.
 //!
 //! | module | contents |
 //! |---|---|
@@ -51,7 +52,8 @@ pub enum RecordKind {
     Alias = 8,
     /// The routing in force; one record.
     Routing = 9,
-    /// An M_Key; by port GUID if the port has an exceptional key, under GUID 0 the key of all other ports.
+    /// An M_Key; by port GUID if the port has an exceptional key, under GUID 0 the key of all other
+    /// ports.
     MKey = 10,
     /// The peer of a port, as imported from another SM; by port GUID and port number.
     Neighbour = 11,
@@ -184,7 +186,8 @@ pub enum RecordChange {
 }
 
 impl RecordChange {
-    /// A [`Self::Put`] of a record whose lease is its end in Unix time; `None` if the encoded record does not decode to the same value.
+    /// A [`Self::Put`] of a record whose lease is its end in Unix time; `None` if the encoded
+    /// record does not decode to the same value.
     #[must_use]
     pub fn put(record: &Record) -> Option<Self> {
         let (key, value) = (record.key(), record.encode(0));

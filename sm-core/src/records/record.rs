@@ -1,10 +1,11 @@
 //! Single records and their encoding: postcard around the SA records of the specification.
 //!
-//! Decoding accepts any bytes: it returns a valid record or an error with its key. A change of the encoding needs a new
-//! [`super::VERSION`].
+//! Decoding accepts any bytes: it returns a valid record or an error with its key. A change of the
+//! encoding needs a new [`super::VERSION`].
 //!
-//! A [`Record`] contains the remaining time of a lease, because this crate has no wall clock. The encoding contains the end of the lease in
-//! Unix time, which stays valid while the record is stored or replicated; callers pass the current Unix time.
+//! A [`Record`] contains the remaining time of a lease, because this crate has no wall clock. The
+//! encoding contains the end of the lease in Unix time, which stays valid while the record is
+//! stored or replicated; callers pass the current Unix time.
 
 use core::fmt;
 
@@ -26,7 +27,8 @@ use crate::sa::registry::registration::{
 /// The last entry of the largest GUIDInfo table.
 const ALIAS_MAX: u16 = 2047;
 
-/// A record that can be decoded alone. Records of the view are encoded together, by [`super::ViewPersister`].
+/// A record that can be decoded alone. Records of the view are encoded together, by
+/// [`super::ViewPersister`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// The LIDs of a port.
@@ -80,8 +82,8 @@ impl RecordUpdate {
         }
     }
 
-    /// Whether the change must be durable before devices are written. Otherwise, if this SM fails meanwhile, its successor would
-    /// assume that the devices are unchanged.
+    /// Whether the change must be durable before devices are written. Otherwise, if this SM fails
+    /// meanwhile, its successor would assume that the devices are unchanged.
     #[must_use]
     pub const fn precedes_device_writes(&self) -> bool {
         matches!(
@@ -205,8 +207,8 @@ impl Record {
         }
     }
 
-    /// Decodes a record; `None` for a kind that cannot be decoded alone. `unix_s` is the current Unix time; with 0 the remaining time of a
-    /// lease is the time of its end.
+    /// Decodes a record; `None` for a kind that cannot be decoded alone. `unix_s` is the current
+    /// Unix time; with 0 the remaining time of a lease is the time of its end.
     ///
     /// # Errors
     /// If the bytes are malformed, or a value is not allowed.
@@ -547,7 +549,8 @@ mod tests {
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
     }
 
-    /// Ten seconds in the store reduce a lease by ten; a service whose lease has expired is not restored.
+    /// Ten seconds in the store reduce a lease by ten; a service whose lease has expired is not
+    /// restored.
     #[test]
     fn leases_expire_while_stored() {
         let service = records().remove(3);

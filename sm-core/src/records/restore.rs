@@ -1,7 +1,8 @@
 //! Conversion of all records to a [`RestoredState`]. No content of a record causes a panic.
 //!
-//! Records of registrations, LIDs and M_Keys are independent: an invalid one is skipped and reported. Records of the view depend on each
-//! other: if one is invalid, there is no restored view.
+//! Records of registrations, LIDs and M_Keys are independent: an invalid one is skipped and
+//! reported. Records of the view depend on each other: if one is invalid, there is no restored
+//! view.
 
 use core::fmt;
 use core::time::Duration;
@@ -186,7 +187,8 @@ impl RecordRestorer {
             let kind = out.key.kind();
             kind.is_some_and(|kind| !RecordKind::REGISTRATIONS.contains(&kind))
         };
-        // Registrations are durable before the SA replies, so none is missing unless the store was quarantined; then it has no view.
+        // Registrations are durable before the SA replies, so none is missing unless the store was
+        // quarantined; then it has no view.
         self.restored.complete =
             self.head.is_some() && self.skipped.iter().all(is_not_registration);
         if let Some(head) = self.head.take() {

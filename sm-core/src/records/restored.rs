@@ -23,14 +23,17 @@ pub struct RestoredState {
     pub snapshot: Option<ViewSnapshot>,
     /// The routing that was in force.
     pub routing: Option<Arc<RoutingRecord>>,
-    /// The epoch persisted before SLtoVL tables were written last. If it is not that of `routing`, the tables of all devices are unknown.
+    /// The epoch persisted before SLtoVL tables were written last. If it is not that of `routing`,
+    /// the tables of all devices are unknown.
     pub sl_to_vl_epoch: SlToVlEpoch,
-    /// M_Keys of ports with an exceptional key; that of all other ports is under [`super::Record::ALL_PORTS`].
+    /// M_Keys of ports with an exceptional key; that of all other ports is under
+    /// [`super::Record::ALL_PORTS`].
     pub m_keys: BTreeMap<PortGuid, MKey>,
-    /// Peers of ports, as imported from another SM: by port GUID (for a switch, that of port 0) and port number.
+    /// Peers of ports, as imported from another SM: by port GUID (for a switch, that of port 0) and
+    /// port number.
     pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
-    /// `registrations` contains every acknowledged registration, so no client has to register again; and the other records are the latest
-    /// that the master persisted.
+    /// `registrations` contains every acknowledged registration, so no client has to register
+    /// again; and the other records are the latest that the master persisted.
     pub complete: bool,
 }
 

@@ -1,11 +1,13 @@
 //! The routing in force and its inputs, as one record ([`super::RecordKind::Routing`]).
 //!
-//! LFTs are not part of it: they are in the switches and in the persisted view. The record contains what no switch stores: the engine and
-//! its settings, the graph, the SLs of paths, the order of switches, and the tree constraint that later reroutes and multicast groups
-//! depend on. It names switches by GUID, so that another run or another SM can use it.
+//! LFTs are not part of it: they are in the switches and in the persisted view. The record contains
+//! what no switch stores: the engine and its settings, the graph, the SLs of paths, the order of
+//! switches, and the tree constraint that later reroutes and multicast groups depend on. It names
+//! switches by GUID, so that another run or another SM can use it.
 //!
-//! [`RoutingRecord::new`] and [`RoutingRecord::to_verified_run`] convert from and to a [`VerifiedRun`], [`RoutingRecord::encode`] and
-//! [`RoutingRecord::decode`] to and from bytes. All are pure. No content of the bytes causes a panic.
+//! [`RoutingRecord::new`] and [`RoutingRecord::to_verified_run`] convert from and to a
+//! [`VerifiedRun`], [`RoutingRecord::encode`] and [`RoutingRecord::decode`] to and from bytes. All
+//! are pure. No content of the bytes causes a panic.
 
 use core::fmt;
 use std::sync::Arc;
@@ -22,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::routing_origin::{RoutingInputs, RoutingOrigin, SlToVlEpoch};
 use crate::sa::View;
 
-/// Version of the record. A reader accepts only its own; without a record, routes are computed as on a first start.
+/// Version of the record. A reader accepts only its own; without a record, routes are computed as
+/// on a first start.
 const VERSION: u8 = 4;
 
 /// The fields of [`RerouteSummary`], in its order.
@@ -153,8 +156,8 @@ fn to_u32(i: usize) -> u32 {
 }
 
 impl RoutingRecord {
-    /// The routing in force according to a view; `None` where nothing is routed or the view itself was restored. Takes time linear
-    /// in the number of links.
+    /// The routing in force according to a view; `None` where nothing is routed or the view itself
+    /// was restored. Takes time linear in the number of links.
     #[must_use]
     pub fn of_view(view: &View) -> Option<Self> {
         let (run, origin) = view.routing()?;
@@ -305,8 +308,8 @@ impl RoutingRecord {
             && self.maps.as_ref().is_none_or(|m| covers_all(m.runs.len()))
     }
 
-    /// The routing for the switches `guids`, in this order, with the LFTs `tables`; baseline load and tree constraint are preserved. `None`
-    /// if the switches are not those of the record.
+    /// The routing for the switches `guids`, in this order, with the LFTs `tables`; baseline load
+    /// and tree constraint are preserved. `None` if the switches are not those of the record.
     #[must_use]
     pub fn to_verified_run(&self, guids: &[NodeGuid], tables: Tables) -> Option<VerifiedRun> {
         let n = self.switches.len();
@@ -424,7 +427,8 @@ struct SwitchOrder {
 }
 
 impl SwitchOrder {
-    /// Reorders a row by the current indices. A row of another length is returned unchanged: readers check its length.
+    /// Reorders a row by the current indices. A row of another length is returned unchanged:
+    /// readers check its length.
     fn reorder<T: Clone>(&self, row: &[T]) -> Vec<T> {
         if row.len() != self.recorded.len() {
             return row.to_vec();
@@ -548,7 +552,8 @@ mod tests {
         (run, guids, record)
     }
 
-    /// The record, decoded for the same switches in another order, gives the same graph, and VLs with which the tables pass verification.
+    /// The record, decoded for the same switches in another order, gives the same graph, and VLs
+    /// with which the tables pass verification.
     #[test]
     fn routing_is_restored_for_any_order_of_switches() {
         for engine in ["updn", "dfsssp", "lash", "nue", "torus-2QoS", "dor"] {

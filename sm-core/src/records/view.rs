@@ -1,7 +1,7 @@
 //! Records of the SA view: the updates of [`crate::sa::view::persist`] as record changes.
 //!
-//! The header record contains the Unix time of the last batch, so that a reader knows the age of the view. The caller reports a batch
-//! that was not stored with [`ViewPersister::forget`].
+//! The header record contains the Unix time of the last batch, so that a reader knows the age of
+//! the view. The caller reports a batch that was not stored with [`ViewPersister::forget`].
 
 use core::convert::Infallible;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ pub struct ViewPersister {
 }
 
 impl ViewPersister {
-    /// The changes from the previous view to `view`; `None` removes the persisted view. `unix_s` is the current Unix time.
+    /// The changes from the previous view to `view`; `None` removes the persisted view. `unix_s` is
+    /// the current Unix time.
     pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> RecordBatch {
         let mut changes = Vec::new();
         let Ok(()) = self.save(view, unix_s, &mut |change| {
@@ -33,7 +34,8 @@ impl ViewPersister {
         RecordBatch { changes }
     }
 
-    /// Passes the changes to `apply` one by one: all of them together take as much memory as the LFTs of the fabric.
+    /// Passes the changes to `apply` one by one: all of them together take as much memory as the
+    /// LFTs of the fabric.
     ///
     /// # Errors
     /// The first error of `apply`. The next batch contains all records.

@@ -19,7 +19,8 @@ pub enum QuarantineReason {
     NoResponse,
     /// The directed route would be longer than 63 hops.
     PathTooLong,
-    /// More than this many ports of new switches are behind the port. The master counts them before it includes them.
+    /// More than this many ports of new switches are behind the port. The master counts them before
+    /// it includes them.
     Uncounted(u32),
     /// More than this many ports of new switches are behind the port: `sweep.new-port-budget`.
     TooManySwitchPorts(u32),
@@ -36,7 +37,8 @@ pub struct ExcludedDevice {
     pub port: Option<PortName>,
     /// The port that has its GUID, and the port at the other end of its link.
     pub owner: Option<(PortName, Option<PortName>)>,
-    /// If the problem is located at the device: a port that it is behind, and the number of further ones.
+    /// If the problem is located at the device: a port that it is behind, and the number of further
+    /// ones.
     pub behind: Option<(PortName, usize)>,
     /// Hosts that only this device connected when it was excluded.
     pub hosts: usize,

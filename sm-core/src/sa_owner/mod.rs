@@ -1,11 +1,13 @@
 //! Ownership of SA state: registrations of clients, and the view from which the SA replies.
 //!
-//! [`crate::sa`] replies to requests, on any thread, from the last published view. This component publishes it: after each sweep of a
-//! master, and before that sweep's ports become Active. It withdraws it when mastership ends. It answers requests that need more than
-//! a view, and sends reports to subscribers.
+//! [`crate::sa`] replies to requests, on any thread, from the last published view. This component
+//! publishes it: after each sweep of a master, and before that sweep's ports become Active. It
+//! withdraws it when mastership ends. It answers requests that need more than a view, and sends
+//! reports to subscribers.
 //!
-//! Invariants: a registration is submitted to the store before the client's reply, which waits until it is durable. Registrations are those of the current mastership, restored or
-//! replicated; those of another master are cleared.
+//! Invariants: a registration is submitted to the store before the client's reply, which waits
+//! until it is durable. Registrations are those of the current mastership, restored or replicated;
+//! those of another master are cleared.
 
 mod partition_groups;
 mod trap_reports;
@@ -45,7 +47,8 @@ use trap_reports::PendingTraps;
 use view::observed_vl_tables;
 pub(crate) use view::{ViewInputs, build_view, sm_record};
 
-/// Delay from the first change of MFTs between sweeps until a view with it is published, so that many changes share one view.
+/// Delay from the first change of MFTs between sweeps until a view with it is published, so that
+/// many changes share one view.
 const MFTS_DELAY: Duration = Duration::from_secs(1);
 /// Delay from the first change of the view between sweeps until it is persisted.
 const PERSIST_DELAY: Duration = Duration::from_secs(10);
@@ -56,10 +59,12 @@ pub(crate) struct SaOwner {
     registry: Registry,
     /// The view from which the SA replies; `None` while this SM does not reply.
     view: Option<Arc<View>>,
-    /// The view of the last sweep, while `view` was published before activation: GID changes are reported against it, after the
-    /// sweep. The inner value is `None` if no view had been published.
+    /// The view of the last sweep, while `view` was published before activation: GID changes are
+    /// reported against it, after the sweep. The inner value is `None` if no view had been
+    /// published.
     last_sweep_view: Option<Option<Arc<View>>>,
-    /// Inputs of the P_Keys in `view` besides the observed fabric: the partitions, and which port is the SM's own.
+    /// Inputs of the P_Keys in `view` besides the observed fabric: the partitions, and which port
+    /// is the SM's own.
     keys_from: (Arc<Partitions>, Option<PortRef>),
     /// When MFTs that changed since the last sweep are published.
     mfts_due: Option<Instant>,
@@ -67,7 +72,8 @@ pub(crate) struct SaOwner {
     persist_due: Option<Instant>,
     /// A view is persisted.
     is_view_persisted: bool,
-    /// End ports whose registrations ended while their hosts could not notice: they have to register again.
+    /// End ports whose registrations ended while their hosts could not notice: they have to
+    /// register again.
     lost_registrations: BTreeSet<PortGuid>,
     /// Requests dropped while the election was undecided or too many waited for devices.
     dropped_requests: KindCounts,
@@ -146,7 +152,8 @@ impl SaOwner {
         self.registry.take_changed_mlids()
     }
 
-    /// Moves multicast groups to free ones of the first `count` MLIDs. Their members receive ClientReregister.
+    /// Moves multicast groups to free ones of the first `count` MLIDs. Their members receive
+    /// ClientReregister.
     pub(crate) fn move_groups_below(&mut self, count: u16) {
         self.registry.groups_mut().move_below(count);
     }
@@ -161,7 +168,8 @@ impl SaOwner {
         self.mfts_due.get_or_insert(now + MFTS_DELAY);
     }
 
-    /// Blocks of alias GUIDs since the last call: those that registrations changed, and those that devices may have lost.
+    /// Blocks of alias GUIDs since the last call: those that registrations changed, and those that
+    /// devices may have lost.
     pub(crate) fn take_alias_blocks(&mut self) -> (AliasBlocks, AliasBlocks) {
         let aliases = self.registry.aliases_mut();
         (
@@ -190,8 +198,8 @@ impl SaOwner {
         self.lost_registrations.remove(&port);
     }
 
-    /// Sweep number `sweep`, as master, is complete: publishes its view and reports GID changes. `restored` is the restored view, if the SA
-    /// replied from it until now.
+    /// Sweep number `sweep`, as master, is complete: publishes its view and reports GID changes.
+    /// `restored` is the restored view, if the SA replied from it until now.
     pub(crate) fn publish_sweep_view(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -200,7 +208,8 @@ impl SaOwner {
         restored: Option<Arc<View>>,
     ) {
         let current = self.view.take();
-        // GID changes are relative to the last sweep's view. Unchanged parts are shared with the view of this sweep, if there is one.
+        // GID changes are relative to the last sweep's view. Unchanged parts are shared with the
+        // view of this sweep, if there is one.
         let (before, shared) = match self.last_sweep_view.take() {
             Some(last) => (last.filter(|_| restored.is_none()), current),
             None => {
@@ -228,8 +237,8 @@ impl SaOwner {
             ctx.outbox.emit(Event::Observation(observation));
         }
         self.registry.report_group_events(&view, now);
-        // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a first sweep there are no subscribers, so
-        // every port counts as new without cost.
+        // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a
+        // first sweep there are no subscribers, so every port counts as new without cost.
         self.report_end_port_changes(&view, before.or(restored).as_deref(), now);
         if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
@@ -246,13 +255,15 @@ impl SaOwner {
         self.forward_pending_traps(sweep, now);
     }
 
-    /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations of those that left.
+    /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations
+    /// of those that left.
     fn report_end_port_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
         let changes = view.end_port_changes(before);
         let gid = |guid| Gid::new(view.settings.prefix, guid);
         for gid in changes.removed.into_iter().map(gid) {
             if let Some(before) = before {
-                // Subscribers that could see the port are notified; only the earlier view contains them.
+                // Subscribers that could see the port are notified; only the earlier view contains
+                // them.
                 let number = TrapNumber::GidOutOfService;
                 self.registry.notify_gid(before, number, gid, None, now);
             }
@@ -266,8 +277,9 @@ impl SaOwner {
         }
     }
 
-    /// Publishes the LIDs and paths of a sweep before its ports become Active. GID changes are reported after the sweep. `is_restored`:
-    /// the SA has replied from the restored view until now.
+    /// Publishes the LIDs and paths of a sweep before its ports become Active. GID changes are
+    /// reported after the sweep. `is_restored`: the SA has replied from the restored view until
+    /// now.
     pub(crate) fn publish_view_before_activation(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -283,7 +295,8 @@ impl SaOwner {
         ctx.outbox.push(Output::Publish(Some(view)));
     }
 
-    /// Builds the view of the fabric. It shares with `before` what did not change, unless P_Keys may have.
+    /// Builds the view of the fabric. It shares with `before` what did not change, unless P_Keys
+    /// may have.
     fn build_view(
         &mut self,
         ctx: &Ctx<'_>,
@@ -303,7 +316,8 @@ impl SaOwner {
         update_partition_groups(self.registry.groups_mut(), cfg, view);
     }
 
-    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports the observation.
+    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports
+    /// the observation.
     pub(crate) fn publish_restored_view(
         &mut self,
         outbox: &mut Outbox,
@@ -345,8 +359,8 @@ impl SaOwner {
         outbox.persist(RecordKind::REGISTRATIONS.map(RecordUpdate::Clear).into());
     }
 
-    /// Publishes, persists and sends what became due. Call it after each input. `is_idle`: no sweep is in progress or pending.
-    /// `is_restored`: the SA replies from the restored view.
+    /// Publishes, persists and sends what became due. Call it after each input. `is_idle`: no sweep
+    /// is in progress or pending. `is_restored`: the SA replies from the restored view.
     pub(crate) fn after_input(&mut self, ctx: &mut Ctx<'_>, is_idle: bool, is_restored: bool) {
         if is_idle {
             self.forward_pending_traps(u32::MAX, ctx.now);
@@ -428,8 +442,9 @@ impl SaOwner {
         ctx.outbox.push(Output::Publish(Some(view)));
     }
 
-    /// Answers a request that needs more than the published view. Returns whether the reply needs SLtoVL or VLArb tables that may have
-    /// to be read first. `may_register`: this SM is master and the replica is loaded.
+    /// Answers a request that needs more than the published view. Returns whether the reply needs
+    /// SLtoVL or VLArb tables that may have to be read first. `may_register`: this SM is master and
+    /// the replica is loaded.
     pub(crate) fn on_request(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -449,8 +464,8 @@ impl SaOwner {
             {
                 return true;
             }
-            // A registration could be lost. The request is dropped: Linux ib_sa retries after a timeout and treats any status, BUSY
-            // too, as final.
+            // A registration could be lost. The request is dropped: Linux ib_sa retries after a
+            // timeout and treats any status, BUSY too, as final.
             Disposition::ForwardToSm
                 if !may_register && matches!(request.method, Method::Set | Method::Delete) =>
             {

@@ -8,7 +8,8 @@ use crate::config::SmConfig;
 use crate::sa::View;
 use crate::sa::registry::multicast::{GroupParameters, MulticastGroups};
 
-/// Creates the groups that partitions define, and withdraws groups that no partition defines any more.
+/// Creates the groups that partitions define, and withdraws groups that no partition defines any
+/// more.
 pub(super) fn update_partition_groups(groups: &mut MulticastGroups, cfg: &SmConfig, view: &View) {
     groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
     let required: BTreeMap<Gid, GroupParameters> = cfg

@@ -1,8 +1,8 @@
 //! Forwarding of devices' traps to subscribers (IBA vol. 1, 13.4.11).
 //!
-//! A subscriber queries the SA as soon as a change is reported. Traps that start a sweep are therefore forwarded when it is complete and
-//! the view shows the change; other traps are forwarded at once. [`crate::traps`] filters trap storms; the registry contains the
-//! subscriptions.
+//! A subscriber queries the SA as soon as a change is reported. Traps that start a sweep are
+//! therefore forwarded when it is complete and the view shows the change; other traps are forwarded
+//! at once. [`crate::traps`] filters trap storms; the registry contains the subscriptions.
 
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
 use ferrosm_mad::ids::Gid;
@@ -31,8 +31,8 @@ struct PendingTrap {
 pub(super) struct PendingTraps(Vec<PendingTrap>);
 
 impl SaOwner {
-    /// Forwards a trap from a port, with the view of sweep number `sweep` if it starts a re-read. One whose issuer is unknown is not
-    /// forwarded.
+    /// Forwards a trap from a port, with the view of sweep number `sweep` if it starts a re-read.
+    /// One whose issuer is unknown is not forwarded.
     pub(crate) fn forward_trap(
         &mut self,
         ctx: &Ctx<'_>,

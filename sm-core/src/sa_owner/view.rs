@@ -1,4 +1,5 @@
-//! The view of the observed fabric from which the SA replies. Free functions of the fabric and plain data.
+//! The view of the observed fabric from which the SA replies. Free functions of the fabric and
+//! plain data.
 
 use std::sync::Arc;
 
@@ -28,7 +29,8 @@ pub(crate) struct ViewInputs {
     pub(crate) sms: Vec<SmInfoRecord>,
 }
 
-/// The view of the subnet as it is now. It shares unchanged parts with `before`, the last view of the fabric.
+/// The view of the subnet as it is now. It shares unchanged parts with `before`, the last view of
+/// the fabric.
 pub(crate) fn build_view(
     fabric: &Subnet,
     cfg: &SmConfig,

@@ -1,5 +1,5 @@
-//! The SMPs that the SM sends: what each reads or writes ([`op`]), the DR paths to their targets ([`route`]), those that are
-//! outstanding ([`queue`]), and how they end ([`outcome`]).
+//! The SMPs that the SM sends: what each reads or writes ([`op`]), the DR paths to their targets
+//! ([`route`]), those that are outstanding ([`queue`]), and how they end ([`outcome`]).
 
 pub(crate) mod op;
 pub(crate) mod outcome;
@@ -17,7 +17,8 @@ use queue::{Dispatch, Limits, QueuedRequest, SmpQueue, TimedOut};
 
 /// The TID of MADs that expect no response; no tracked request has it.
 pub(crate) const UNTRACKED: Tid = Tid(u32::MAX as u64);
-/// TIDs of the SMInfo queries of [`crate::mastership`] that bypass the queue; no tracked request has one of them.
+/// TIDs of the SMInfo queries of [`crate::mastership`] that bypass the queue; no tracked request
+/// has one of them.
 const SENDER_QUERIES: u64 = 0xFFFF_8000;
 const _: () = assert!(SENDER_QUERIES >> queue::GENERATION_SHIFT == queue::GENERATIONS as u64);
 
@@ -31,10 +32,11 @@ pub(crate) const fn sender_query_tid(number: u16) -> Tid {
 pub(crate) enum PathPolicy {
     /// The shortest path, always.
     Shortest,
-    /// The shortest path, and from this attempt on one that avoids its first links, if there is one.
+    /// The shortest path, and from this attempt on one that avoids its first links, if there is
+    /// one.
     DetourFromAttempt(u8),
-    /// All known paths in turn, beginning with this one. Two attempts use the same path, because a lost packet is more likely than a dead
-    /// link.
+    /// All known paths in turn, beginning with this one. Two attempts use the same path, because a
+    /// lost packet is more likely than a dead link.
     EachPathTwice(u8),
     /// All known paths in turn, a different one for each attempt.
     EachPathOnce,
@@ -48,8 +50,8 @@ pub(crate) struct SmpTransaction {
 }
 
 impl QueuedRequest for SmpTransaction {
-    /// A switch writes as many tables as it has ports for one optimised Set of SLtoVLMappingTables. OpenSM also waits 2.5 times as long
-    /// (`long_transaction_timeout`).
+    /// A switch writes as many tables as it has ports for one optimised Set of SLtoVLMappingTables.
+    /// OpenSM also waits 2.5 times as long (`long_transaction_timeout`).
     fn timeout(&self, usual: Duration) -> Duration {
         if let SmpOp::SetSlToVl(_, SlToVlSelector::Output(_)) = self.op {
             usual * 5 / 2
@@ -116,7 +118,8 @@ impl Smps {
         self.queue.clear();
     }
 
-    /// The next attempt to send. Without `may_write` Sets wait in the queue, except those of SMInfo, and Gets pass them.
+    /// The next attempt to send. Without `may_write` Sets wait in the queue, except those of
+    /// SMInfo, and Gets pass them.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -148,7 +151,8 @@ impl Smps {
         self.queue.on_busy(tid);
     }
 
-    /// Removes the next request that waits for the same device as `op`, if that device counts as dead.
+    /// Removes the next request that waits for the same device as `op`, if that device counts as
+    /// dead.
     pub(crate) fn take_request_to_dead_device(&mut self, op: SmpOp) -> Option<SmpTransaction> {
         self.queue
             .take_request_to_dead_device(op.spec().target.device())

@@ -1,7 +1,8 @@
-//! Every attribute that the SM reads or writes, and why: one [`SmpOp`] each, defined by its [`SmpSpec`].
+//! Every attribute that the SM reads or writes, and why: one [`SmpOp`] each, defined by its
+//! [`SmpSpec`].
 //!
-//! An op holds no data. The MAD is built when it is sent, from the fabric and the wanted values of that moment, so that a retry carries
-//! current values.
+//! An op holds no data. The MAD is built when it is sent, from the fabric and the wanted values of
+//! that moment, so that a retry carries current values.
 
 use ferrosm_mad::attr::{PKeyBlock, PortInfo, SmControl, VlArb, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, PortNum};
@@ -100,7 +101,8 @@ pub(crate) enum Target {
     BeyondPort(PortRef),
     /// A node, over the path by which discovery reached it.
     Node(NodeIdx),
-    /// A port: a switch answers for all its ports, a CA or router port is reached over its own link.
+    /// A port: a switch answers for all its ports, a CA or router port is reached over its own
+    /// link.
     Port(PortRef),
     /// A node outside of the subnet.
     Surveyed,
@@ -136,7 +138,8 @@ pub(crate) struct SmpSpec {
     /// Bits of the modifier that a response must repeat. Agents differ in the other bits.
     pub(crate) modifier_mask: u32,
     pub(crate) is_set: bool,
-    /// An agent that does not respond may lack the attribute: its silence does not indicate an inconsistent fabric.
+    /// An agent that does not respond may lack the attribute: its silence does not indicate an
+    /// inconsistent fabric.
     pub(crate) is_optional: bool,
 }
 

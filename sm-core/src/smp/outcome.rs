@@ -34,8 +34,8 @@ impl SmpOutcome {
         }
     }
 
-    /// Whether a Set of `attr` took effect: the response must repeat `sent_data`. `normalize` sets bits to fixed values that an agent may
-    /// change because they have no effect.
+    /// Whether a Set of `attr` took effect: the response must repeat `sent_data`. `normalize` sets
+    /// bits to fixed values that an agent may change because they have no effect.
     pub(crate) fn check_set(
         &self,
         attr: AttrId,

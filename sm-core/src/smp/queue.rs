@@ -1,13 +1,16 @@
 //! The SM's outstanding SMPs: transaction IDs, windows, deadlines and retries.
 //!
-//! [`SmpQueue`] stores each request as an opaque item and a [`DeviceId`]. The MAD is built when the request is sent, so that a retry
-//! carries current values and may use another DR path. The queue performs no I/O: its owner takes [`SmpQueue::next`] and sends the MAD.
+//! [`SmpQueue`] stores each request as an opaque item and a [`DeviceId`]. The MAD is built when the
+//! request is sent, so that a retry carries current values and may use another DR path. The queue
+//! performs no I/O: its owner takes [`SmpQueue::next`] and sends the MAD.
 //!
-//! The window of a device grows with responses and halves on a timeout, so that a slow or dead device occupies few slots. The common window
-//! does the same, because VL15 has no flow control and every SMP passes the switch next to the SM. It shrinks at most once per timeout and
-//! never below [`CommonWindow::MIN`]. Retries are sent before new requests. A response to any attempt completes the request, except BUSY: the request
-//! is retried when its attempt times out. Requests that wait for a device that stopped responding fail at once
-//! ([`SmpQueue::take_request_to_dead_device`]); otherwise a table of 200 blocks would time out block by block.
+//! The window of a device grows with responses and halves on a timeout, so that a slow or dead
+//! device occupies few slots. The common window does the same, because VL15 has no flow control and
+//! every SMP passes the switch next to the SM. It shrinks at most once per timeout and never below
+//! [`CommonWindow::MIN`]. Retries are sent before new requests. A response to any attempt completes
+//! the request, except BUSY: the request is retried when its attempt times out. Requests that wait
+//! for a device that stopped responding fail at once ([`SmpQueue::take_request_to_dead_device`]);
+//! otherwise a table of 200 blocks would time out block by block.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -125,8 +128,8 @@ struct DeviceQueue<I> {
 
 impl<I> DeviceQueue<I> {
     const INITIAL_WINDOW: u16 = 4;
-    /// Consecutive timeouts, the last of them of a request without retries left, after which a device counts as dead. Packet loss alone
-    /// rarely reaches this, even at 50 %.
+    /// Consecutive timeouts, the last of them of a request without retries left, after which a
+    /// device counts as dead. Packet loss alone rarely reaches this, even at 50 %.
     const DEAD_AFTER: u16 = 12;
 
     fn new(limit: u16) -> Self {
@@ -158,7 +161,8 @@ pub(crate) struct SmpQueue<I> {
     without_device: VecDeque<I>,
     /// Requests that are sent before all others, outside of the windows.
     first: VecDeque<I>,
-    /// Requests due for a retry, by their latest transaction ID. Entries of requests that completed meanwhile are skipped.
+    /// Requests due for a retry, by their latest transaction ID. Entries of requests that completed
+    /// meanwhile are skipped.
     retries_due: VecDeque<Tid>,
     /// In order of time.
     deadlines: VecDeque<(Instant, Tid)>,
@@ -222,7 +226,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         self.mark_ready(device);
     }
 
-    /// Enqueues a request that is sent before all others, outside of the windows. Only for single requests, such as to the own node.
+    /// Enqueues a request that is sent before all others, outside of the windows. Only for single
+    /// requests, such as to the own node.
     pub(crate) fn enqueue_first(&mut self, item: I) {
         self.unfinished += 1;
         self.enqueued_total += 1;
@@ -263,8 +268,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         }
     }
 
-    /// The next request to send, if the windows allow one. Requests and retries that are not `allowed` stay where they are, and later
-    /// requests to the same device pass them.
+    /// The next request to send, if the windows allow one. Requests and retries that are not
+    /// `allowed` stay where they are, and later requests to the same device pass them.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -312,7 +317,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
                 _ => queue.waiting.remove(first)?,
             };
             if queue.waiting.is_empty() {
-                // Frees the buffer: room for 200 LFT blocks for every switch of a large fabric takes megabytes.
+                // Frees the buffer: room for 200 LFT blocks for every switch of a large fabric
+                // takes megabytes.
                 queue.waiting = VecDeque::new();
             }
             let dispatch = self.dispatch(DeviceId(d), item, now);
@@ -322,7 +328,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         None
     }
 
-    /// Completes the request that a response belongs to, whichever attempt it answers; `None` if there is none.
+    /// Completes the request that a response belongs to, whichever attempt it answers; `None` if
+    /// there is none.
     pub(crate) fn complete(&mut self, tid: Tid) -> Option<I> {
         let index = self.slot_of(tid)?;
         self.end_attempt(index);
@@ -347,8 +354,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         self.slots[self.slot_of(tid)?].item.as_ref()
     }
 
-    /// An attempt timed out or could not be sent: schedules a retry, or removes the request after the last one. `min_retries`
-    /// are made even if the configuration allows fewer.
+    /// An attempt timed out or could not be sent: schedules a retry, or removes the request after
+    /// the last one. `min_retries` are made even if the configuration allows fewer.
     pub(crate) fn time_out(&mut self, tid: Tid, now: Instant, min_retries: u8) -> TimedOut<I> {
         let Some(index) = self.in_flight_slot(tid) else {
             return TimedOut::Unknown;
@@ -380,7 +387,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         }
     }
 
-    /// The agent reports that it is busy: it is alive. The attempt stays in flight until its deadline, and is retried then.
+    /// The agent reports that it is busy: it is alive. The attempt stays in flight until its
+    /// deadline, and is retried then.
     pub(crate) fn on_busy(&mut self, tid: Tid) {
         if let Some(index) = self.slot_of(tid) {
             let device = self.slots[index].device;
@@ -390,7 +398,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         }
     }
 
-    /// Removes the next request that waits for a dead device. Call it after a request to `device` failed, until it returns `None`.
+    /// Removes the next request that waits for a dead device. Call it after a request to `device`
+    /// failed, until it returns `None`.
     pub(crate) fn take_request_to_dead_device(&mut self, device: DeviceId) -> Option<I> {
         let queue = self.devices.get_mut(device.0 as usize)?;
         if queue.timeouts < DeviceQueue::<I>::DEAD_AFTER {
@@ -423,7 +432,8 @@ impl<I: QueuedRequest> SmpQueue<I> {
         self.deadlines.front().map(|d| d.0)
     }
 
-    /// Puts a request into a free slot and sends it. Not inlined, because each poll may come here from three places.
+    /// Puts a request into a free slot and sends it. Not inlined, because each poll may come here
+    /// from three places.
     #[inline(never)]
     fn dispatch(&mut self, device: DeviceId, item: I, now: Instant) -> Option<Dispatch<I>> {
         let index = self.free_slots.pop().map_or_else(

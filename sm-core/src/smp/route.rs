@@ -41,7 +41,8 @@ pub(crate) fn path_of(
     }
 }
 
-/// The shortest path to a port's agent: a switch answers for all its ports; a CA or router port is reached over its own link.
+/// The shortest path to a port's agent: a switch answers for all its ports; a CA or router port is
+/// reached over its own link.
 pub(crate) fn shortest(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
     let node = fabric.get(at.node)?;
     if node.is_switch() || fabric.local() == Some(at) {
@@ -64,7 +65,8 @@ fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
     fabric.detour(peer.node, &switch.path)?.extend(peer.port)
 }
 
-/// Path number `index` of [`paths`]: 0 is the shortest, which is found without computing the others.
+/// Path number `index` of [`paths`]: 0 is the shortest, which is found without computing the
+/// others.
 fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
     if index == 0 {
         return shortest(fabric, at);
@@ -73,8 +75,8 @@ fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
     paths.get(usize::from(index) % paths.len().max(1)).copied()
 }
 
-/// The paths that retries use: the shortest first, then the alternatives that share the fewest links with it. Empty if the port is
-/// unreachable.
+/// The paths that retries use: the shortest first, then the alternatives that share the fewest
+/// links with it. Empty if the port is unreachable.
 pub(crate) fn paths(fabric: &Subnet, at: PortRef) -> Vec<DrPath> {
     let switch_of = || {
         let node = fabric.get(at.node)?;

@@ -12,7 +12,8 @@ pub struct Mft {
     pub known: Arc<MftBlocks>,
     /// Blocks whose Sets are outstanding.
     sent: MftBlocks,
-    /// Blocks that may have entries although their contents are not known: written without an acknowledgement, or read and not believed.
+    /// Blocks that may have entries although their contents are not known: written without an
+    /// acknowledgement, or read and not believed.
     uncertain: BTreeSet<MftBlockIdx>,
     /// The table was read from the switch.
     pub read: bool,

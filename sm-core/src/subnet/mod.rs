@@ -1,6 +1,7 @@
 //! The observed fabric: a petgraph graph of nodes and links, indexed by GUID and LID.
 //!
-//! Each [`crate::SubnetManager`] owns one. It contains what devices reported; [`crate::plan`] computes the desired state.
+//! Each [`crate::SubnetManager`] owns one. It contains what devices reported; [`crate::plan`]
+//! computes the desired state.
 
 mod departed;
 mod mft;
@@ -23,8 +24,8 @@ pub use node::{Node, Port, SpeedQuery, TableCaps, VlTableOrigin};
 pub(crate) use paths::STABLE_AFTER;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
 
-/// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its index. So late responses never
-/// apply to another node.
+/// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its
+/// index. So late responses never apply to another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIdx {
     index: u32,
@@ -43,7 +44,8 @@ impl NodeIdx {
     }
 }
 
-/// A link by its ends, the lower one first. It is the same after a node was removed and has returned.
+/// A link by its ends, the lower one first. It is the same after a node was removed and has
+/// returned.
 pub(crate) type LinkKey = [(NodeGuid, PortNum); 2];
 
 /// A link of the subnet.
@@ -124,8 +126,9 @@ impl Subnet {
         self.full_sweep_number
     }
 
-    /// Numbers the full sweep that starts: nodes and ports that it does not reach retain an earlier number. It tries again what devices
-    /// did not accept before, which no reader of [`Node::revision`] depends on.
+    /// Numbers the full sweep that starts: nodes and ports that it does not reach retain an earlier
+    /// number. It tries again what devices did not accept before, which no reader of
+    /// [`Node::revision`] depends on.
     pub fn begin_full_sweep(&mut self) {
         self.full_sweep_number += 1;
         for node in self.graph.node_weights_mut() {
@@ -230,7 +233,8 @@ impl Subnet {
         self.by_port_guid.get(&guid).copied()
     }
 
-    /// The end port whose LID range (base LID and LMC) contains a LID. Takes time linear in the number of end ports.
+    /// The end port whose LID range (base LID and LMC) contains a LID. Takes time linear in the
+    /// number of end ports.
     #[must_use]
     pub fn port_by_lid(&self, lid: Lid) -> Option<PortRef> {
         self.end_ports().find(|p| {

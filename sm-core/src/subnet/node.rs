@@ -33,12 +33,13 @@ pub struct Node {
     pub description: NodeDescription,
     /// SwitchInfo of a switch; raw, to preserve unknown bits in Sets.
     pub switch_raw: Option<[u8; 64]>,
-    /// Table sizes that the switch reported before, until a full sweep confirms the present ones. They count where they are larger.
+    /// Table sizes that the switch reported before, until a full sweep confirms the present ones.
+    /// They count where they are larger.
     earlier_caps: TableCaps,
     /// EnhancedPort0 as it counts while the last SwitchInfo differs from the one before.
     earlier_enhanced_port0: Option<bool>,
-    /// The last Get(SwitchInfo) returned a LinearFDBTop: the switch had tables. Responses to Sets do not count, because a Set may reach
-    /// another device while cables are exchanged.
+    /// The last Get(SwitchInfo) returned a LinearFDBTop: the switch had tables. Responses to Sets
+    /// do not count, because a Set may reach another device while cables are exchanged.
     pub had_lft_top: bool,
     /// Ports by number; entry 0 is a switch's management port and unused elsewhere.
     pub ports: Vec<Port>,
@@ -46,7 +47,8 @@ pub struct Node {
     pub path: DrPath,
     /// The LFT in the switch; `None` if unknown.
     pub installed: Option<Arc<Lft>>,
-    /// The last known LFT while `installed` is `None` because the switch rejected blocks, which have their old entries.
+    /// The last known LFT while `installed` is `None` because the switch rejected blocks, which
+    /// have their old entries.
     pub last_known: Option<Arc<Lft>>,
     /// How often its tables were discarded: what was read of them before is outdated.
     pub times_forgotten: u32,
@@ -58,13 +60,15 @@ pub struct Node {
     pub observed_vl_tables: Option<Arc<NodeVlTables>>,
     /// Where its VL tables come from.
     pub vl_origin: VlTableOrigin,
-    /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all of them were last in place.
+    /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all
+    /// of them were last in place.
     pub vl_fingerprint: Option<u64>,
     /// It rejects SLtoVL tables for all inputs of an output.
     pub rejects_optimized_sl_to_vl: bool,
     /// Tables that it rejected.
     pub rejections: Rejections,
-    /// How PortInfo of its ports is requested, where not as [`SpeedQuery::Extended`]. Not a field of [`Port`], because each request asks.
+    /// How PortInfo of its ports is requested, where not as [`SpeedQuery::Extended`]. Not a field
+    /// of [`Port`], because each request asks.
     speed_queries: BTreeMap<PortNum, SpeedQuery>,
     /// The number of the last full sweep that reached it.
     pub seen: u32,
@@ -152,14 +156,14 @@ pub struct Port {
     pub stable_from: Instant,
     /// The number of the last full sweep that reached it.
     pub seen: u32,
-    /// Fingerprint of the last Set and of the PortInfo after it: a value that the device does not accept is not written again until
-    /// something changes.
+    /// Fingerprint of the last Set and of the PortInfo after it: a value that the device does not
+    /// accept is not written again until something changes.
     pub written_fingerprint: Option<NonZeroU64>,
-    /// The device rejected a Set(PortInfo) with link parameters and has accepted none since. NeighborMTU and OperationalVLs are then written
-    /// in any port state.
+    /// The device rejected a Set(PortInfo) with link parameters and has accepted none since.
+    /// NeighborMTU and OperationalVLs are then written in any port state.
     pub params_rejected: bool,
-    /// The port was armed after its peer was queried. After a change of state the peer is queried again, because a cable that was exchanged
-    /// in between leaves no trace.
+    /// The port was armed after its peer was queried. After a change of state the peer is queried
+    /// again, because a cable that was exchanged in between leaves no trace.
     pub peer_unverified: bool,
     /// The routes avoid its link, which flaps or does not become active.
     pub is_avoided: bool,
@@ -173,7 +177,8 @@ pub struct Port {
     pub enforces_p_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
     pub vl_arbitration: VlArbitrationBlocks,
-    /// The reason of its quarantine. On a switch port it concerns the node behind the port, on a CA or router port the port itself.
+    /// The reason of its quarantine. On a switch port it concerns the node behind the port, on a CA
+    /// or router port the port itself.
     pub quarantine: Option<Box<QuarantineReason>>,
 }
 
@@ -249,7 +254,8 @@ impl Port {
         PortNum(self.raw[28])
     }
 
-    /// PortInfo.NeighborMTU and PortInfo.OperationalVLs. Read for both ends of each link in each sweep.
+    /// PortInfo.NeighborMTU and PortInfo.OperationalVLs. Read for both ends of each link in each
+    /// sweep.
     #[must_use]
     pub fn link_values(&self) -> (MtuCode, u8) {
         (MtuCode(self.raw[36] >> 4), self.raw[43] >> 4)
@@ -302,7 +308,8 @@ impl Node {
         }
     }
 
-    /// Stores PortInfo of a port, if there is such a port. Equal bytes of this or the neighbouring ports are shared.
+    /// Stores PortInfo of a port, if there is such a port. Equal bytes of this or the neighbouring
+    /// ports are shared.
     pub fn store_port_info(&mut self, num: PortNum, bytes: &[u8; 64]) {
         let index = num.index();
         let nearby = index.saturating_sub(1)..self.ports.len().min(index + 2);
@@ -326,7 +333,8 @@ impl Node {
         }
     }
 
-    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md 3.17; the devices of OpenSM's `osm_subnet.c`).
+    /// Whether the device may support Mellanox ExtendedPortInfo (docs/sm-behaviour.md 3.17; the
+    /// devices of OpenSM's `osm_subnet.c`).
     #[must_use]
     pub const fn may_know_fdr10(&self) -> bool {
         const MELLANOX: u32 = 0x2C9;
@@ -373,7 +381,8 @@ impl Node {
         }
     }
 
-    /// Discards what is known of the tables of one port: an end port that may have been reset, alone or with its device.
+    /// Discards what is known of the tables of one port: an end port that may have been reset,
+    /// alone or with its device.
     pub fn forget_port_tables(&mut self, num: PortNum) {
         self.sl_to_vl.remove(&SlToVlSelector::EndPort(num));
         self.observed_vl_tables = None;
@@ -388,8 +397,9 @@ impl Node {
         }
     }
 
-    /// Whether a request of PortInfo has the modifier bit of extended speeds: only where CapabilityMask does not exclude it. Switch port 0,
-    /// whose CapabilityMask counts for all ports of its switch, has no link and is read without, so that no agent fails to reply.
+    /// Whether a request of PortInfo has the modifier bit of extended speeds: only where
+    /// CapabilityMask does not exclude it. Switch port 0, whose CapabilityMask counts for all ports
+    /// of its switch, has no link and is read without, so that no agent fails to reply.
     #[must_use]
     pub fn asks_extended_speeds(&self, num: PortNum, is_set: bool) -> bool {
         if self.is_switch() && num == PortNum::ZERO {
@@ -453,9 +463,10 @@ impl Node {
         self.switch_raw.as_ref().map(SwitchInfo::decode)
     }
 
-    /// Stores SwitchInfo. A table that shrinks counts as before until a full sweep (`confirms`) reads the smaller size again: one wrong
-    /// value must not take routes away. EnhancedPort0, on which the LMC depends, counts as before until it is reported twice in succession.
-    /// Returns whether a table has shrunk in this way just now.
+    /// Stores SwitchInfo. A table that shrinks counts as before until a full sweep (`confirms`)
+    /// reads the smaller size again: one wrong value must not take routes away. EnhancedPort0, on
+    /// which the LMC depends, counts as before until it is reported twice in succession. Returns
+    /// whether a table has shrunk in this way just now.
     pub fn store_switch_info(&mut self, data: &[u8; 64], confirms: bool) -> bool {
         let is_enhanced = SwitchInfo::decode(data).enhanced_port0;
         let was_enhanced = self.switch_info().map(|info| info.enhanced_port0);

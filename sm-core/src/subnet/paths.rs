@@ -13,8 +13,8 @@ use super::{LinkIdx, NodeIdx, PortRef, Subnet};
 pub(crate) const STABLE_AFTER: Duration = Duration::from_secs(5);
 
 impl Subnet {
-    /// Shortest DR paths from the SM to every node over the known links, by node index; `None` for unreachable nodes. Links that `avoid`
-    /// selects are not used.
+    /// Shortest DR paths from the SM to every node over the known links, by node index; `None` for
+    /// unreachable nodes. Links that `avoid` selects are not used.
     #[must_use]
     pub fn routes(&self, avoid: &dyn Fn(LinkIdx) -> bool) -> Vec<Option<DrPath>> {
         let mut paths = vec![None; self.graph.node_bound()];
@@ -105,7 +105,8 @@ impl Subnet {
         Some(end)
     }
 
-    /// A path to a node other than `path`: one that avoids its last link, otherwise one that avoids all its links except the first.
+    /// A path to a node other than `path`: one that avoids its last link, otherwise one that avoids
+    /// all its links except the first.
     #[must_use]
     pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
         let used = self.links_on_path(path);
@@ -113,8 +114,8 @@ impl Subnet {
             .or_else(|| self.path_avoiding(node, used.get(1..)?))
     }
 
-    /// `path` and alternative paths to the node: one that avoids all links of `path`, or all except the first, and one that avoids the
-    /// last.
+    /// `path` and alternative paths to the node: one that avoids all links of `path`, or all except
+    /// the first, and one that avoids the last.
     #[must_use]
     pub fn alternative_paths(&self, node: NodeIdx, path: &DrPath) -> Vec<DrPath> {
         let used = self.links_on_path(path);
@@ -137,8 +138,9 @@ impl Subnet {
         self.routes(&|l| links.contains(&l))[node.index()]
     }
 
-    /// Sets the shortest DR path of every node that is reachable over the known links. Returns the unreachable nodes, which retain their
-    /// path. Unstable links are used only for nodes that are not reachable otherwise.
+    /// Sets the shortest DR path of every node that is reachable over the known links. Returns the
+    /// unreachable nodes, which retain their path. Unstable links are used only for nodes that are
+    /// not reachable otherwise.
     pub fn refresh_paths(&mut self, now: Instant) -> Vec<NodeIdx> {
         self.paths_stale = false;
         let mut routes = self.routes(&|l| self.is_unstable(l, now));
@@ -153,7 +155,8 @@ impl Subnet {
         for n in nodes {
             match routes.get(n.index()).copied().flatten() {
                 Some(path) => {
-                    // Nodes with an unchanged path are not modified, so that their published data are shared.
+                    // Nodes with an unchanged path are not modified, so that their published data
+                    // are shared.
                     if self.get(n).is_some_and(|node| node.path != path)
                         && let Some(node) = self.get_mut(n)
                     {

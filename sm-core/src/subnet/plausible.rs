@@ -1,6 +1,7 @@
 //! Plausibility checks of responses.
 //!
-//! Pure functions of one attribute each. They reject only values that no conforming device reports; unusual values of real devices pass.
+//! Pure functions of one attribute each. They reject only values that no conforming device reports;
+//! unusual values of real devices pass.
 
 use ferrosm_mad::attr::{MtuCode, NodeInfo, NodeType, PhysState, PortInfo, PortState, SwitchInfo};
 use ferrosm_mad::ids::Lid;
@@ -31,8 +32,8 @@ pub fn implausible_node_info(info: &NodeInfo) -> Option<&'static str> {
     None
 }
 
-/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked (docs/sm-behaviour.md 1.10), of a port
-/// without a link (switch port 0) only PortState.
+/// Why a PortInfo is implausible, if it is. Of a port that is down only the states are checked
+/// (docs/sm-behaviour.md 1.10), of a port without a link (switch port 0) only PortState.
 #[must_use]
 pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static str> {
     if info.port_state > PortState::Active {
@@ -52,8 +53,8 @@ pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static
     {
         return Some("link up on a disabled or sleeping port");
     }
-    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md 3.10 and 3.11). NeighborMTU and OperationalVLs may have
-    // any value: the SM writes them.
+    // Real devices report zeros, which count as the minimum (docs/sm-behaviour.md 3.10 and 3.11).
+    // NeighborMTU and OperationalVLs may have any value: the SM writes them.
     if info.mtu_cap > MtuCode::Mtu4096 {
         return Some("invalid MTUCap");
     }
@@ -63,7 +64,8 @@ pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static
     None
 }
 
-/// The problem of a LinearFDBTop above the table, if it is. The SM writes this value, so the switch can be used.
+/// The problem of a LinearFDBTop above the table, if it is. The SM writes this value, so the switch
+/// can be used.
 #[must_use]
 pub fn invalid_lft_top(info: &SwitchInfo) -> Option<ProblemKind> {
     let (top, entries) = (info.linear_fdb_top, info.linear_fdb_cap);
@@ -75,7 +77,8 @@ pub fn invalid_lft_top(info: &SwitchInfo) -> Option<ProblemKind> {
 mod tests {
     use super::*;
 
-    /// A reserved value of a field that the SM writes is no reason to exclude a port or a switch; one that it depends on is.
+    /// A reserved value of a field that the SM writes is no reason to exclude a port or a switch;
+    /// one that it depends on is.
     #[test]
     fn only_values_that_the_sm_does_not_write_must_be_valid() {
         let link = PortInfo {

@@ -1,7 +1,8 @@
 //! Tables whose Sets a device rejected, and when each is written again.
 //!
-//! After its second rejection a device keeps the table: the SM plans with the contents that it has. The delay until the table is written
-//! again doubles with each further rejection, so that a device which never accepts it costs next to nothing.
+//! After its second rejection a device keeps the table: the SM plans with the contents that it has.
+//! The delay until the table is written again doubles with each further rejection, so that a device
+//! which never accepts it costs next to nothing.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -80,7 +81,8 @@ impl Rejection {
     }
 }
 
-/// The tables of one device that it rejected. At most one entry for each LFT block and three for each port.
+/// The tables of one device that it rejected. At most one entry for each LFT block and three for
+/// each port.
 #[derive(Debug, Clone, Default)]
 pub struct Rejections(BTreeMap<DeviceTable, Rejection>);
 
@@ -121,8 +123,8 @@ impl Rejections {
         }
     }
 
-    /// A Set of the table was accepted. Returns whether the device kept the table and no longer does. The delay remains, because the device
-    /// may reject other contents.
+    /// A Set of the table was accepted. Returns whether the device kept the table and no longer
+    /// does. The delay remains, because the device may reject other contents.
     pub(crate) fn accept(&mut self, table: DeviceTable, now: Instant) -> bool {
         let Some(rejection) = self.0.get_mut(&table) else {
             return false;
@@ -161,8 +163,8 @@ impl Rejections {
         kept.map(|rejection| rejection.retry_at).min()
     }
 
-    /// Tables that were to be written again by now count as not kept, with the same delay if they are rejected again. Returns whether routes
-    /// were computed with one of them.
+    /// Tables that were to be written again by now count as not kept, with the same delay if they
+    /// are rejected again. Returns whether routes were computed with one of them.
     pub(crate) fn forget_due(&mut self, now: Instant) -> bool {
         let mut constrained_routes = false;
         for (table, rejection) in &mut self.0 {
@@ -199,7 +201,8 @@ impl Rejections {
         })
     }
 
-    /// The attributes that the device keeps, with the port and the status of the last rejection; one entry for all LFT blocks.
+    /// The attributes that the device keeps, with the port and the status of the last rejection;
+    /// one entry for all LFT blocks.
     pub(crate) fn kept_attrs(&self) -> Vec<(AttrId, PortNum, Status)> {
         let mut attrs: Vec<(AttrId, PortNum, Status)> = Vec::new();
         for (table, status) in self.kept() {
@@ -224,7 +227,8 @@ impl Rejections {
 mod tests {
     use super::*;
 
-    /// A device keeps a table after the second rejection. It is written again after 20 s, 40 s and so on, at most 80 s.
+    /// A device keeps a table after the second rejection. It is written again after 20 s, 40 s and
+    /// so on, at most 80 s.
     #[test]
     fn table_is_written_again_at_increasing_intervals() {
         let rejected = SmpOutcome::Response {
@@ -267,7 +271,8 @@ mod tests {
         assert!(!rejections.keeps(table));
     }
 
-    /// Blocks of an LFT that were rejected one after the other are due at the same time: each retry is a sweep.
+    /// Blocks of an LFT that were rejected one after the other are due at the same time: each retry
+    /// is a sweep.
     #[test]
     fn tables_rejected_together_are_due_together() {
         let rejected = SmpOutcome::Response {

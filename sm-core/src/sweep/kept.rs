@@ -6,8 +6,9 @@ use crate::ctx::Ctx;
 use crate::report::ProblemKind;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
-/// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of them is written again. A table that was
-/// due and not rejected again in this sweep needs no other contents: it is forgotten, and routes that were computed with it are computed again.
+/// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of
+/// them is written again. A table that was due and not rejected again in this sweep needs no other
+/// contents: it is forgotten, and routes that were computed with it are computed again.
 pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
     let mut next_retry: Option<Instant> = None;
     let kept: Vec<NodeIdx> = ctx

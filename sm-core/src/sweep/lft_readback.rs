@@ -1,4 +1,5 @@
-//! Reads the forwarding tables of switches whose tables are unknown, so that only blocks that differ are written.
+//! Reads the forwarding tables of switches whose tables are unknown, so that only blocks that
+//! differ are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -75,7 +76,8 @@ impl LftReadback {
         }
     }
 
-    /// All blocks are read: the tables are known, except those of switches that restarted meanwhile.
+    /// All blocks are read: the tables are known, except those of switches that restarted
+    /// meanwhile.
     pub(crate) fn finish(self, ctx: &mut Ctx<'_>) {
         for (n, read) in self.tables {
             if let Some(node) = ctx.fabric.get_mut(n)

@@ -1,8 +1,10 @@
-//! Writes linear forwarding tables: the blocks that differ, in an order in which no intermediate state loops or deadlocks.
+//! Writes linear forwarding tables: the blocks that differ, in an order in which no intermediate
+//! state loops or deadlocks.
 //!
-//! The order comes from [`ferrosm_routing::transition`]. Blocks of one stage are written at once; the next stage waits until all of them
-//! are accepted. If a switch rejects a block that later stages depend on, these stages are not written: the next sweep reads the
-//! tables and computes routes from what is installed.
+//! The order comes from [`ferrosm_routing::transition`]. Blocks of one stage are written at once;
+//! the next stage waits until all of them are accepted. If a switch rejects a block that later
+//! stages depend on, these stages are not written: the next sweep reads the tables and computes
+//! routes from what is installed.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,26 +18,29 @@ use ferrosm_routing::Lft;
 use crate::ctx::Ctx;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::plan::messages::EngineMessage;
-use crate::plan::routes::{LftWriteOrder, blocks_to_write};
+use crate::plan::routes::LftWriteOrder;
 use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, RejectionEffect, Subnet};
 
-/// Longest pause between dropping routes and writing those that replace them: at least the default packet lifetime, 1.07 s.
+/// Longest pause between dropping routes and writing those that replace them: at least the default
+/// packet lifetime, 1.07 s.
 const DRAIN_MAX: Duration = Duration::from_millis(1100);
 
 /// A block of a switch's forwarding table.
 type LftBlockRef = (NodeIdx, u16);
 
-/// The second part of an update that first drops routes: it starts when packets on these routes have left all switches.
+/// The second part of an update that first drops routes: it starts when packets on these routes
+/// have left all switches.
 #[derive(Debug)]
 pub(crate) struct AfterDrain {
     tables: NodeLfts,
     /// The routing in force from then on.
     pub(crate) routing: NewRouting,
     stages: Vec<Vec<LftBlockRef>>,
-    /// The tables before the first part, if it only drops routes; `None` if it also writes new ones to switches with unknown tables.
+    /// The tables before the first part, if it only drops routes; `None` if it also writes new ones
+    /// to switches with unknown tables.
     before: Option<NodeLfts>,
 }
 
@@ -87,8 +92,9 @@ pub(crate) struct LftUpdate {
 }
 
 impl LftUpdate {
-    /// An update to the `tables` of `routing`. `vls_first`: SLtoVL tables have to be written before. Also returns the tables that switches
-    /// should have from now on, and the routing in force from now on; `None` if routes are dropped first.
+    /// An update to the `tables` of `routing`. `vls_first`: SLtoVL tables have to be written
+    /// before. Also returns the tables that switches should have from now on, and the routing in
+    /// force from now on; `None` if routes are dropped first.
     pub(crate) fn new(
         fabric: &Subnet,
         tables: NodeLfts,
@@ -136,7 +142,8 @@ impl LftUpdate {
         self.drops_routes
     }
 
-    /// Whether routes have been dropped, or are being dropped, and those that replace them are not written yet.
+    /// Whether routes have been dropped, or are being dropped, and those that replace them are not
+    /// written yet.
     pub(crate) const fn is_dropping_routes(&self) -> bool {
         self.drain.is_some()
     }
@@ -182,7 +189,8 @@ impl LftUpdate {
         };
         let differing = blocks_to_write(node.installed.as_ref(), wanted);
         let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
-        // Blocks that the switch keeps are written again from time to time, usually with the entries that they have.
+        // Blocks that the switch keeps are written again from time to time, usually with the
+        // entries that they have.
         let mut blocks = node.rejections.kept_lft_blocks().collect::<Vec<u16>>();
         blocks.retain(|block| may_write(*block) && !differing.contains(block));
         for block in differing {
@@ -222,13 +230,14 @@ impl LftUpdate {
         false
     }
 
-    /// Call it when all stages are written. Returns whether the update is complete, or its drain has ended. `packet_life_time` is the
-    /// configured code.
+    /// Call it when all stages are written. Returns whether the update is complete, or its drain
+    /// has ended. `packet_life_time` is the configured code.
     pub(crate) fn poll_drain(&mut self, now: Instant, packet_life_time: u8) -> DrainState {
         let Some(after) = self.drain.take() else {
             return DrainState::None;
         };
-        // Packets to a dropped LID have left all switches after one packet lifetime; the wait is limited to `DRAIN_MAX`.
+        // Packets to a dropped LID have left all switches after one packet lifetime; the wait is
+        // limited to `DRAIN_MAX`.
         let life = packet_life(packet_life_time).min(DRAIN_MAX);
         if now < *self.drained_at.get_or_insert(now + life) {
             self.drain = Some(after);
@@ -237,7 +246,8 @@ impl LftUpdate {
         DrainState::Over(Box::new(after))
     }
 
-    /// Begins the update after a drain. Returns the tables that switches should have, and the routing in force from now on.
+    /// Begins the update after a drain. Returns the tables that switches should have, and the
+    /// routing in force from now on.
     pub(crate) fn begin_after_drain(&mut self, after: AfterDrain) -> (NodeLfts, NewRouting) {
         self.rejected.clear();
         self.order = LftWriteOrder::Stages(after.stages);
@@ -250,11 +260,13 @@ impl LftUpdate {
         self.drained_at
     }
 
-    /// Leaves the remaining stages unwritten, because `port` rejected a write that they depend on. The installed LFTs neither loop nor
-    /// deadlock; the next sweep computes routes from them. If the update has only dropped routes of the routing in force, returns the tables
-    /// before the drain, which have to be written back.
+    /// Leaves the remaining stages unwritten, because `port` rejected a write that they depend on.
+    /// The installed LFTs neither loop nor deadlock; the next sweep computes routes from them. If
+    /// the update has only dropped routes of the routing in force, returns the tables before the
+    /// drain, which have to be written back.
     ///
-    /// [`on_aborted`](crate::routing_state::RoutingState::on_aborted) determines whether MFTs can be written meanwhile.
+    /// [`on_aborted`](crate::routing_state::RoutingState::on_aborted) determines whether MFTs can
+    /// be written meanwhile.
     pub(crate) fn abort(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -298,7 +310,8 @@ impl LftUpdate {
         }
     }
 
-    /// The write of a block succeeded or failed. After the last block of a switch its table is known again, and LinearFDBTop is written.
+    /// The write of a block succeeded or failed. After the last block of a switch its table is
+    /// known again, and LinearFDBTop is written.
     pub(crate) fn on_block_written(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -361,8 +374,9 @@ impl LftUpdate {
             node.installed = desired.get(n).cloned();
             node.last_known = None;
         } else {
-            // The table is read back before routes are computed from it. The switch forwards meanwhile, so the SA replies from its last
-            // known table: rejected blocks hold their old entries, even if only the response was lost.
+            // The table is read back before routes are computed from it. The switch forwards
+            // meanwhile, so the SA replies from its last known table: rejected blocks hold their
+            // old entries, even if only the response was lost.
             node.last_known = table_without(node, desired.get(n), &rejected);
             node.installed = None;
         }
@@ -382,7 +396,8 @@ fn normalize_entries(data: &mut [u8; 64], num_ports: u8) {
     }
 }
 
-/// The write of SwitchInfo succeeded or failed. Returns whether PortStateChange shows a change since the ports were read.
+/// The write of SwitchInfo succeeded or failed. Returns whether PortStateChange shows a change
+/// since the ports were read.
 pub(crate) fn on_switch_info_set(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
@@ -421,7 +436,8 @@ fn packet_life(code: u8) -> Duration {
     }
 }
 
-/// The installed tables of all switches, if they have all entries of `tables`, apart from those that drop packets.
+/// The installed tables of all switches, if they have all entries of `tables`, apart from those
+/// that drop packets.
 fn tables_before(fabric: &Subnet, tables: &NodeLfts) -> Option<NodeLfts> {
     let installed = |(n, lft): &(NodeIdx, Arc<Lft>)| {
         let installed = fabric.get(*n)?.installed.as_ref()?;
@@ -439,8 +455,8 @@ fn is_reduced(lft: &Lft, installed: &Lft) -> bool {
     })
 }
 
-/// Writes LinearFDBTop if it differs; `top` is the highest LID in use. It is the last write to a switch that had a lower one, so that the switch never looks up an entry
-/// that is not written yet.
+/// Writes LinearFDBTop if it differs; `top` is the highest LID in use. It is the last write to a
+/// switch that had a lower one, so that the switch never looks up an entry that is not written yet.
 fn write_top(ctx: &mut Ctx<'_>, n: NodeIdx, top: Lid) {
     let life_time = ctx.cfg.packet_life_time;
     let Some((node, info)) = ctx.fabric.get(n).and_then(|n| Some((n, n.switch_info()?))) else {
@@ -456,7 +472,8 @@ fn blocks_of(blocks: &BTreeSet<LftBlockRef>, n: NodeIdx) -> BTreeSet<u16> {
     of_node.map(|(_, block)| *block).collect()
 }
 
-/// The wanted table of a switch, with the last known entries in `unwritten` blocks; drop entries where none are known.
+/// The wanted table of a switch, with the last known entries in `unwritten` blocks; drop entries
+/// where none are known.
 fn table_without(
     node: &Node,
     desired: Option<&Arc<Lft>>,
@@ -480,4 +497,12 @@ fn table_without(
         }
     }
     Some(Arc::new(Lft::from_entries(entries)))
+}
+
+/// The LFT blocks that differ from the wanted ones; all blocks if the installed LFT is unknown.
+fn blocks_to_write(installed: Option<&Arc<Lft>>, desired: &Arc<Lft>) -> Vec<u16> {
+    if installed.is_some_and(|i| Arc::ptr_eq(i, desired)) {
+        return Vec::new();
+    }
+    ferrosm_routing::changed_blocks(installed.map(Arc::as_ref), desired).collect()
 }

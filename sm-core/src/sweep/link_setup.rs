@@ -1,7 +1,8 @@
 //! Configures ports, arms links and activates them (IBA vol. 1, 14.4.4).
 //!
-//! All tables are written before any link is armed, and all links are armed before any is activated. A port that does not respond is
-//! reported and read again later; the other ports do not wait for it.
+//! All tables are written before any link is armed, and all links are armed before any is
+//! activated. A port that does not respond is reported and read again later; the other ports do not
+//! wait for it.
 
 use core::hash::{Hash, Hasher};
 use core::num::NonZeroU64;
@@ -19,7 +20,8 @@ use crate::smp::outcome::SmpOutcome;
 use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
 use crate::sweep::SweepScope;
 
-/// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its parameters are written.
+/// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its
+/// parameters are written.
 const BOUNCES_MAX: u8 = 3;
 
 /// Values to write to a port in addition to those that follow from its link.
@@ -65,7 +67,8 @@ impl<'a> PortIntents<'a> {
 /// The phase of a sweep that configures ports and arms links.
 #[derive(Debug, Default)]
 pub(crate) struct Arming {
-    /// Ports that rejected their parameters: they are armed only if PortInfo shows the essential ones.
+    /// Ports that rejected their parameters: they are armed only if PortInfo shows the essential
+    /// ones.
     rejected: BTreeSet<PortRef>,
 }
 
@@ -79,7 +82,8 @@ pub(crate) fn wanted_port_info(
     port_settings::wanted_port_info(fabric, p, intent.address, cfg, intent.reregister)
 }
 
-/// Whether a port's parameters differ from the wanted ones, unless the port showed already that it does not accept them.
+/// Whether a port's parameters differ from the wanted ones, unless the port showed already that it
+/// does not accept them.
 pub(crate) fn needs_params(
     fabric: &Subnet,
     cfg: &SmConfig,
@@ -97,7 +101,8 @@ pub(crate) fn needs_params(
         && (is_urgent || port.written_fingerprint != fingerprint(fabric, cfg, p, intent.address))
 }
 
-/// Identifies a wanted PortInfo together with the one that the port has. ClientReregister is not part of it.
+/// Identifies a wanted PortInfo together with the one that the port has. ClientReregister is not
+/// part of it.
 fn fingerprint(
     fabric: &Subnet,
     cfg: &SmConfig,
@@ -123,7 +128,8 @@ fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
         .collect()
 }
 
-/// Whether a port and its peer each have a LID or need none, because both ends of a link become active together.
+/// Whether a port and its peer each have a LID or need none, because both ends of a link become
+/// active together.
 fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
     let has_own_lid = |p: PortRef| match fabric.get(p.node) {
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
@@ -191,8 +197,8 @@ impl Arming {
         Self::default()
     }
 
-    /// All links are armed, except where devices rejected it. Returns the armed ports whose links can be activated: the peer must be armed,
-    /// or it would drop what an active port sends.
+    /// All links are armed, except where devices rejected it. Returns the armed ports whose links
+    /// can be activated: the peer must be armed, or it would drop what an active port sends.
     pub(crate) fn finish(self, fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
         let is_ready = |p: &PortRef| {
             let peer = fabric.peer(*p).filter(|_| p.port != PortNum::ZERO);
@@ -203,7 +209,8 @@ impl Arming {
         ports.into_iter().filter(is_ready).collect()
     }
 
-    /// A port was read: arms it if it rejected its parameters but has the essential ones (LID and MasterSMLID).
+    /// A port was read: arms it if it rejected its parameters but has the essential ones (LID and
+    /// MasterSMLID).
     pub(crate) fn on_port_observed(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -253,7 +260,8 @@ fn record_reregister_failure(
     }
 }
 
-/// A Set(PortInfo) succeeded or failed; `arming` is the current phase, if that arms links. Returns the problem of an implausible response.
+/// A Set(PortInfo) succeeded or failed; `arming` is the current phase, if that arms links. Returns
+/// the problem of an implausible response.
 pub(crate) fn on_set(
     ctx: &mut Ctx<'_>,
     arming: Option<&mut Arming>,
@@ -281,11 +289,13 @@ pub(crate) fn on_set(
         PortSetting::ParamsFirst => {
             ctx.effects.port_problem(p, rejected);
             let port = ctx.fabric.port_mut(p)?;
-            // The first rejection may come from another device, because a cable on the DR path was exchanged. The port is read again, and
-            // armed without its parameters if it rejects them in the next sweep as well.
+            // The first rejection may come from another device, because a cable on the DR path was
+            // exchanged. The port is read again, and armed without its parameters if it rejects
+            // them in the next sweep as well.
             let is_repeated = core::mem::replace(&mut port.params_rejected, true);
             if is_repeated {
-                // The device may have accepted a part: PortInfo shows whether the port can be armed.
+                // The device may have accepted a part: PortInfo shows whether the port can be
+                // armed.
                 if let Some(arming) = arming {
                     arming.rejected.insert(p);
                 }

@@ -66,8 +66,8 @@ impl SweepScope {
         }
     }
 
-    /// The ports that the sweep configures: of a full sweep all ports by node, port 0 included; of a local sweep those that it read, and
-    /// those at the other end of their links.
+    /// The ports that the sweep configures: of a full sweep all ports by node, port 0 included; of
+    /// a local sweep those that it read, and those at the other end of their links.
     pub(crate) fn ports(&self, fabric: &Subnet) -> impl Iterator<Item = PortRef> {
         let (all, some) = match self {
             Self::Full => {

@@ -32,7 +32,8 @@ pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: NodeRemovalReas
     }
 }
 
-/// Removes a node that was found in this sweep and must not become part of the subnet. It was not reported as added.
+/// Removes a node that was found in this sweep and must not become part of the subnet. It was not
+/// reported as added.
 pub(crate) fn discard_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
     if ctx.fabric.discard_node(n) {
         ctx.effects.removed_nodes.push(n);
@@ -52,7 +53,8 @@ pub(crate) fn remove_unreachable_nodes(ctx: &mut Ctx<'_>, nodes: &[NodeIdx]) {
     }
 }
 
-/// Removes the link at a port. On a switch port the reason is recorded; it concerns the node behind the port.
+/// Removes the link at a port. On a switch port the reason is recorded; it concerns the node behind
+/// the port.
 pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReason) {
     if let Some(peer) = ctx.fabric.disconnect(at) {
         ctx.effects.routing_stale = true;
@@ -70,7 +72,8 @@ pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReaso
     }
 }
 
-/// Whether a port is in the fabric: a switch's always, a CA or router port's if it is linked or the SM's own.
+/// Whether a port is in the fabric: a switch's always, a CA or router port's if it is linked or the
+/// SM's own.
 pub(crate) fn is_in_fabric(fabric: &Subnet, p: PortRef) -> bool {
     fabric.get(p.node).is_some_and(|node| {
         node.is_switch() || fabric.local() == Some(p) || fabric.peer(p).is_some()

@@ -1,7 +1,8 @@
 //! Reads VL tables that limit routes because devices keep them.
 //!
 //! Routes are planned with what is read, and the next attempt to write the table writes it. So each
-//! table is read until two reads in a row agree. A table whose reads differ each time stays unknown.
+//! table is read until two reads in a row agree. A table whose reads differ each time stays
+//! unknown.
 
 use std::collections::BTreeMap;
 

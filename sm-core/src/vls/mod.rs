@@ -1,12 +1,15 @@
-//! VL tables: SLtoVLMappingTables and VLArbitrationTables, written before links are armed (IBA vol. 1, 14.2.5.8 and 14.2.5.9).
+//! VL tables: SLtoVLMappingTables and VLArbitrationTables, written before links are armed (IBA vol.
+//! 1, 14.2.5.8 and 14.2.5.9).
 //!
-//! Tables are not read: that takes a request for each pair of ports, while most switches accept one Set for all inputs. Every table is
-//! written once after the SM started or the device rebooted, unless it is known from before ([`InheritedVls`]). A routing on one VL writes
-//! none to devices that no SM has configured, because their power-up tables map SL 0 to VL 0.
+//! Tables are not read: that takes a request for each pair of ports, while most switches accept one
+//! Set for all inputs. Every table is written once after the SM started or the device rebooted,
+//! unless it is known from before ([`InheritedVls`]). A routing on one VL writes none to devices
+//! that no SM has configured, because their power-up tables map SL 0 to VL 0.
 //!
-//! Invariants: a table is unknown from its Set until the response. Before the first write of a sweep a new epoch is persisted; if the SM
-//! fails before the routing of that epoch is persisted, its successor treats all tables as unknown. So does this SM after a link between
-//! switches has moved, because Sets may have reached other devices.
+//! Invariants: a table is unknown from its Set until the response. Before the first write of a
+//! sweep a new epoch is persisted; if the SM fails before the routing of that epoch is persisted,
+//! its successor treats all tables as unknown. So does this SM after a link between switches has
+//! moved, because Sets may have reached other devices.
 
 pub(crate) mod kept_readback;
 
@@ -52,8 +55,8 @@ pub(crate) struct VlTables {
     plan: Option<FabricVlPlan>,
     /// The epoch of the tables that were written last, or are being written.
     epoch: SlToVlEpoch,
-    /// Highest epoch number of this SM that `load_replica` has replaced, or 0. New epochs have higher numbers, so that this SM uses no
-    /// number twice.
+    /// Highest epoch number of this SM that `load_replica` has replaced, or 0. New epochs have
+    /// higher numbers, so that this SM uses no number twice.
     replaced_number: u64,
 }
 
@@ -62,7 +65,8 @@ pub(crate) struct VlTables {
 pub(crate) struct VlUpdate {
     /// The epoch of these tables is persisted, or about to be.
     has_epoch: bool,
-    /// The data of Sets of tables that depend on the configuration, which may change before the response.
+    /// The data of Sets of tables that depend on the configuration, which may change before the
+    /// response.
     sent: BTreeMap<ConfiguredTable, [u8; 64]>,
 }
 
@@ -97,8 +101,9 @@ impl VlTables {
         self.epoch
     }
 
-    /// Replaces the epoch by that of a replica. Otherwise this SM would keep the epoch of its earlier term, which differs from that of the
-    /// replica's routing, and all tables would count as partly written.
+    /// Replaces the epoch by that of a replica. Otherwise this SM would keep the epoch of its
+    /// earlier term, which differs from that of the replica's routing, and all tables would count
+    /// as partly written.
     pub(crate) fn load_replica(&mut self, epoch: SlToVlEpoch) {
         self.replaced_number = self.replaced_number.max(self.epoch.number);
         self.epoch = epoch;
@@ -167,8 +172,9 @@ impl VlTables {
         }
     }
 
-    /// Tables of devices may differ from those of `recorded`, the epoch of the published routing: a new epoch makes all of them unknown,
-    /// also to a successor. Without an effect if no table was ever written, or they are unknown already.
+    /// Tables of devices may differ from those of `recorded`, the epoch of the published routing: a
+    /// new epoch makes all of them unknown, also to a successor. Without an effect if no table was
+    /// ever written, or they are unknown already.
     pub(crate) fn invalidate(&mut self, ctx: &mut Ctx<'_>, recorded: SlToVlEpoch) {
         if recorded == self.epoch && recorded != SlToVlEpoch::NEVER {
             self.begin_epoch(ctx);
@@ -233,7 +239,8 @@ impl VlTables {
         }
         let is_answered = !matches!(outcome, SmpOutcome::Unanswered);
         if is_answered && is_for_all_inputs {
-            // The switch reports that it accepts tables for all inputs, but does not: each pair of ports gets its own.
+            // The switch reports that it accepts tables for all inputs, but does not: each pair of
+            // ports gets its own.
             let node = ctx.fabric.get_mut(p.node);
             let was_known =
                 node.is_none_or(|n| core::mem::replace(&mut n.rejects_optimized_sl_to_vl, true));
@@ -248,8 +255,9 @@ impl VlTables {
         self.on_sl_to_vl_failed(ctx, p, at, outcome);
     }
 
-    /// The write of an SLtoVLMappingTable failed. Without the table of a CA, only packets of this CA are affected. A missing table of a
-    /// switch blocks the remaining stages of an update to several VLs. Routes on one VL cannot deadlock, whatever the tables are.
+    /// The write of an SLtoVLMappingTable failed. Without the table of a CA, only packets of this
+    /// CA are affected. A missing table of a switch blocks the remaining stages of an update to
+    /// several VLs. Routes on one VL cannot deadlock, whatever the tables are.
     fn on_sl_to_vl_failed(
         &self,
         ctx: &mut Ctx<'_>,
@@ -343,15 +351,16 @@ fn normalize_arbitration(data: &mut [u8; 64]) {
     }
 }
 
-/// Nodes for which [`set_origin`] has not been called since they were discovered or lost their tables.
+/// Nodes for which [`set_origin`] has not been called since they were discovered or lost their
+/// tables.
 pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
     let nodes = fabric.nodes();
     let unknown = nodes.filter(|(_, node)| node.vl_origin == VlTableOrigin::Unknown);
     unknown.map(|(n, _)| n).collect()
 }
 
-/// Records the tables of a node that this SM did not write: those of an earlier run, unknown ones, or the power-up tables. Call it before
-/// the node is configured.
+/// Records the tables of a node that this SM did not write: those of an earlier run, unknown ones,
+/// or the power-up tables. Call it before the node is configured.
 pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVls) {
     let Some(node) = fabric.get_mut(n) else {
         return;
@@ -370,7 +379,8 @@ pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVl
                 has_any |= !blocks.is_empty();
                 port.vl_arbitration = blocks;
             }
-            // A node that did not accept all of its tables may have other tables than those of power-up.
+            // A node that did not accept all of its tables may have other tables than those of
+            // power-up.
             has_any || is_incomplete
         }
     };
@@ -392,7 +402,8 @@ fn is_configured(node: &Node) -> bool {
     }
 }
 
-/// Nodes whose VL tables are uncertain: they may have tables that this SM did not write, and not every Set was accepted.
+/// Nodes whose VL tables are uncertain: they may have tables that this SM did not write, and not
+/// every Set was accepted.
 pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
     let nodes = fabric.nodes().map(|(_, node)| node);
     let without = nodes
@@ -470,7 +481,8 @@ fn missing_tables(
     missing
 }
 
-/// A Set is about to be sent: the table is unknown until its response, which may be lost although the Set was accepted.
+/// A Set is about to be sent: the table is unknown until its response, which may be lost although
+/// the Set was accepted.
 fn forget_table(fabric: &mut Subnet, set: SmpOp) {
     let Some(p) = set.port() else {
         return;

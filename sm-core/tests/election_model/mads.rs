@@ -32,7 +32,8 @@ pub(crate) enum Mad {
         from: Info,
         control: SmControl,
     },
-    /// The SMInfo of the SM that sent Set(SMInfo) to `to`, which queried it before it processes the control.
+    /// The SMInfo of the SM that sent Set(SMInfo) to `to`, which queried it before it processes the
+    /// control.
     SenderInfo {
         to: u8,
         from: Info,

@@ -1,9 +1,11 @@
-//! Model check of the election: two and three SMs, all orders of events, lost, duplicated and delayed MADs, crashes and restarts, subnet
-//! fragments, priority changes, operators, and SMs that behave like OpenSM.
+//! Model check of the election: two and three SMs, all orders of events, lost, duplicated and
+//! delayed MADs, crashes and restarts, subnet fragments, priority changes, operators, and SMs that
+//! behave like OpenSM.
 //!
-//! Safety: an SM that handed over does not write, and neither does one whose offer was accepted, even if all responses are lost. Liveness:
-//! from *every* reachable state, once faults end, a fair run ends with one stable master per fragment. Liveness is checked as a property of
-//! states, because the checker's `eventually` does not detect cycles.
+//! Safety: an SM that handed over does not write, and neither does one whose offer was accepted,
+//! even if all responses are lost. Liveness: from *every* reachable state, once faults end, a fair
+//! run ends with one stable master per fragment. Liveness is checked as a property of states,
+//! because the checker's `eventually` does not detect cycles.
 
 #![allow(clippy::print_stdout, reason = "the sizes of the models are a result")]
 
@@ -180,7 +182,8 @@ const fn any_fault(total: u8) -> Faults {
         stalls: total,
         leases: total,
         replicas: total,
-        // A model of its own: a forged control is rejected in every state, so that pairs with other faults only make the models larger.
+        // A model of its own: a forged control is rejected in every state, so that pairs with other
+        // faults only make the models larger.
         forged: 0,
     }
 }
@@ -270,7 +273,8 @@ fn two_sms_with_two_faults() {
     );
 }
 
-/// A host without the SM_Key answers every scan as an SM of the highest priority, in any state: the election ignores it.
+/// A host without the SM_Key answers every scan as an SM of the highest priority, in any state: the
+/// election ignores it.
 #[test]
 fn two_sms_and_a_rogue() {
     for rogue in [SmState::Discovering, SmState::Standby, SmState::Master] {
@@ -346,9 +350,9 @@ fn three_sms_with_crashes_and_operators() {
     check_three(|faults| faults.crashes + faults.priorities + faults.commands > 0);
 }
 
-/// Two faults: of the pairs of fault kinds, a lost MAD with each of the first seven, and a crash with a crash or a
-/// partition, as after a power failure. With `FERROSM_MODEL=full`, all 55 pairs. Each pair is a model of its own, because their union does
-/// not fit into memory.
+/// Two faults: of the pairs of fault kinds, a lost MAD with each of the first seven, and a crash
+/// with a crash or a partition, as after a power failure. With `FERROSM_MODEL=full`, all 55 pairs.
+/// Each pair is a model of its own, because their union does not fit into memory.
 #[test]
 fn three_sms_with_two_faults() {
     let setups = [0, 1, 2].map(Setup::impatient);

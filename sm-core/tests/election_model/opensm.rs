@@ -1,5 +1,6 @@
-//! An SM with the election behaviour of OpenSM 3.3.24 (osm_sm_state_mgr.c, osm_sminfo_rcv.c, osm_state_mgr.c): it hands over without
-//! awaiting a response, decides only at the end of a sweep, and polls one port. It shares no code with the election under test.
+//! An SM with the election behaviour of OpenSM 3.3.24 (osm_sm_state_mgr.c, osm_sminfo_rcv.c,
+//! osm_state_mgr.c): it hands over without awaiting a response, decides only at the end of a sweep,
+//! and polls one port. It shares no code with the election under test.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
@@ -124,7 +125,8 @@ impl OpenSm {
         vec![SmRequest::Get { to }]
     }
 
-    /// Response to a poll. A response of a higher-ranked master to a waiting one starts a sweep, which may occur at any time.
+    /// Response to a poll. A response of a higher-ranked master to a waiting one starts a sweep,
+    /// which may occur at any time.
     pub(crate) fn on_poll_response(&mut self, from: &Info) {
         let alive = match (self.state, from.state) {
             (SmState::Standby, SmState::Master) => true,

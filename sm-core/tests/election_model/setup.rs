@@ -87,7 +87,8 @@ pub(crate) struct Setup {
     pub(crate) priority: u8,
     pub(crate) master_priority: u8,
     pub(crate) is_opensm: bool,
-    /// Its master counts as dead after one missed poll instead of two. The model is smaller, and false takeovers are more frequent.
+    /// Its master counts as dead after one missed poll instead of two. The model is smaller, and
+    /// false takeovers are more frequent.
     pub(crate) impatient: bool,
 }
 

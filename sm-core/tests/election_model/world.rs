@@ -1,8 +1,9 @@
-//! A subnet reduced to the election: SMs, subnet fragments, MADs in flight, and a budget of faults. Each step is one event at one SM, or
-//! one fault; the checker explores all orders.
+//! A subnet reduced to the election: SMs, subnet fragments, MADs in flight, and a budget of faults.
+//! Each step is one event at one SM, or one fault; the checker explores all orders.
 //!
-//! Time is abstract: intervals are zero, so an armed timer may fire at any time, even too early. Polls and sweeps read an SM's state when
-//! they are sent; it may have changed when the result is processed.
+//! Time is abstract: intervals are zero, so an armed timer may fire at any time, even too early.
+//! Polls and sweeps read an SM's state when they are sent; it may have changed when the result is
+//! processed.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +87,8 @@ pub(crate) struct Node {
     pub(crate) is_stalled: bool,
     /// MADs that arrived meanwhile.
     pub(crate) queue: BTreeSet<Mad>,
-    /// It was master when it stalled or lost its lease, and no scan that began afterwards is complete.
+    /// It was master when it stalled or lost its lease, and no scan that began afterwards is
+    /// complete.
     pub(crate) unverified: bool,
 }
 
@@ -359,7 +361,8 @@ impl World {
         node.unverified = false;
         node.queue.clear();
         node.sm = setups[usize::from(number) - 1].start(number);
-        // Responses to it are dropped. Controls that it has not processed time out at their senders.
+        // Responses to it are dropped. Controls that it has not processed time out at their
+        // senders.
         let to_it = |m: &Mad| m.to() == number && !matches!(m, Mad::Set { .. });
         let dropped: Vec<Mad> = self.mads.iter().copied().filter(to_it).collect();
         for mad in dropped {

@@ -1,12 +1,14 @@
-//! `record-runs DIRECTORY` records 50 seeded runs of the simulated world: every MAD in order, with every byte, and every event.
-//! `record-runs --compare DIRECTORY` records them again and compares.
+//! `record-runs DIRECTORY` records 50 seeded runs of the simulated world: every MAD in order, with
+//! every byte, and every event. `record-runs --compare DIRECTORY` records them again and compares.
 //!
-//! `record-runs --sms SUITE SEED DIRECTORY` writes a recording of each SM of one run for `ferrosm replay`, also if the run fails.
+//! `record-runs --sms SUITE SEED DIRECTORY` writes a recording of each SM of one run for
+//! `ferrosm replay`, also if the run fails.
 //!
-//! Recorded before a change of the code and compared after it, the runs show how the change affects the SM's behaviour. Each run has a
-//! file, `SUITE-SEED.txt`. `--without-texts` compares events by their kinds only. `record-runs --digests` prints the number of lines
-//! and the CRC-32 of each run, with and without the texts of events; `tests/seeds/recorded-runs.txt` has the expected values. Exit
-//! status 0: equal, 1: different, or a file cannot be read or written, 2: wrong usage.
+//! Recorded before a change of the code and compared after it, the runs show how the change affects
+//! the SM's behaviour. Each run has a file, `SUITE-SEED.txt`. `--without-texts` compares events by
+//! their kinds only. `record-runs --digests` prints the number of lines and the CRC-32 of each run,
+//! with and without the texts of events; `tests/seeds/recorded-runs.txt` has the expected values.
+//! Exit status 0: equal, 1: different, or a file cannot be read or written, 2: wrong usage.
 
 #![allow(
     clippy::print_stdout,
@@ -52,7 +54,8 @@ fn run_seed(suite: &str, seed: u64) {
     };
 }
 
-/// Runs a seed, which may fail, and writes a recording for `ferrosm replay` of each manager that was started.
+/// Runs a seed, which may fail, and writes a recording for `ferrosm replay` of each manager that
+/// was started.
 fn write_managers(suite: &str, seed: u64, dir: &Path) -> std::io::Result<()> {
     let recordings = record_managers(|| {
         // A failed run has already printed its message; its recordings are still written.

@@ -1,4 +1,5 @@
-//! `state-writer DIRECTORY`: writes numbered changes to a state directory until it is killed, and prints which of them are durable.
+//! `state-writer DIRECTORY`: writes numbered changes to a state directory until it is killed, and
+//! prints which of them are durable.
 //!
 //! Started and killed by the test `state_killed`.
 

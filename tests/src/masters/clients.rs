@@ -1,5 +1,6 @@
-//! SA clients of all hosts: they join groups, register services and subscribe. A client sends requests to the SM that
-//! its port names, repeats them until acknowledged, and registers again on ClientReregister or when its link comes up.
+//! SA clients of all hosts: they join groups, register services and subscribe. A client sends
+//! requests to the SM that its port names, repeats them until acknowledged, and registers again on
+//! ClientReregister or when its link comes up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +79,8 @@ pub(super) struct Client {
     group_changed: bool,
     reregister_requests: u32,
     up: bool,
-    /// It lost power, and its registrations were not complete since; a reregistration request is expected.
+    /// It lost power, and its registrations were not complete since; a reregistration request is
+    /// expected.
     rebooted: bool,
 }
 
@@ -283,7 +285,8 @@ impl Clients {
         client.withdrawing.is_empty() && client.wanted.is_subset(&client.acknowledged)
     }
 
-    /// Checks that an SM has all acknowledged registrations of a host and, with `exact`, no withdrawn ones.
+    /// Checks that an SM has all acknowledged registrations of a host and, with `exact`, no
+    /// withdrawn ones.
     pub(crate) fn check_host(
         &self,
         world: &World<Sm>,
@@ -447,8 +450,8 @@ impl Clients {
         status.map(|status| (status, reply))
     }
 
-    /// Checks that an SM has all acknowledged registrations of these hosts, and that no request is outstanding. With
-    /// `exact` it must have no other registrations of these hosts.
+    /// Checks that an SM has all acknowledged registrations of these hosts, and that no request is
+    /// outstanding. With `exact` it must have no other registrations of these hosts.
     pub(crate) fn check_hosts(
         &self,
         world: &World<Sm>,
@@ -493,7 +496,8 @@ impl Clients {
 }
 
 impl Client {
-    /// Returns true if a group changed so that the host has to join again (docs/sm-behaviour.md, rule 3.19).
+    /// Returns true if a group changed so that the host has to join again (docs/sm-behaviour.md,
+    /// rule 3.19).
     fn must_rejoin(&self, world: &World<Sm>, master: SmId) -> bool {
         self.groups_differ(world, master, |g| (g.sl, g.mtu, g.rate))
     }

@@ -1,15 +1,17 @@
-//! Checks that registrations are continuous over takeovers: a host whose registrations are all acknowledged receives no
-//! reregistration request and loses no registration, as long as no record of it can have been lost.
+//! Checks that registrations are continuous over takeovers: a host whose registrations are all
+//! acknowledged receives no reregistration request and loses no registration, as long as no record
+//! of it can have been lost.
 //!
-//! Continuity begins when a host and its master have been in a correct state for a second. It extends to the next term
-//! if the new master has every record of its predecessor, which has ceased to be master. It ends when reregistration
-//! is justified: the host's link went down, the master cannot have the acknowledged records, another master wrote to
-//! the host's port, or the host was partitioned or MADs were lost, and the master has seen the host leave. These
-//! conditions are read from devices and from the replication that this harness performs; only the master's knowledge
-//! of such a host is read from its view.
+//! Continuity begins when a host and its master have been in a correct state for a second. It
+//! extends to the next term if the new master has every record of its predecessor, which has ceased
+//! to be master. It ends when reregistration is justified: the host's link went down, the master
+//! cannot have the acknowledged records, another master wrote to the host's port, or the host was
+//! partitioned or MADs were lost, and the master has seen the host leave. These conditions are read
+//! from devices and from the replication that this harness performs; only the master's knowledge of
+//! such a host is read from its view.
 //!
-//! A host that is partitioned from its master remains continuous only if the records that the next master has loaded
-//! still contain the host.
+//! A host that is partitioned from its master remains continuous only if the records that the next
+//! master has loaded still contain the host.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -108,8 +110,8 @@ impl ContinuityTracker {
                 continue;
             };
             if is_master(own_term) {
-                // The new master may write its LID to the host's port for a moment; the old one never gets the
-                // registrations that it acknowledges then.
+                // The new master may write its LID to the host's port for a moment; the old one
+                // never gets the registrations that it acknowledges then.
                 continuity.cut_off = true;
                 continue;
             }
@@ -143,8 +145,8 @@ impl ContinuityTracker {
         sim.tally.add("continued after a partition", passed_cut_off);
     }
 
-    /// Asserts that masters have all acknowledged registrations of continuous hosts, and no withdrawn ones if there
-    /// were none at the beginning.
+    /// Asserts that masters have all acknowledged registrations of continuous hosts, and no
+    /// withdrawn ones if there were none at the beginning.
     fn compare(&self, sim: &mut Simulation) {
         let (mut checks, mut exact) = (0, 0);
         for slot in 0..sim.sms.len() {
@@ -179,7 +181,8 @@ impl ContinuityTracker {
 }
 
 impl HostContinuity {
-    /// Returns true if nothing changed: the host's port names the only master, which sent no reregistration request.
+    /// Returns true if nothing changed: the host's port names the only master, which sent no
+    /// reregistration request.
     fn is_unchanged(
         &self,
         sim: &Simulation,
@@ -297,8 +300,8 @@ impl HostContinuity {
     }
 }
 
-/// The term of the host's master if the state is correct: it is the only master, the port names it, and its sweep is
-/// complete and includes the host.
+/// The term of the host's master if the state is correct: it is the only master, the port names it,
+/// and its sweep is complete and includes the host.
 fn settled_term(sim: &Simulation, at: PortAt, fragment: &FragmentMasters) -> Option<u32> {
     let [(i, term)] = fragment.masters[..] else {
         return None;

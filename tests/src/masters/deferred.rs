@@ -1,9 +1,10 @@
-//! State of replies that arrive later than their requests because of a slow store, and of replies sent before their
-//! records were durable.
+//! State of replies that arrive later than their requests because of a slow store, and of replies
+//! sent before their records were durable.
 //!
-//! A client relies on an acknowledged registration, unless the SM had reported that replies do not wait for durable
-//! state (`DurabilityEvent::RepliesUnprotected`). Such a reply counts as lost if the SM ceases to be master before its
-//! batch is durable: the client has to register, or to withdraw, again. See `deferred_replies`.
+//! A client relies on an acknowledged registration, unless the SM had reported that replies do not
+//! wait for durable state (`DurabilityEvent::RepliesUnprotected`). Such a reply counts as lost if
+//! the SM ceases to be master before its batch is durable: the client has to register, or to
+//! withdraw, again. See `deferred_replies`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

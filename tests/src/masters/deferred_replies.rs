@@ -1,5 +1,5 @@
-//! Clients with deferred replies: they process replies when these arrive. Replies sent before their records are durable
-//! may be lost with their SM.
+//! Clients with deferred replies: they process replies when these arrive. Replies sent before their
+//! records are durable may be lost with their SM.
 
 use crate::multicast_members::{NEW_GROUP, header};
 use crate::sa_wire::WireRequest;
@@ -205,8 +205,8 @@ impl Clients {
     }
 }
 
-/// Asserts that the durable records contain what a protected reply confirmed, if the SM itself still has it. Returns
-/// the number of comparisons.
+/// Asserts that the durable records contain what a protected reply confirmed, if the SM itself
+/// still has it. Returns the number of comparisons.
 fn is_durable(
     world: &World<Sm>,
     master: SmId,

@@ -1,4 +1,5 @@
-//! Random events of SMs, fabric and clients. The order of random draws must not change, because saved seeds depend on it.
+//! Random events of SMs, fabric and clients. The order of random draws must not change, because
+//! saved seeds depend on it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -305,7 +306,8 @@ impl RandomEvents {
         format!("{} links restored", cut.len())
     }
 
-    /// Ends all faults; restores links with a probability of 3/4, and starts stopped SMs with a probability of 1/2.
+    /// Ends all faults; restores links with a probability of 3/4, and starts stopped SMs with a
+    /// probability of 1/2.
     pub(crate) fn end_faults(&mut self, sim: &mut Simulation) {
         sim.lab.world.heal();
         sim.loses_mads = false;

@@ -1,10 +1,11 @@
-//! A scripted SM of another vendor that follows OpenSM's election rules (docs/sm-behaviour.md, rule 8). It scans for
-//! other SMs, becomes standby behind a master or a higher-ranked SM and polls it, rediscovers when the master is
-//! silent, hands over to a higher-ranked SM without waiting for an acknowledgement, and waits for a lower-ranked master
-//! to hand over. As master it writes MasterSMLID to all ports and configures nothing else.
+//! A scripted SM of another vendor that follows OpenSM's election rules (docs/sm-behaviour.md, rule
+//! 8). It scans for other SMs, becomes standby behind a master or a higher-ranked SM and polls it,
+//! rediscovers when the master is silent, hands over to a higher-ranked SM without waiting for an
+//! acknowledgement, and waits for a lower-ranked master to hand over. As master it writes
+//! MasterSMLID to all ports and configures nothing else.
 //!
-//! It shares no code with the election under test. It reads the topology from the simulator, but communicates with
-//! other SMs by MADs. The simulator's [`ForeignSm`] replies to SMInfo requests.
+//! It shares no code with the election under test. It reads the topology from the simulator, but
+//! communicates with other SMs by MADs. The simulator's [`ForeignSm`] replies to SMInfo requests.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -360,8 +361,8 @@ impl ScriptedSm {
         }
     }
 
-    /// As master, writes its LID as MasterSMLID, with ClientReregister, to all ports that have a LID. Writes nothing if
-    /// our SMs ignore its SM_Key.
+    /// As master, writes its LID as MasterSMLID, with ClientReregister, to all ports that have a
+    /// LID. Writes nothing if our SMs ignore its SM_Key.
     fn claim_ports(&mut self, world: &mut World<Sm>) {
         let own_lid = world.fabric().lid(self.at).0;
         if !self.takes_part() || !own_lid.is_unicast() {

@@ -22,7 +22,8 @@ pub(crate) struct FragmentCache {
 }
 
 impl FragmentCache {
-    /// The fragments that contain SMs, in the order of their first SM. A host without a link is not a fragment.
+    /// The fragments that contain SMs, in the order of their first SM. A host without a link is not
+    /// a fragment.
     pub(crate) fn fragments(
         &self,
         fabric: &Fabric,

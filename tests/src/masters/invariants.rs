@@ -27,8 +27,8 @@ pub(crate) struct InvariantMonitor {
     rebooted_nodes: BTreeSet<NodeIdx>,
     /// Number of cold takeovers when a master last had all records of each host.
     known_at: BTreeMap<NodeIdx, u32>,
-    /// A rebooted host got another LID, because a cold takeover had lost its record. From then on LIDs are not checked,
-    /// because the new one may be the LID of an absent port.
+    /// A rebooted host got another LID, because a cold takeover had lost its record. From then on
+    /// LIDs are not checked, because the new one may be the LID of an absent port.
     pub(crate) lid_may_change: bool,
 }
 
@@ -113,7 +113,8 @@ impl InvariantMonitor {
     }
 }
 
-/// Asserts that each master raises an alarm for an SM with another SM_Key, and that no SM hands over to it.
+/// Asserts that each master raises an alarm for an SM with another SM_Key, and that no SM hands
+/// over to it.
 pub(crate) fn assert_foreign_sm_ignored(sim: &Simulation) {
     let Some(foreign) = sim.foreign.as_ref().filter(|f| !f.takes_part()) else {
         return;

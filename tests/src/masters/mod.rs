@@ -1,13 +1,17 @@
-//! Random scenarios with two to five subnet managers on fabrics of 4 to 40 nodes, in virtual time. SMs are killed after any MAD, restart
-//! with complete, truncated, foreign or empty stores, hand over, change their priority, stall, and have skewed clocks. The fabric is
-//! partitioned and rejoined, links and MADs are lost. Standbys have a replica that is complete, old or missing. Hosts register and
-//! withdraw throughout; they reregister only on ClientReregister or when their link comes up.
+//! Random scenarios with two to five subnet managers on fabrics of 4 to 40 nodes, in virtual time.
+//! SMs are killed after any MAD, restart with complete, truncated, foreign or empty stores, hand
+//! over, change their priority, stall, and have skewed clocks. The fabric is partitioned and
+//! rejoined, links and MADs are lost. Standbys have a replica that is complete, old or missing.
+//! Hosts register and withdraw throughout; they reregister only on ClientReregister or when their
+//! link comes up.
 //!
-//! Seeds from [`FIRST_SEED_HOSTS`] on add host reboots and power losses, those from [`FIRST_SEED_FOREIGN`] on an SM of another vendor (master if it outranks all
-//! others, else standby; never with another SM_Key), those from [`FIRST_SEED_PHASES`] on kills in chosen sweep phases, and those from [`FIRST_SEED_STORES`] on
-//! slow, hanging or failing stores. In *calm* seeds, a third of all, every standby has a replica, and the basic events do not change the fabric.
-//! See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a single seed. Seeds that failed once are in
-//! `seeds/masters.txt` and run every time.
+//! Seeds from [`FIRST_SEED_HOSTS`] on add host reboots and power losses, those from
+//! [`FIRST_SEED_FOREIGN`] on an SM of another vendor (master if it outranks all others, else
+//! standby; never with another SM_Key), those from [`FIRST_SEED_PHASES`] on kills in chosen sweep
+//! phases, and those from [`FIRST_SEED_STORES`] on slow, hanging or failing stores. In *calm*
+//! seeds, a third of all, every standby has a replica, and the basic events do not change the
+//! fabric. See [`crate::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a
+//! single seed. Seeds that failed once are in `seeds/masters.txt` and run every time.
 //!
 //! | check | when |
 //! |---|---|
@@ -68,8 +72,8 @@ fn reaction_time(cfg: &SmConfig) -> Duration {
     polls.max(peers) + slowest * u32::from(cfg.wait_polls)
 }
 
-/// Time within which all SMs must have converged after the faults end: detection of the other SMs, an SMInfo scan and a
-/// few sweeps, one after the other. Clocks may be slower by a fifth.
+/// Time within which all SMs must have converged after the faults end: detection of the other SMs,
+/// an SMInfo scan and a few sweeps, one after the other. Clocks may be slower by a fifth.
 fn convergence_limit(plans: &[SmPlan]) -> Duration {
     let all = plans.iter().map(|p| {
         let no_response = p.cfg.smp_timeout * (1 + u32::from(p.cfg.smp_retries));
@@ -223,7 +227,8 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     run_checked(&mut sim, &mut monitor, Duration::from_secs(2));
     let (reregister_requests, cold_takeovers) =
         (sim.clients.reregister_requests, sim.cold_takeovers);
-    // An SM that restarts with its own records only may have registrations that were withdrawn since.
+    // An SM that restarts with its own records only may have registrations that were withdrawn
+    // since.
     let exact = |sim: &Simulation| calm && sim.cold_takeovers == cold_takeovers;
     let replies = RecordedReplies::new(&mut sim, single_vl);
     let mut events = RandomEvents::new(s.calm, rng.clone());

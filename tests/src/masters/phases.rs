@@ -1,5 +1,6 @@
-//! Kills masters in each sweep phase in turn. Before each kill, a host reboots or returns, so that every phase has work,
-//! or another master is killed, so that the sweep is the first one of its successor. Has its own random numbers.
+//! Kills masters in each sweep phase in turn. Before each kill, a host reboots or returns, so that
+//! every phase has work, or another master is killed, so that the sweep is the first one of its
+//! successor. Has its own random numbers.
 
 use std::time::Duration;
 

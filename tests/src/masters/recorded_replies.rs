@@ -1,9 +1,10 @@
-//! Compares SA replies before and after takeovers: the paths from every host to some others, and the parameters of the
-//! groups that it joined.
+//! Compares SA replies before and after takeovers: the paths from every host to some others, and
+//! the parameters of the groups that it joined.
 //!
-//! In calm seeds (every standby has a replica, the fabric does not change; see the parent module) the replies must be equal
-//! at any time, with any number of VLs. Otherwise they are compared only in a correct fabric with all links present, and
-//! paths only with one VL, because a new routing may assign other SLs.
+//! In calm seeds (every standby has a replica, the fabric does not change; see the parent module)
+//! the replies must be equal at any time, with any number of VLs. Otherwise they are compared only
+//! in a correct fabric with all links present, and paths only with one VL, because a new routing
+//! may assign other SLs.
 
 use std::collections::BTreeMap;
 

@@ -25,12 +25,13 @@ pub(crate) struct TermStart {
 /// Continuity of one host's registrations.
 #[derive(Debug, Default)]
 pub(super) struct HostContinuity {
-    /// The last term in which the host's state was correct, or a later one whose master has all records of it.
+    /// The last term in which the host's state was correct, or a later one whose master has all
+    /// records of it.
     pub(super) term: Option<u32>,
     /// The term in which the state is correct, and since when.
     pub(super) settled_since: Option<(u32, Instant)>,
-    /// The host is or was partitioned from its master, or another SM became master at the same time: the master may not
-    /// have all acknowledged records.
+    /// The host is or was partitioned from its master, or another SM became master at the same
+    /// time: the master may not have all acknowledged records.
     pub(super) cut_off: bool,
     /// MADs were lost, or an SM was stalled.
     pub(super) lossy: bool,

@@ -1,5 +1,5 @@
-//! Scenarios of seeds: a fabric, the SMs on it and their configuration. The order of random draws must not change,
-//! because saved seeds depend on it.
+//! Scenarios of seeds: a fabric, the SMs on it and their configuration. The order of random draws
+//! must not change, because saved seeds depend on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,8 @@ pub(crate) struct Scenario {
     pub(crate) shape: String,
     pub(crate) spec: FabricSpec,
     pub(crate) plans: Vec<SmPlan>,
-    /// Only events that hosts must not notice: every SM has a replica, and the fabric does not change.
+    /// Only events that hosts must not notice: every SM has a replica, and the fabric does not
+    /// change.
     pub(crate) calm: bool,
     pub(crate) rng: TestRng,
 }

@@ -1,5 +1,6 @@
-//! Several SMs on one fabric, with replication to the standbys as in the daemon, but without connections: the core decides which records a
-//! takeover starts from, and the simulation delivers the records.
+//! Several SMs on one fabric, with replication to the standbys as in the daemon, but without
+//! connections: the core decides which records a takeover starts from, and the simulation delivers
+//! the records.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -60,7 +61,8 @@ pub(crate) struct SmSlot {
     /// Its current term if it is master; its last one in `last_term`.
     pub(crate) term: Option<u32>,
     last_term: Option<u32>,
-    /// Its persisted view at the last tick. A later one may already include hosts that were partitioned.
+    /// Its persisted view at the last tick. A later one may already include hosts that were
+    /// partitioned.
     own_view: Option<Arc<View>>,
     /// The term of which its own records are complete: its last one, if it was not standby since.
     own_term: Option<u32>,
@@ -92,7 +94,8 @@ pub(crate) struct Simulation {
     pub(crate) powered_off: BTreeSet<NodeIdx>,
     /// Host power changes while there was no master.
     pub(crate) power_changes_without_master: u32,
-    /// Only events that hosts must not notice: every SM has a replica, and the fabric does not change.
+    /// Only events that hosts must not notice: every SM has a replica, and the fabric does not
+    /// change.
     pub(crate) calm: bool,
     /// An SM of another vendor.
     pub(crate) foreign: Option<ScriptedSm>,
@@ -231,7 +234,8 @@ impl Simulation {
             ..
         } = slot.plan.clone();
         let mut restored = restore(&records, unix_s(clock, now));
-        // Records replicated from another master are not complete: it may have acknowledged requests since.
+        // Records replicated from another master are not complete: it may have acknowledged
+        // requests since.
         let view = restored.snapshot.as_ref().map(|s| &s.view);
         let whose = view.and_then(|view| view.identity());
         restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
@@ -401,7 +405,8 @@ impl Simulation {
             let is_stale = self.sms[i].plan.replica_mode == ReplicaMode::Stale;
             // A stale replica is detected only when it is completed.
             let answer = is_stale.then_some(false);
-            // After the load the standby does not follow its master, which may change records before a second load.
+            // After the load the standby does not follow its master, which may change records
+            // before a second load.
             let frozen = replica.clone().map(|replica| Replica {
                 complete: false,
                 ..replica
@@ -550,7 +555,8 @@ impl Simulation {
         }
     }
 
-    /// Advances the time until `done`, for at most `at_most`; returns false if the condition did not become true.
+    /// Advances the time until `done`, for at most `at_most`; returns false if the condition did
+    /// not become true.
     pub(crate) fn run_until(&mut self, at_most: Duration, done: impl Fn(&Self) -> bool) -> bool {
         let deadline = self.lab.world.now() + at_most;
         let mut next = self.lab.world.now() + TICK;
@@ -654,7 +660,8 @@ impl Simulation {
                         (slot.last_term, slot.own_term) = (Some(self.terms), Some(self.terms));
                         slot.sweeps_before_term = slot.sweeps;
                         if !sm.awaits_replica() {
-                            // Replicas of earlier masters are older than its own records from now on.
+                            // Replicas of earlier masters are older than its own records from now
+                            // on.
                             (slot.leader, slot.replica) = (None, None);
                         }
                     }

@@ -1,4 +1,5 @@
-//! The records on an SM's disk and what a restart reads of them, as in the daemon but without files.
+//! The records on an SM's disk and what a restart reads of them, as in the daemon but without
+//! files.
 
 use crate::simulated::{Clock, Lab, Sm};
 use ferrosm_core::records::{RecordKind, RecordRestorer, ViewPersister};

@@ -1,5 +1,5 @@
-//! Slow, hanging and failing stores, and masters that are killed, hand over or recover meanwhile. Has its own random
-//! numbers.
+//! Slow, hanging and failing stores, and masters that are killed, hand over or recover meanwhile.
+//! Has its own random numbers.
 
 use std::time::Duration;
 
@@ -75,7 +75,8 @@ impl StoreFaults {
         format!("stores of {running:?} are healthy")
     }
 
-    /// Lets clients register while the master's store is faulty, then kills the master or commands a handover.
+    /// Lets clients register while the master's store is faulty, then kills the master or commands
+    /// a handover.
     fn stop_master_with_faulty_store(&mut self, sim: &mut Simulation) -> String {
         let Some(i) = sim.master() else {
             return "no master".to_owned();

@@ -1,5 +1,5 @@
-//! Counts table writes to the simulated devices: if the fabric was correct and nothing but the master changed, no table
-//! may have been written.
+//! Counts table writes to the simulated devices: if the fabric was correct and nothing but the
+//! master changed, no table may have been written.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! Rare faults, for seeds from `FIRST_SEED_RARE_FAULTS`: faults of links and attributes, slow receivers, random data, flapping and degraded
-//! links, duplicate GUIDs, foreign SMs and restarts of our SM.
+//! Rare faults, for seeds from `FIRST_SEED_RARE_FAULTS`: faults of links and attributes, slow
+//! receivers, random data, flapping and degraded links, duplicate GUIDs, foreign SMs and restarts
+//! of our SM.
 //!
-//! Has its own random numbers, so that the basic scenario of a seed does not change. Changes that no SM can notice are
-//! omitted, such as an LFT entry or a LID that changes without a trap.
+//! Has its own random numbers, so that the basic scenario of a seed does not change. Changes that
+//! no SM can notice are omitted, such as an LFT entry or a LID that changes without a trap.
 
 use std::time::Duration;
 
@@ -56,7 +57,8 @@ impl RareFaults {
         }
     }
 
-    /// Returns itself with a probability of 1/2; otherwise the next event is one of the basic scenario.
+    /// Returns itself with a probability of 1/2; otherwise the next event is one of the basic
+    /// scenario.
     pub(crate) fn take_turn(&mut self) -> Option<&mut Self> {
         self.rng.one_in(2).then_some(self)
     }

@@ -1,4 +1,5 @@
-//! Invariants that hold during all faults: assigned LIDs do not change, and the observed fabric is consistent.
+//! Invariants that hold during all faults: assigned LIDs do not change, and the observed fabric is
+//! consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use ferrosm_sim::spec::PortAt;
 pub(crate) struct InvariantMonitor {
     /// LIDs assigned at the last check.
     pub(crate) lids: BTreeMap<PortGuid, (Lid, Lmc)>,
-    /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port, because that port cannot have used it
-    /// (docs/sm-behaviour.md 2.9 and 2.11).
+    /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port,
+    /// because that port cannot have used it (docs/sm-behaviour.md 2.9 and 2.11).
     configured: BTreeSet<PortGuid>,
     /// Number of events of the SM that were printed or skipped.
     pub(crate) events_read: usize,
@@ -59,8 +60,8 @@ impl InvariantMonitor {
             }
             let subnet = sm.core().subnet();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
-            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with corrupted replies may misreport.
-            // Another LMC needs a base LID that is aligned to it.
+            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with
+            // corrupted replies may misreport. Another LMC needs a base LID that is aligned to it.
             let may_change = node.is_some_and(ferrosm_core::subnet::Node::is_switch);
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc))
                 && before != (*lid, *lmc)
@@ -93,7 +94,8 @@ impl InvariantMonitor {
         if sm.core().role() == SmState::Master {
             self.configured.extend(in_use);
         } else {
-            // After a takeover, LIDs that Active ports have precede assigned ones (docs/sm-behaviour.md 2.11).
+            // After a takeover, LIDs that Active ports have precede assigned ones
+            // (docs/sm-behaviour.md 2.11).
             self.configured.retain(|guid| in_use.contains(guid));
         }
         let subnet = sm.core().subnet();

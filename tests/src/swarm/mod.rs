@@ -1,8 +1,9 @@
-//! Random scenarios with one SM: any topology, configuration, faults and events. After the faults end, the fabric must
-//! become correct within a time limit. A run depends only on its seed; a failing one prints how to repeat it.
+//! Random scenarios with one SM: any topology, configuration, faults and events. After the faults
+//! end, the fabric must become correct within a time limit. A run depends only on its seed; a
+//! failing one prints how to repeat it.
 //!
-//! See [`crate::seeds`] for how to run other seeds. Seeds that failed once are in `seeds/swarm.txt` and run every time;
-//! those that still fail are in `seeds/known-failing.txt`.
+//! See [`crate::seeds`] for how to run other seeds. Seeds that failed once are in `seeds/swarm.txt`
+//! and run every time; those that still fail are in `seeds/known-failing.txt`.
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 #![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
@@ -26,7 +27,8 @@ use stores::StoreFaults;
 
 /// First seed with rare faults.
 pub const FIRST_SEED_RARE_FAULTS: u64 = 1_000_000;
-/// First seed with topologies with loops and engines with several VLs; half of these seeds also have rare faults.
+/// First seed with topologies with loops and engines with several VLs; half of these seeds also
+/// have rare faults.
 pub const FIRST_SEED_VLS: u64 = 2_000_000;
 /// First seed with a store that is slow, hangs or fails.
 pub const FIRST_SEED_STORES: u64 = 3_000_000;
@@ -170,8 +172,8 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     });
     log(lab.world.now(), &liveness.to_string());
     assert!(liveness.is_live(), "{run} {liveness}");
-    // The SM runs a full sweep if it recorded an inconsistency, and is then idle; the fabric stays correct. The full
-    // sweep may repeat once if the first one came before the last inconsistency.
+    // The SM runs a full sweep if it recorded an inconsistency, and is then idle; the fabric stays
+    // correct. The full sweep may repeat once if the first one came before the last inconsistency.
     lab.world.run_for(Duration::from_secs(75));
     let sweeps = lab.manager().reports().len();
     lab.world.run_for(Duration::from_secs(31));

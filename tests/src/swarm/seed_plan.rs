@@ -1,5 +1,6 @@
-//! Basic scenarios, for all seeds, and VL events, for seeds from `FIRST_SEED_VLS`: topology, configuration, faults and events.
-//! The order of random draws must not change, because saved seeds depend on it.
+//! Basic scenarios, for all seeds, and VL events, for seeds from `FIRST_SEED_VLS`: topology,
+//! configuration, faults and events. The order of random draws must not change, because saved seeds
+//! depend on it.
 
 use std::time::Duration;
 
@@ -148,7 +149,8 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
     }
 }
 
-/// VL events: engines, VLs, and switches without optimized SLtoVL writes. Has its own random numbers.
+/// VL events: engines, VLs, and switches without optimized SLtoVL writes. Has its own random
+/// numbers.
 pub(crate) struct VlEvents {
     rng: TestRng,
     cfg: SmConfig,

@@ -1,5 +1,5 @@
-//! Store faults, for seeds from `FIRST_SEED_STORES`: the SM's store is slow, hangs or fails, and the SM is killed
-//! meanwhile. Has its own random numbers.
+//! Store faults, for seeds from `FIRST_SEED_STORES`: the SM's store is slow, hangs or fails, and
+//! the SM is killed meanwhile. Has its own random numbers.
 
 use crate::simulated::{Lab, TestRng};
 use crate::store::StoreFault;

@@ -51,8 +51,8 @@ fn number(text: &str) -> u64 {
     )
 }
 
-/// Runs a session with all MADs that OpenSM and its clients send. Returns the number of packets sent by programs and of packets
-/// originated by nodes, as the server counts them.
+/// Runs a session with all MADs that OpenSM and its clients send. Returns the number of packets
+/// sent by programs and of packets originated by nodes, as the server counts them.
 fn session() -> (FabricServer, u64) {
     let sim = FabricServer::try_serve(&by_spec("star:3"), &["--capture", "live.pcapng"]).unwrap();
     let mut sm = OpenSm::start(&sim, None, &[]);
@@ -80,8 +80,9 @@ fn session() -> (FabricServer, u64) {
     }
     sim.execute("cut \"host-1 mlx5_0\"[1]");
     sm.wait_until_up(2);
-    // OpenSM keeps running, otherwise traps would remain without a response. The server flushes the file when idle: the capture is used
-    // once two consecutive readings agree in counters and content.
+    // OpenSM keeps running, otherwise traps would remain without a response. The server flushes the
+    // file when idle: the capture is used once two consecutive readings agree in counters and
+    // content.
     let mut last = None;
     let sent = poll_until(DEADLINE, PAUSE, || {
         let before = packets(&sim.execute("status"));
@@ -112,7 +113,8 @@ fn packets(status: &str) -> u64 {
     count(" packets sent") + count(" traps")
 }
 
-/// No malformed packet, no tshark warning, no unknown attribute except those that tshark does not support, and only complete transfers.
+/// No malformed packet, no tshark warning, no unknown attribute except those that tshark does not
+/// support, and only complete transfers.
 #[test]
 fn tshark_dissects_every_packet_of_a_session() {
     let (sim, sent) = session();
@@ -135,7 +137,8 @@ fn tshark_dissects_every_packet_of_a_session() {
     assert_eq!(frames.len(), all.len(), "packets other than InfiniBand");
 
     assert_eq!(fields(&sim, "_ws.malformed", &["frame.number"]).len(), 0);
-    // tshark dissects every segment of a table as if a record began there, so strings in later segments appear unterminated.
+    // tshark dissects every segment of a table as if a record began there, so strings in later
+    // segments appear unterminated.
     let warned: Vec<_> = fields(
         &sim,
         "_ws.expert && !frame.comment",
@@ -194,7 +197,8 @@ fn tshark_dissects_every_packet_of_a_session() {
     assert_complete_transfers(&sim);
 }
 
-/// Segment numbers of each transfer start at 1, the first and last segments carry their flags, and every segment is acknowledged.
+/// Segment numbers of each transfer start at 1, the first and last segments carry their flags, and
+/// every segment is acknowledged.
 fn assert_complete_transfers(sim: &FabricServer) {
     let rows = fields(
         sim,

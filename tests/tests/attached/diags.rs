@@ -1,7 +1,7 @@
 //! infiniband-diags and ibutils, unmodified, on a fabric of `ferrosm sim`.
 //!
-//! The tests compare their output with the text from which the fabric was loaded, with each other, and with the changes made to the
-//! fabric. The programs share no code with ferrosm.
+//! The tests compare their output with the text from which the fabric was loaded, with each other,
+//! and with the changes made to the fabric. The programs share no code with ferrosm.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -118,8 +118,9 @@ impl Managed {
     fn new() -> Self {
         let sim = FabricServer::shape("fat-tree:4");
         let mut sm = OpenSm::start(&sim, None, &[]);
-        // OpenSM resets the links of hosts whose MTU or VLs it changes. They train for a second, their switches send traps, and it
-        // sweeps again: SwitchInfo:MulticastFDBTop differs between the first and a later sweep.
+        // OpenSM resets the links of hosts whose MTU or VLs it changes. They train for a second,
+        // their switches send traps, and it sweeps again: SwitchInfo:MulticastFDBTop differs
+        // between the first and a later sweep.
         sm.wait_until_up(2);
         // Those links count LinkDowned, so the counters are cleared below.
         let net = poll_until(TIMEOUT, PAUSE, || {
@@ -187,8 +188,8 @@ fn iblinkinfo_and_ibqueryerrors_agree_with_the_fabric() {
     );
     fabric.sim.execute("count leaf-1-1[3] symbol_errors 77");
     let bad = fabric.sim.run("ibqueryerrors", &[]).stdout;
-    // While OpenSM started, switches sent traps before they had a route to it, which port 0 counts. AllPortSelect, by which the program
-    // clears a switch, does not include port 0.
+    // While OpenSM started, switches sent traps before they had a route to it, which port 0 counts.
+    // AllPortSelect, by which the program clears a switch, does not include port 0.
     let named: Vec<&str> = bad
         .lines()
         .filter(|line| line.contains(" port ") && !line.contains(" port 0: "))
@@ -226,17 +227,20 @@ fn perfquery_counts_the_packets_sent() {
     let reset = |lid: &str, port: &str| {
         let _ = fabric.sim.run("perfquery", &["-x", "-R", lid, port]);
     };
-    // The SM may read the host during the test, and its SMPs count as well, so the test allows retries.
+    // The SM may read the host during the test, and its SMPs count as well, so the test allows
+    // retries.
     let counted = || {
         reset(&leaf, "2");
         let before = read_counters(&[&leaf, "2"]);
         for _ in 0..5 {
-            // One request to and one response from the host's PMA each, both through port 2 of the leaf.
+            // One request to and one response from the host's PMA each, both through port 2 of the
+            // leaf.
             let _ = fabric.run("perfquery", &[&far_lid, "1"]);
         }
         (before, read_counters(&[&leaf, "2"]))
     };
-    // ClassPortInfo and PortCounters: two requests a run. A packet of 256 bytes and headers has 72 words.
+    // ClassPortInfo and PortCounters: two requests a run. A packet of 256 bytes and headers has 72
+    // words.
     let quiet = ((0, 0, 0), (10, 10, 10 * 72));
     let tries: Vec<_> = (0..5)
         .map(|_| counted())
@@ -505,8 +509,8 @@ fn ibdiagnet(sim: &FabricServer) -> (String, BTreeMap<String, (u64, u64)>) {
     (output, stages)
 }
 
-/// ibdiagnet of ibutils completes all stages and finds a duplicate GUID. The fabric is QDR: the program predates extended speeds and
-/// stops at a port that has one.
+/// ibdiagnet of ibutils completes all stages and finds a duplicate GUID. The fabric is QDR: the
+/// program predates extended speeds and stops at a port that has one.
 #[test]
 fn ibdiagnet_checks_the_fabric() {
     let sim = FabricServer::shape("star:3;speed=QDR");
@@ -516,7 +520,8 @@ fn ibdiagnet_checks_the_fabric() {
     let healthy = [
         ("Bad GUIDs/LIDs Check", (0, 0)),
         ("Link State Active Check", (0, 0)),
-        // It queries Mellanox devices for their firmware by class 0x0A, for which the nodes have no agent.
+        // It queries Mellanox devices for their firmware by class 0x0A, for which the nodes have no
+        // agent.
         ("General Devices Info Report", (1, 0)),
         ("Performance Counters Report", (0, 0)),
         ("Partitions Check", (0, 0)),

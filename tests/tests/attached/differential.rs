@@ -1,8 +1,10 @@
-//! The same MADs are sent to the nodes of `ferrosm sim` and to Debian's ibsim, and the responses are compared byte by byte.
+//! The same MADs are sent to the nodes of `ferrosm sim` and to Debian's ibsim, and the responses
+//! are compared byte by byte.
 //!
-//! A small libibumad client (`clients/script.c`) without knowledge of either simulator sends the script to both on the same fabric
-//! file. The table in `differential/table.rs` lists every difference and which side follows the specification. An unlisted difference
-//! fails the test, and so does an entry without a difference. `docs/ibsim-differences.md` documents the same table.
+//! A small libibumad client (`clients/script.c`) without knowledge of either simulator sends the
+//! script to both on the same fabric file. The table in `differential/table.rs` lists every
+//! difference and which side follows the specification. An unlisted difference fails the test, and
+//! so does an entry without a difference. `docs/ibsim-differences.md` documents the same table.
 
 mod compare;
 mod script;

@@ -1,6 +1,8 @@
-//! Two real ferrosm SMs that replicate through a real etcd cluster of three members, on a fabric of `ferrosm sim`.
+//! Two real ferrosm SMs that replicate through a real etcd cluster of three members, on a fabric of
+//! `ferrosm sim`.
 //!
-//! No test sleeps: all waits poll with a limit that is reached only on failure. The measured times are printed.
+//! No test sleeps: all waits poll with a limit that is reached only on failure. The measured times
+//! are printed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -71,7 +73,8 @@ impl EtcdPair {
             .to_owned()
     }
 
-    /// The host joins, creates a group, registers a service and subscribes, until the SA has acknowledged all of it.
+    /// The host joins, creates a group, registers a service and subscribes, until the SA has
+    /// acknowledged all of it.
     fn register(&self) {
         let (sm, guid) = (self.sm(), self.guid);
         let lines =
@@ -82,8 +85,9 @@ impl EtcdPair {
         self.wait_for_records("-g", 2);
     }
 
-    /// Registers another service, repeated until the SA acknowledges it; there are `count` services then. A query may show a
-    /// registration before it is durable; the SA acknowledges it when it is durable, or after an alarm.
+    /// Registers another service, repeated until the SA acknowledges it; there are `count` services
+    /// then. A query may show a registration before it is durable; the SA acknowledges it when it
+    /// is durable, or after an alarm.
     fn offer(&self, name: &str, count: usize) {
         let line = register_service(&self.sm(), self.guid, name);
         self.send_until_acknowledged(&line);
@@ -107,8 +111,8 @@ impl EtcdPair {
         outcome.unwrap_or_else(|error| panic!("{count} of {kind}: {error}"));
     }
 
-    /// Checks the number of records; the error is saquery's output. The SA does not reply while the master verifies its role, so the
-    /// query is repeated.
+    /// Checks the number of records; the error is saquery's output. The SA does not reply while the
+    /// master verifies its role, so the query is repeated.
     fn check_records(&self, kind: &str, count: usize) -> Result<(), String> {
         let output = self.pair.sim.run_at(CLIENT, "saquery", &[kind]);
         if !output.status.success() {
@@ -166,7 +170,8 @@ fn standby_replaces_killed_master_without_losing_records() {
     println!(
         "master killed: replica loaded after {loaded:?}, master per sminfo after {confirmed:?}"
     );
-    // The standby detects the death by the expired lease. It detects it by polling only if etcd is too slow on a busy machine.
+    // The standby detects the death by the expired lease. It detects it by polling only if etcd is
+    // too slow on a busy machine.
     let log = setup.pair.log(1);
     let by_lease = log.contains("master silent");
     assert!(by_lease || log.contains("etcd at"), "{log}");
@@ -176,7 +181,8 @@ fn standby_replaces_killed_master_without_losing_records() {
     assert_eq!(setup.fabric(), fabric);
 }
 
-/// An SM that was down while another accepted registrations, and that starts after the other's death, restores its state from etcd.
+/// An SM that was down while another accepted registrations, and that starts after the other's
+/// death, restores its state from etcd.
 #[test]
 fn sm_that_starts_alone_restores_records_from_etcd() {
     let mut setup = EtcdPair::new();
@@ -194,8 +200,9 @@ fn sm_that_starts_alone_restores_records_from_etcd() {
     assert_eq!(setup.fabric(), fabric);
 }
 
-/// The etcd member to which both SMs are connected dies, without effect. Then the leader dies, and the election takes longer than a
-/// lease: there is still no failover, and replication continues, as the next failover shows.
+/// The etcd member to which both SMs are connected dies, without effect. Then the leader dies, and
+/// the election takes longer than a lease: there is still no failover, and replication continues,
+/// as the next failover shows.
 #[test]
 fn loss_of_one_etcd_member_changes_nothing() {
     let mut setup = EtcdPair::new();
@@ -246,8 +253,8 @@ fn loss_of_one_etcd_member_changes_nothing() {
     assert_eq!(setup.registered(), registered);
 }
 
-/// Without etcd the SM continues to serve the fabric and raises one alarm. When etcd is back, the replica is complete again, as the
-/// next failover shows.
+/// Without etcd the SM continues to serve the fabric and raises one alarm. When etcd is back, the
+/// replica is complete again, as the next failover shows.
 #[test]
 fn fabric_is_served_without_etcd() {
     let mut setup = EtcdPair::new();
@@ -258,7 +265,8 @@ fn fabric_is_served_without_etcd() {
     setup.pair.wait(0, ALARM, 1);
     println!("etcd killed: alarm after {:?}", began.elapsed());
     setup.pair.wait(1, OUT_OF_SYNC, 1);
-    // `replica out of sync` is logged after the standby has queried the master without a reply for longer than a lease.
+    // `replica out of sync` is logged after the standby has queried the master without a reply for
+    // longer than a lease.
     setup.pair.assert_master(0);
     setup.offer("further", 2);
     setup.pair.assert_master(0);
@@ -285,7 +293,8 @@ fn fabric_is_served_without_etcd() {
     assert_eq!(setup.fabric(), fabric);
 }
 
-/// All etcd members hang, for longer than a lease and for exactly a lease: there is no failover, no sweep, and the fabric is unchanged.
+/// All etcd members hang, for longer than a lease and for exactly a lease: there is no failover, no
+/// sweep, and the fabric is unchanged.
 #[test]
 fn hanging_etcd_causes_no_failover() {
     let nonlocal_sweeps = |setup: &EtcdPair| setup.count(0, "scope=\"whole fabric\"");
@@ -324,8 +333,8 @@ fn hanging_etcd_causes_no_failover() {
     assert_eq!(setup.registered(), registered);
 }
 
-/// A stalled master is replaced. When it resumes, it verifies its role before any write, stands by and replicates. It has the lower
-/// priority, because a higher one would make it master again.
+/// A stalled master is replaced. When it resumes, it verifies its role before any write, stands by
+/// and replicates. It has the lower priority, because a higher one would make it master again.
 #[test]
 fn stalled_master_writes_nothing_after_losing_its_lease() {
     let mut setup = EtcdPair::new();

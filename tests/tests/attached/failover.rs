@@ -1,5 +1,5 @@
-//! Two real ferrosm SMs with replicated state on a fabric of `ferrosm sim`. `sminfo` and `saquery` report the master after a kill, a
-//! handover and a stop.
+//! Two real ferrosm SMs with replicated state on a fabric of `ferrosm sim`. `sminfo` and `saquery`
+//! report the master after a kill, a handover and a stop.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ fn prepare(dir: &Path) {
     certified(dir, 2);
 }
 
-/// The master is killed, and the SM with the replica takes over. The restarted SM becomes master again, and the other one replicates
-/// again.
+/// The master is killed, and the SM with the replica takes over. The restarted SM becomes master
+/// again, and the other one replicates again.
 #[test]
 fn killed_master_is_replaced_and_rejoins() {
     let mut pair = SmPair::new(prepare);
@@ -31,7 +31,8 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.assert_master(1);
 }
 
-/// Handover by operator command, then SIGTERM: each time the other SM takes over from its replica and writes nothing.
+/// Handover by operator command, then SIGTERM: each time the other SM takes over from its replica
+/// and writes nothing.
 #[test]
 fn planned_handover_restores_from_the_replica() {
     let mut pair = SmPair::new(prepare);

@@ -1,7 +1,9 @@
-//! Two or three real ferrosm SMs replicate their state. The test kills the master while hosts query, join, register and leave
-//! continuously and links flap. Afterwards `saquery` must find every acknowledged record.
+//! Two or three real ferrosm SMs replicate their state. The test kills the master while hosts
+//! query, join, register and leave continuously and links flap. Afterwards `saquery` must find
+//! every acknowledged record.
 //!
-//! Only the load itself sleeps. All waits poll with a limit that is reached only on failure. The measured times are printed.
+//! Only the load itself sleeps. All waits poll with a limit that is reached only on failure. The
+//! measured times are printed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,8 +28,9 @@ const REGISTER: [&str; 4] = [
     "host-2-0-0 mlx5_0",
     "host-3-0-1 mlx5_0",
 ];
-/// All have alternative routes. The trunks of the fabric take turns, core by core: a switch that sends more than ten traps without five
-/// seconds of silence counts as a trap storm source, and the master reads it at most once a second.
+/// All have alternative routes. The trunks of the fabric take turns, core by core: a switch that
+/// sends more than ten traps without five seconds of silence counts as a trap storm source, and the
+/// master reads it at most once a second.
 const CABLES: [&str; 16] = [
     "core-0[1]",
     "core-0[2]",
@@ -48,8 +51,9 @@ const CABLES: [&str; 16] = [
 ];
 const IN_SYNC: &str = "replica in sync";
 const RESTORED_VIEW: &str = "SA replies from saved topology";
-/// Longest time in seconds without a reply at a failover: 0.13 s on an idle machine, several times that beside other tests. A client that
-/// lost one query, or a standby that waited for its polls, exceeds it.
+/// Longest time in seconds without a reply at a failover: 0.13 s on an idle machine, several times
+/// that beside other tests. A client that lost one query, or a standby that waited for its polls,
+/// exceeds it.
 const SILENT_S: f64 = 3.0;
 /// Attributes whose Sets change the path of traffic.
 const TABLES: [&str; 3] = [
@@ -186,8 +190,8 @@ impl LoadTest {
         self.pair.assert_master(n);
         for other in self.pair.running() {
             let lid = self.lid_of(other);
-            // A link that was just cut may have dropped the query, and an SM that waits for its replica reports Discovering for ten
-            // seconds.
+            // A link that was just cut may have dropped the query, and an SM that waits for its
+            // replica reports Discovering for ten seconds.
             let outcome = poll_until(GUARD, PAUSE, || {
                 let sm_info = self.pair.sim.sm_info_of(CLIENT, lid)?;
                 let is_master = sm_info.state == "SMINFO_MASTER";
@@ -201,7 +205,8 @@ impl LoadTest {
         }
     }
 
-    /// Kills the master under the current load. The next SM takes over, replies to every host, and links continue to flap.
+    /// Kills the master under the current load. The next SM takes over, replies to every host, and
+    /// links continue to flap.
     fn kill(&mut self, killed: usize, successor: usize, description: &str) -> Smps {
         let (old, new) = (self.lid_of(killed), self.lid_of(successor));
         let sim = &self.pair.sim;
@@ -368,8 +373,8 @@ fn master_and_etcd_member_killed_under_load_lose_no_record() {
     // The remaining members have elected a leader, and the master has connected to it.
     let before = test.acknowledged(lid);
     test.wait_for_more_acknowledged(lid, &before);
-    // A split vote may delay the election for seconds. The master then acknowledges without a replica, with an alarm, until etcd is
-    // available.
+    // A split vote may delay the election for seconds. The master then acknowledges without a
+    // replica, with an alarm, until etcd is available.
     let alarms = test.pair.log(0).matches(ALARM).count();
     test.pair.wait(0, RESTORED, alarms);
     let before = test.acknowledged(lid);
@@ -384,7 +389,8 @@ fn master_and_etcd_member_killed_under_load_lose_no_record() {
     test.finish_load(1, "etcd without a member");
 }
 
-/// Without etcd the same master continues to serve the fabric and raises an alarm for the missing replica.
+/// Without etcd the same master continues to serve the fabric and raises an alarm for the missing
+/// replica.
 #[test]
 fn sa_load_is_served_without_etcd() {
     let mut etcd = Etcd::new(3);
@@ -414,7 +420,8 @@ fn two_masters_killed_under_load_lose_no_record() {
     kill_masters(3);
 }
 
-/// Without link flaps and joins, under path queries and service registrations only, the new master writes no forwarding tables.
+/// Without link flaps and joins, under path queries and service registrations only, the new master
+/// writes no forwarding tables.
 #[test]
 fn new_master_on_an_unchanged_fabric_writes_no_tables() {
     let mut test = LoadTest::new(2);

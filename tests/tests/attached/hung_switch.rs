@@ -1,4 +1,5 @@
-//! A switch whose SMA does not respond still forwards packets: the SA computes paths from the last LFT that the switch accepted.
+//! A switch whose SMA does not respond still forwards packets: the SA computes paths from the last
+//! LFT that the switch accepted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -27,8 +28,9 @@ fn paths(lab: &ManagedFabric) -> BTreeSet<(u16, u16)> {
     from.into_iter().zip(to).collect()
 }
 
-/// A core switch hangs, then one of its links fails: the SM cannot write its LFT. All pairs of hosts still have paths, because the
-/// other switches no longer use it for destinations that it cannot reach; its other entries are unchanged.
+/// A core switch hangs, then one of its links fails: the SM cannot write its LFT. All pairs of
+/// hosts still have paths, because the other switches no longer use it for destinations that it
+/// cannot reach; its other entries are unchanged.
 #[test]
 fn paths_through_a_hung_switch_remain() {
     let lab = ManagedFabric::start("fat-tree:4", &[]);

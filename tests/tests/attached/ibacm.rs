@@ -1,5 +1,5 @@
-//! Verbs programs on a fabric of `ferrosm sim`: `ibv_devices`, `ibv_devinfo`, and ibacm, which queries the SA over umad and its peers
-//! with datagrams to a multicast group.
+//! Verbs programs on a fabric of `ferrosm sim`: `ibv_devices`, `ibv_devinfo`, and ibacm, which
+//! queries the SA over umad and its peers with datagrams to a multicast group.
 //!
 //! ibacm and `ib_acme` use a socket with a fixed name in `/run`, so each ibacm has its own `/run`.
 
@@ -166,8 +166,8 @@ fn ibv_devinfo_shows_the_port_as_smpquery_does() {
     assert_eq!(value(&listed, "mlx5_0"), guid);
 }
 
-/// Two ibacm processes start before any SM. Port events bring them up, they join their group at the SA, and one resolves the name of
-/// the other through the group. The path comes from the SA.
+/// Two ibacm processes start before any SM. Port events bring them up, they join their group at the
+/// SA, and one resolves the name of the other through the group. The path comes from the SA.
 fn ibacm_resolves_names<M>(start_sm: impl FnOnce(&FabricServer) -> M) {
     let sim = FabricServer::shape("fat-tree2:4,2,2");
     let mut first = IbAcm::start(&sim, ON_DIFFERENT_LEAVES[0], "one");
@@ -214,7 +214,8 @@ fn ibacm_resolves_names_with_opensm() {
     });
 }
 
-/// The same with ferrosm's SA: ClassPortInfo, joins with the parameters of a new group, paths by LID and GID.
+/// The same with ferrosm's SA: ClassPortInfo, joins with the parameters of a new group, paths by
+/// LID and GID.
 #[test]
 fn ibacm_resolves_names_with_ferrosm() {
     ibacm_resolves_names(|sim| {
@@ -223,7 +224,8 @@ fn ibacm_resolves_names_with_ferrosm() {
     });
 }
 
-/// A C program built against libibverbs' header checks completions of sends and receives, and error returns.
+/// A C program built against libibverbs' header checks completions of sends and receives, and error
+/// returns.
 #[test]
 fn queue_pairs_behave_as_documented() {
     let sim = FabricServer::shape("star:4");

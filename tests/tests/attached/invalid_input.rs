@@ -1,4 +1,5 @@
-//! Invalid input and failures: one clear message and the right exit status, and the fabric remains usable for other clients.
+//! Invalid input and failures: one clear message and the right exit status, and the fabric remains
+//! usable for other clients.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -455,7 +456,8 @@ fn request_reply(stream: &UnixStream, request: &ClientRequest) -> Option<ServerR
     ServerReply::decode(&frame).ok()
 }
 
-/// Clients that write garbage into the memory shared with the server: the server disconnects only them.
+/// Clients that write garbage into the memory shared with the server: the server disconnects only
+/// them.
 #[test]
 fn garbage_in_shared_memory_disconnects_the_client() {
     let sim = FabricServer::shape("star:2");

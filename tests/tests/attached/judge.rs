@@ -1,4 +1,5 @@
-//! `sim-ctl judge` on routings with several SLs, and limited members that use the SA through switch ports with enforcement.
+//! `sim-ctl judge` on routings with several SLs, and limited members that use the SA through switch
+//! ports with enforcement.
 
 use std::fs;
 
@@ -7,7 +8,8 @@ use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::managed_fabric::ManagedFabric;
 use ferrosm_tests::opensm::OpenSm;
 
-/// ferrosm writes tables by which the SL selects the VL. With the SLs of its paths the judge finds no credit loop.
+/// ferrosm writes tables by which the SL selects the VL. With the SLs of its paths the judge finds
+/// no credit loop.
 #[test]
 fn credit_loops_of_several_sls_are_judged_with_the_path_sls() {
     for spec in ["ring:7,2", "torus:5,5,1"] {
@@ -57,8 +59,9 @@ fn credit_loop_of_one_sl_is_a_violation() {
     );
 }
 
-/// The default of sites with several tenants: hosts are limited members of the default partition, only the SM is a full member. Both
-/// SMs write the limited P_Key into the table of the switch port in front of a host, and the host's queries must pass it.
+/// The default of sites with several tenants: hosts are limited members of the default partition,
+/// only the SM is a full member. Both SMs write the limited P_Key into the table of the switch port
+/// in front of a host, and the host's queries must pass it.
 #[test]
 fn limited_members_use_the_sa_of_either_sm() {
     const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n";

@@ -1,4 +1,5 @@
-//! `ferrosm run` on a simulated fabric, with OpenSM, infiniband-diags and other real programs attached.
+//! `ferrosm run` on a simulated fabric, with OpenSM, infiniband-diags and other real programs
+//! attached.
 
 mod capture;
 mod diags;

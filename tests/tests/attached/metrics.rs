@@ -1,5 +1,6 @@
-//! The metrics of real ferrosm, parsed by the OpenMetrics reference parser: one SM, and two SMs with replicated
-//! state, one of which is killed. Expected values come from `sminfo`, the simulator and the topology.
+//! The metrics of real ferrosm, parsed by the OpenMetrics reference parser: one SM, and two SMs
+//! with replicated state, one of which is killed. Expected values come from `sminfo`, the simulator
+//! and the topology.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -52,7 +53,8 @@ fn metrics_of_a_subnet_exist_while_it_is_served() {
             "ferrosm_sweeps_total{extent=\"full\",outcome=\"clean\"}",
             Some(1.0),
         ),
-        // A fat tree of radix 4: 16 hosts, 20 switches, and as many links as hosts at each of three levels.
+        // A fat tree of radix 4: 16 hosts, 20 switches, and as many links as hosts at each of three
+        // levels.
         ("ferrosm_nodes{type=\"ca\"}", Some(16.0)),
         ("ferrosm_nodes{type=\"switch\"}", Some(20.0)),
         ("ferrosm_links{}", Some(48.0)),

@@ -1,4 +1,5 @@
-//! Links whose two ports have different OperationalVLs, under OpenSM and then under ferrosm: the links stay up.
+//! Links whose two ports have different OperationalVLs, under OpenSM and then under ferrosm: the
+//! links stay up.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -67,7 +68,8 @@ fn take_over(sim: &FabricServer, more: &[&str]) {
     );
 }
 
-/// ferrosm takes over from OpenSM: it corrects the values where devices accept them, and bounces no link.
+/// ferrosm takes over from OpenSM: it corrects the values where devices accept them, and bounces no
+/// link.
 #[test]
 fn takeover_leaves_links_with_mismatched_vls_up() {
     let sim = under_opensm();
@@ -77,7 +79,8 @@ fn takeover_leaves_links_with_mismatched_vls_up() {
     assert_eq!(mismatches(&sim), 0);
 }
 
-/// No link is bounced where the mismatch remains because the ports that would have to change reject the new value.
+/// No link is bounced where the mismatch remains because the ports that would have to change reject
+/// the new value.
 #[test]
 fn links_with_a_permanent_vl_mismatch_stay_up() {
     let sim = under_opensm();

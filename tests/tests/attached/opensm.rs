@@ -1,6 +1,7 @@
 //! Real OpenSM, osmtest and saquery on a fabric of `ferrosm sim`, without ferrosm's SM.
 //!
-//! These programs were written for real fabrics, so what they accept shows that the simulator behaves like one.
+//! These programs were written for real fabrics, so what they accept shows that the simulator
+//! behaves like one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -76,11 +77,13 @@ fn managed(spec: &str) -> (FabricServer, OpenSm, String) {
     (sim, sm, far_node)
 }
 
-/// OpenSM's test suite, flow by flow. The flows cannot pass where RMPP transfers are truncated, as on ibsim.
+/// OpenSM's test suite, flow by flow. The flows cannot pass where RMPP transfers are truncated, as
+/// on ibsim.
 #[test]
 fn osmtest_inventory_is_created_and_validated() {
     let (sim, sm, far_node) = managed("fat-tree2:8,2,3");
-    // OpenSM may sweep again between the two flows and reach a switch through another port, which changes LocalPortNum.
+    // OpenSM may sweep again between the two flows and reach a switch through another port, which
+    // changes LocalPortNum.
     let mut validated = Err(String::new());
     for _ in 0..3 {
         osmtest(&sim, &far_node, &["-f", "c"]);
@@ -195,7 +198,8 @@ fn two_opensms_elect_a_master_and_fail_over() {
     assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
 }
 
-/// A cable is removed and reinserted under OpenSM: traps reach it, it sweeps, and all links are Active again.
+/// A cable is removed and reinserted under OpenSM: traps reach it, it sweeps, and all links are
+/// Active again.
 #[test]
 fn opensm_receives_traps_for_link_changes_and_reboots() {
     let (sim, mut sm, far_node) = managed("fat-tree:4");
@@ -222,7 +226,8 @@ fn opensm_receives_traps_for_link_changes_and_reboots() {
     assert!(verdict.starts_with("no violations:"), "{verdict}");
 }
 
-/// ibsim accepts at most ten programs; here forty programs query concurrently, each at its own node.
+/// ibsim accepts at most ten programs; here forty programs query concurrently, each at its own
+/// node.
 #[test]
 fn forty_programs_attach_concurrently() {
     let spec = "fat-tree2:16,8,5";
@@ -239,7 +244,8 @@ fn forty_programs_attach_concurrently() {
         .iter()
         .map(|host| {
             let program = sim.launch("saquery", Some(host));
-            // No retries: on a busy machine, forty starting programs delay a reply beyond its one-second timeout.
+            // No retries: on a busy machine, forty starting programs delay a reply beyond its
+            // one-second timeout.
             let program = program.args(&["--timeout", "30000", "NR"]);
             (host, program.start(sim.dir()))
         })

@@ -1,8 +1,9 @@
-//! Election between a real OpenSM and a real ferrosm on one fabric, in both directions: on Debian's ibsim and on `ferrosm sim`.
+//! Election between a real OpenSM and a real ferrosm on one fabric, in both directions: on Debian's
+//! ibsim and on `ferrosm sim`.
 //!
-//! A third host queries both with `sminfo` and, where RMPP transfers are complete, with `saquery` for SMInfoRecords. One case is
-//! skipped on ibsim: a higher-priority OpenSM that joins later. There, OpenSM reports MASTER after HANDOVER but never sweeps; on
-//! `ferrosm sim` it does.
+//! A third host queries both with `sminfo` and, where RMPP transfers are complete, with `saquery`
+//! for SMInfoRecords. One case is skipped on ibsim: a higher-priority OpenSM that joins later.
+//! There, OpenSM reports MASTER after HANDOVER but never sweeps; on `ferrosm sim` it does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +37,8 @@ const OTHER_QUERIER: Host = Host("host-1-0-0 mlx5_0", 0x0002_c904_0000_0051);
 
 /// The fabric that the test runs on.
 trait Fabric: Clients {
-    /// Whether the test also queries the SA. On ibsim's umad ferrosm has no SA, so only `sminfo` is used there.
+    /// Whether the test also queries the SA. On ibsim's umad ferrosm has no SA, so only `sminfo` is
+    /// used there.
     const RECORDS: bool;
 }
 
@@ -51,7 +53,8 @@ impl Fabric for FabricServer {
 struct Ferrosm(Running);
 
 impl Ferrosm {
-    /// Starts ferrosm with frequent polls, so that it detects the death of a foreign master within a second.
+    /// Starts ferrosm with frequent polls, so that it detects the death of a foreign master within
+    /// a second.
     fn start(sim: &impl Fabric, at: Host, settings: &str) -> Self {
         let name = unique_name("ours");
         let (config, state) = (
@@ -179,7 +182,8 @@ fn lids(sim: &impl Fabric) -> BTreeMap<(u64, u8), (u16, u8)> {
     lids
 }
 
-/// OpenSM is master and ferrosm stands by. After OpenSM is killed, ferrosm is master and no LID has changed.
+/// OpenSM is master and ferrosm stands by. After OpenSM is killed, ferrosm is master and no LID has
+/// changed.
 fn check_killed_opensm(sim: &impl Fabric) {
     let mut other_sm = opensm(sim, HIGH, "12", "");
     other_sm.wait_until_up(1);
@@ -193,7 +197,8 @@ fn check_killed_opensm(sim: &impl Fabric) {
     assert_eq!(lids(sim), before);
 }
 
-/// ferrosm is master and hands over to a higher-priority OpenSM. After OpenSM is killed, ferrosm is master again.
+/// ferrosm is master and hands over to a higher-priority OpenSM. After OpenSM is killed, ferrosm is
+/// master again.
 fn check_higher_priority_opensm(sim: &impl Fabric) {
     let ferrosm = Ferrosm::start(sim, LOW, "priority = 3");
     ferrosm.wait("sweep complete", 1);
@@ -210,7 +215,8 @@ fn check_higher_priority_opensm(sim: &impl Fabric) {
     assert_eq!(lids(sim), before);
 }
 
-/// OpenSM is master and hands over to a higher-priority ferrosm. After ferrosm is killed, OpenSM is master again.
+/// OpenSM is master and hands over to a higher-priority ferrosm. After ferrosm is killed, OpenSM is
+/// master again.
 fn check_higher_priority_ferrosm(sim: &impl Fabric) {
     let mut other_sm = opensm(sim, HIGH, "3", "");
     other_sm.wait_until_up(1);
@@ -261,8 +267,9 @@ fn ferrosm_replaces_killed_opensm_on_ferrosm_sim() {
     check_killed_opensm(&FabricServer::shape(SPEC));
 }
 
-/// Not on ibsim: OpenSM requests mastership by trap 144, and ferrosm's TrapRepress does not reach it there (`umad2sim` searches for an
-/// agent of class 0x01, OpenSM registers class 0x81). Without a reply timeout OpenSM waits for it until it is killed.
+/// Not on ibsim: OpenSM requests mastership by trap 144, and ferrosm's TrapRepress does not reach
+/// it there (`umad2sim` searches for an agent of class 0x01, OpenSM registers class 0x81). Without
+/// a reply timeout OpenSM waits for it until it is killed.
 #[test]
 fn higher_priority_opensm_becomes_master_and_leaves_on_ferrosm_sim() {
     check_higher_priority_opensm(&FabricServer::shape(SPEC));
@@ -288,8 +295,8 @@ fn lower_guid_outranks_at_equal_priority_on_ferrosm_sim() {
     check_equal_priority(&FabricServer::shape(SPEC));
 }
 
-/// Two subnet fragments, each with a master, are joined: the higher-priority SM becomes master of the whole subnet, the other stands
-/// by. Before, `sim-ctl judge` checks the part of each master.
+/// Two subnet fragments, each with a master, are joined: the higher-priority SM becomes master of
+/// the whole subnet, the other stands by. Before, `sim-ctl judge` checks the part of each master.
 #[test]
 fn joined_subnet_fragments_elect_one_master() {
     for (own_priority, opensm_priority, master) in [("12", "3", LOW), ("3", "12", HIGH)] {
@@ -323,8 +330,8 @@ fn joined_subnet_fragments_elect_one_master() {
     }
 }
 
-/// With different SM_Keys neither SM yields. ferrosm raises one alarm, however often both sweep, and does not rewrite the other SM's
-/// tables.
+/// With different SM_Keys neither SM yields. ferrosm raises one alarm, however often both sweep,
+/// and does not rewrite the other SM's tables.
 #[test]
 fn sm_with_another_sm_key_raises_an_alarm() {
     let sim = FabricServer::shape(SPEC);
@@ -347,7 +354,8 @@ fn sm_with_another_sm_key_raises_an_alarm() {
     assert_eq!(count("SM with another SM_Key ignored"), 1, "{log}");
     assert_eq!(count(" linked_to=\""), 1, "{log}");
     assert_eq!(count("role changed"), 1, "{log}");
-    // ferrosm re-reads devices that report a change, and does not rewrite what the other SM left unchanged.
+    // ferrosm re-reads devices that report a change, and does not rewrite what the other SM left
+    // unchanged.
     let written = count("sweep complete") - count("lft_blocks_written=0 ");
     assert_eq!(written, 1, "tables were rewritten\n{log}");
 }

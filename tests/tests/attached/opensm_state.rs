@@ -1,4 +1,5 @@
-//! Import of the state files of a real OpenSM: all its caches and its SA database dump are read completely.
+//! Import of the state files of a real OpenSM: all its caches and its SA database dump are read
+//! completely.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 

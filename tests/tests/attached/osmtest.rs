@@ -1,8 +1,8 @@
 //! Every flow of osmtest, OpenSM's SA test, against ferrosm on a simulated fabric.
 //!
-//! Each flow has its own fabric, because osmtest expects either a clean SA or the records of the previous flow.
-//! `tests/osmtest-waivers.txt` lists flows that may fail. `opensm.rs` checks that osmtest passes on the same simulated fabric with
-//! OpenSM.
+//! Each flow has its own fabric, because osmtest expects either a clean SA or the records of the
+//! previous flow. `tests/osmtest-waivers.txt` lists flows that may fail. `opensm.rs` checks that
+//! osmtest passes on the same simulated fabric with OpenSM.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -149,7 +149,8 @@ fn flow_f_passes_with_single_paths() {
     check("f -s4");
 }
 
-/// osmtest's inventory is the same with OpenSM as master, except for the values of LIDs; each LID identifies the same port.
+/// osmtest's inventory is the same with OpenSM as master, except for the values of LIDs; each LID
+/// identifies the same port.
 #[test]
 fn inventory_equals_that_of_opensm() {
     let far_node = last_node(TREE);

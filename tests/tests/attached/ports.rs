@@ -1,5 +1,6 @@
-//! Which local port ferrosm serves, on hosts of a simulated fabric: two HCAs on two subnets with OpenSM on one, a Down port, an issm
-//! device that cannot be opened, an HCA that is probed late. `sminfo` reports the master.
+//! Which local port ferrosm serves, on hosts of a simulated fabric: two HCAs on two subnets with
+//! OpenSM on one, a Down port, an issm device that cannot be opened, an HCA that is probed late.
+//! `sminfo` reports the master.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -101,8 +102,8 @@ fn stop(sm: Running) -> Finished {
     sm.stop(Signal::Terminate, GUARD).expect_success()
 }
 
-/// After a restart of ferrosm, rail 1 is in Init and rail 2 Active under another SM. Choosing the Active port would leave rail 1
-/// without an SM.
+/// After a restart of ferrosm, rail 1 is in Init and rail 2 Active under another SM. Choosing the
+/// Active port would leave rail 1 without an SM.
 #[test]
 fn ambiguous_port_is_rejected_and_named_port_is_served_as_standby() {
     let rails = Rails::new();
@@ -155,8 +156,8 @@ fn links_that_train_in_turn_are_rejected_like_two_active_links() {
     assert!(!log.contains("local port opened"), "{log}");
 }
 
-/// At boot, rail 2 has its link when ferrosm starts and rail 1 gets one 3 s later. `run` ends with the status of a failure that systemd
-/// retries, and serves the only link that remains.
+/// At boot, rail 2 has its link when ferrosm starts and rail 1 gets one 3 s later. `run` ends with
+/// the status of a failure that systemd retries, and serves the only link that remains.
 #[test]
 fn first_choice_waits_for_links_that_still_train() {
     let rails = Rails::new();
@@ -175,7 +176,8 @@ fn first_choice_waits_for_links_that_still_train() {
     let _ = stop(sm);
 }
 
-/// A second cable, plugged in while ferrosm runs or between two runs, is reported and changes nothing; nor does an outage of the first.
+/// A second cable, plugged in while ferrosm runs or between two runs, is reported and changes
+/// nothing; nor does an outage of the first.
 #[test]
 fn port_served_last_is_served_again_with_a_second_cable() {
     let rails = Rails::new();
@@ -401,7 +403,8 @@ fn hca_probed_late_is_served_without_a_restart() {
     let _ = stop(sm);
 }
 
-/// The SM uses QP0 of one RDMA device, and its SA QP1 of another, which has the same port GUID and no QP0.
+/// The SM uses QP0 of one RDMA device, and its SA QP1 of another, which has the same port GUID and
+/// no QP0.
 #[test]
 fn adapter_with_separate_devices_for_qp0_and_qp1_is_served() {
     let sim = FabricServer::shape("star:2");

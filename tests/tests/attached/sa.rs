@@ -1,6 +1,7 @@
 //! The SA of ferrosm, queried by saquery, an independent program that real hosts run.
 //!
-//! `osmtest.rs` runs osmtest. `opensm.rs` checks that both programs also pass on the same simulated fabric with OpenSM.
+//! `osmtest.rs` runs osmtest. `opensm.rs` checks that both programs also pass on the same simulated
+//! fabric with OpenSM.
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::managed_fabric::ManagedFabric;

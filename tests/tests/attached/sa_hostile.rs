@@ -1,7 +1,7 @@
 //! Clients that flood the SA delay neither other clients nor the SM.
 //!
-//! `tests/benches/compare/sa-hostile` has the measurements. The limits here are far above them, and far below the delays of an
-//! SM that serves the SA in its main loop.
+//! `tests/benches/compare/sa-hostile` has the measurements. The limits here are far above them, and
+//! far below the delays of an SM that serves the SA in its main loop.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use ferrosm_tests::process::{Running, Signal, poll_until};
 /// A sweep during these floods took 15 s without rate limits and takes 0.03 s with them.
 const SWEEP_LIMIT: Duration = Duration::from_secs(5);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time to start a flooding client and evaluate its first query; a fraction of a second on an idle machine.
+/// Time to start a flooding client and evaluate its first query; a fraction of a second on an idle
+/// machine.
 const FIRST_REPLY: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
 const GROUPS: &str = "12000";

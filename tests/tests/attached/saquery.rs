@@ -1,8 +1,11 @@
-//! saquery against OpenSM and against ferrosm on one simulated fabric, compared query by query and line by line.
+//! saquery against OpenSM and against ferrosm on one simulated fabric, compared query by query and
+//! line by line.
 //!
-//! OpenSM brings the fabric up and serves the queries. Then it exits, ferrosm takes over on the same port, keeps the LIDs, and serves
-//! the same queries. `tests/saquery/queries.txt` has the queries, `tests/saquery/differences.txt` every difference with the name of its
-//! reason, which `docs/sa.md` explains. An unlisted difference fails the test, and so does a listed one that does not occur.
+//! OpenSM brings the fabric up and serves the queries. Then it exits, ferrosm takes over on the
+//! same port, keeps the LIDs, and serves the same queries. `tests/saquery/queries.txt` has the
+//! queries, `tests/saquery/differences.txt` every difference with the name of its reason, which
+//! `docs/sa.md` explains. An unlisted difference fails the test, and so does a listed one that does
+//! not occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -159,8 +162,8 @@ fn add_counts<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut 
     into.retain(|_, n| *n != 0);
 }
 
-/// The differences, one line each: `- 3 LINE` occurs three times more with OpenSM, `+ 1 LINE` once more with ferrosm. Equal records are
-/// removed first.
+/// The differences, one line each: `- 3 LINE` occurs three times more with OpenSM, `+ 1 LINE` once
+/// more with ferrosm. Equal records are removed first.
 fn difference(with_opensm: &[String], with_ferrosm: &[String]) -> BTreeSet<String> {
     let mut results = BTreeMap::new();
     add_counts(records(with_opensm), -1, &mut results);
@@ -207,8 +210,8 @@ fn listed() -> Listed {
     all
 }
 
-/// Registrations of a host: it joins the broadcast group and creates another one; the last host registers a service and subscribes to
-/// all notices.
+/// Registrations of a host: it joins the broadcast group and creates another one; the last host
+/// registers a service and subscribes to all notices.
 fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
     let mut text = join_group(sm, port.guid);
     if is_last {

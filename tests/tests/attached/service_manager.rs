@@ -1,4 +1,5 @@
-//! What ferrosm reports to a service manager (sd_notify(3)): the test is the receiver of its datagrams.
+//! What ferrosm reports to a service manager (sd_notify(3)): the test is the receiver of its
+//! datagrams.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -76,7 +77,8 @@ impl Service {
     }
 }
 
-/// READY must not wait for the link, because the boot waits for READY; the watchdog must not depend on the fabric.
+/// READY must not wait for the link, because the boot waits for READY; the watchdog must not depend
+/// on the fabric.
 #[test]
 fn service_is_ready_and_watched_without_a_link() {
     let service = Service::new();
@@ -120,7 +122,8 @@ fn service_is_ready_and_watched_without_an_hca() {
     let _ = sm.wait(GUARD).expect_success();
 }
 
-/// A reload of a file that never ends blocks the main loop. The other threads run on, but the watchdog is not notified.
+/// A reload of a file that never ends blocks the main loop. The other threads run on, but the
+/// watchdog is not notified.
 #[test]
 fn hung_loop_is_not_reported_alive() {
     let service = Service::new();

@@ -1,4 +1,5 @@
-//! Two services of one host serve two subnets through its two ports (`;planes=2`: no link joins them). `sminfo` checks the result on each.
+//! Two services of one host serve two subnets through its two ports (`;planes=2`: no link joins
+//! them). `sminfo` checks the result on each.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -26,7 +27,8 @@ fn wait_for(sim: &FabricServer, port: &str, text: &str) {
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Each has its own master, settings, state directory and reload; one that stops or fails does not affect the other.
+/// Each has its own master, settings, state directory and reload; one that stops or fails does not
+/// affect the other.
 #[test]
 fn services_of_two_subnets_do_not_affect_each_other() {
     let sim = FabricServer::shape("fat-tree:4;planes=2");

@@ -1,5 +1,6 @@
-//! srp_daemon, the discovery of SRP storage targets. It queries ports by capability and the P_Keys shared with them, queries their I/O
-//! units, subscribes to notices 64 and 144, and replies to the reports it receives.
+//! srp_daemon, the discovery of SRP storage targets. It queries ports by capability and the P_Keys
+//! shared with them, queries their I/O units, subscribes to notices 64 and 144, and replies to the
+//! reports it receives.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +30,8 @@ fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::process::Run
     launch.args(&FLAGS).args(more).start(lab.sim.dir())
 }
 
-/// One search: a ClassPortInfo query, then PortInfoRecord queries by a CapabilityMask bit, not one query for each port.
+/// One search: a ClassPortInfo query, then PortInfoRecord queries by a CapabilityMask bit, not one
+/// query for each port.
 #[test]
 fn srp_daemon_finds_targets_by_capability_mask() {
     let lab = ManagedFabric::start("star:4", &[]);
@@ -43,8 +45,9 @@ fn srp_daemon_finds_targets_by_capability_mask() {
     }
 }
 
-/// srp_daemon keeps running, receives reports of a new host and of a new target on an existing host, finds both, and unsubscribes at
-/// exit. Only one such process can run for a port of a machine, whatever the fabric, so no other test starts one.
+/// srp_daemon keeps running, receives reports of a new host and of a new target on an existing
+/// host, finds both, and unsubscribes at exit. Only one such process can run for a port of a
+/// machine, whatever the fabric, so no other test starts one.
 #[test]
 fn new_hosts_and_targets_are_reported() {
     let lab = ManagedFabric::start("star:4", &[]);
@@ -103,7 +106,8 @@ fn new_hosts_and_targets_are_reported() {
     });
 }
 
-/// Makes a host a target and returns the line that srp_daemon prints for it. IDs derive from the node GUID, the GID from the port GUID.
+/// Makes a host a target and returns the line that srp_daemon prints for it. IDs derive from the
+/// node GUID, the GID from the port GUID.
 fn target(sim: &FabricServer, host: u8) -> String {
     sim.execute(&format!("srp-target \"host-{host} mlx5_0\""));
     // The switch is the first node.
@@ -127,7 +131,8 @@ fn assert_found(sim: &FabricServer, expected: &[String], sm_name: &str) {
     assert_eq!(lines(sim, "ibsrpdm", &IBSRPDM), expected, "{sm_name}");
 }
 
-/// The same two targets are found with OpenSM and then with ferrosm as master. A stopped target is no longer found.
+/// The same two targets are found with OpenSM and then with ferrosm as master. A stopped target is
+/// no longer found.
 #[test]
 fn targets_are_found_with_either_sm() {
     let sim = FabricServer::shape("star:4");

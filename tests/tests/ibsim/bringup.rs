@@ -1,13 +1,15 @@
-//! Unconfigured fabrics on Debian's ibsim, brought up by `ferrosm run --once` and checked by infiniband-diags and `ibdmchk`.
+//! Unconfigured fabrics on Debian's ibsim, brought up by `ferrosm run --once` and checked by
+//! infiniband-diags and `ibdmchk`.
 //!
-//! Each test requires exit status 0, unique valid LIDs, every link Active, LFT paths from every host to every host and switch, and no
-//! credit loop. `ibtracert` must agree hop by hop and `ibdmchk` on the dump files. A second run must change no LID and write no LFT
-//! block.
+//! Each test requires exit status 0, unique valid LIDs, every link Active, LFT paths from every
+//! host to every host and switch, and no credit loop. `ibtracert` must agree hop by hop and
+//! `ibdmchk` on the dump files. A second run must change no LID and write no LFT block.
 
 use ferrosm_tests::bringup::check;
 use ferrosm_tests::fabrics::{by_spec, ibsim_example};
 
-/// ibsim's own examples: one and two switches, parallel links, two-port CAs. The SM runs on a switch where the file begins with one.
+/// ibsim's own examples: one and two switches, parallel links, two-port CAs. The SM runs on a
+/// switch where the file begins with one.
 #[test]
 fn ibsim_examples() {
     for name in [

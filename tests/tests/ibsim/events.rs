@@ -1,6 +1,7 @@
 //! `ferrosm run` remains master while links and switches of an ibsim fabric fail and return.
 //!
-//! After each event the judge must accept the fabric within a bound. The elapsed time is printed and not asserted.
+//! After each event the judge must accept the fabric within a bound. The elapsed time is printed
+//! and not asserted.
 
 #![expect(
     clippy::print_stdout,
@@ -19,8 +20,8 @@ use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::judge;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 
-/// Longest time until the fabric is sound again. A trap can be lost with the link that would carry it, so a light sweep may have to
-/// find the change.
+/// Longest time until the fabric is sound again. A trap can be lost with the link that would carry
+/// it, so a light sweep may have to find the change.
 const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 const STOP: Duration = Duration::from_secs(20);
@@ -163,7 +164,8 @@ fn lost_and_restored_ring_link_is_rerouted() {
     fabric.stop();
 }
 
-/// A spine loses power and returns with factory defaults: its LID is restored and its tables are rewritten.
+/// A spine loses power and returns with factory defaults: its LID is restored and its tables are
+/// rewritten.
 #[test]
 fn switch_that_returns_gets_its_lid_back() {
     let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
@@ -179,7 +181,8 @@ fn switch_that_returns_gets_its_lid_back() {
     fabric.stop();
 }
 
-/// A switch reboots too quickly to be seen as absent: it loses its LID, and all its ports return to Initialize at once.
+/// A switch reboots too quickly to be seen as absent: it loses its LID, and all its ports return to
+/// Initialize at once.
 #[test]
 fn quickly_rebooted_switch_is_configured_again() {
     let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);
@@ -210,8 +213,8 @@ fn host_that_returns_gets_its_lid_back() {
     fabric.stop();
 }
 
-/// Bursts of link failures and recoveries on a random graph, without pauses within a burst. The fabric may be partitioned: the
-/// connected component of the SM must be sound.
+/// Bursts of link failures and recoveries on a random graph, without pauses within a burst. The
+/// fabric may be partitioned: the connected component of the SM must be sound.
 #[test]
 fn event_bursts_converge() {
     let mut fabric = ManagedIbsim::start("random:12,4,2,7", &[]);
@@ -271,7 +274,8 @@ fn sminfo_shows_the_master() {
     fabric.stop();
 }
 
-/// SIGHUP reloads the configuration without side effects, SIGUSR1 is ignored, and later events are handled as before.
+/// SIGHUP reloads the configuration without side effects, SIGUSR1 is ignored, and later events are
+/// handled as before.
 #[test]
 fn reload_disturbs_nothing() {
     let mut fabric = ManagedIbsim::start("fat-tree:4", &[]);

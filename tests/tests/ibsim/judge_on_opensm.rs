@@ -1,4 +1,5 @@
-//! The judge, on fabrics brought up by OpenSM: it must accept valid fabrics and reject invalid ones.
+//! The judge, on fabrics brought up by OpenSM: it must accept valid fabrics and reject invalid
+//! ones.
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabrics::by_spec;
@@ -48,7 +49,8 @@ fn last_lid_may_be_a_multiple_of_64() {
     judge::examine(&seen).check().unwrap();
 }
 
-/// OpenSM's minhop on a torus: every pair is connected, but one VL deadlocks. Both judges report it.
+/// OpenSM's minhop on a torus: every pair is connected, but one VL deadlocks. Both judges report
+/// it.
 #[test]
 fn judge_finds_credit_loops_of_opensm_minhop_on_a_torus() {
     let sim = Ibsim::serve(&by_spec("torus:4,4,3,2"));
@@ -91,7 +93,8 @@ fn judge_reports_a_lost_link() {
     );
 }
 
-/// An LFT entry is removed from OpenSM's dump: the judge recognises ibdmchk's report of a missing path.
+/// An LFT entry is removed from OpenSM's dump: the judge recognises ibdmchk's report of a missing
+/// path.
 #[test]
 fn ibdmchk_reports_a_missing_path() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));

@@ -1,4 +1,5 @@
-//! OpenSM as the judge of ferrosm's dumps: its `file` engine reads our LFTs and LID matrix, installs them and dumps them again.
+//! OpenSM as the judge of ferrosm's dumps: its `file` engine reads our LFTs and LID matrix,
+//! installs them and dumps them again.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -63,7 +64,8 @@ fn by_destination_guid(rows: BTreeMap<(String, String, String), String>) -> Rows
         .collect()
 }
 
-/// Routes that OpenSM would not compute itself: up/down on a ring, on a mesh, on a tree with failed links.
+/// Routes that OpenSM would not compute itself: up/down on a ring, on a mesh, on a tree with failed
+/// links.
 #[test]
 fn opensm_installs_the_lfts_of_our_dump() {
     for (spec, engine) in [

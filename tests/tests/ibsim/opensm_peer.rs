@@ -12,7 +12,8 @@ use ferrosm_tests::process::{Signal, poll_until};
 const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// ferrosm takes over a fabric from OpenSM: no LID changes, and the fabric passes all checks of [`judge`].
+/// ferrosm takes over a fabric from OpenSM: no LID changes, and the fabric passes all checks of
+/// [`judge`].
 #[test]
 fn ferrosm_preserves_lids_assigned_by_opensm() {
     for (spec, lmc) in [
@@ -30,7 +31,8 @@ fn ferrosm_preserves_lids_assigned_by_opensm() {
     }
 }
 
-/// OpenSM without persisted state takes over a fabric from ferrosm: no LID changes, and OpenSM logs "SUBNET UP".
+/// OpenSM without persisted state takes over a fabric from ferrosm: no LID changes, and OpenSM logs
+/// "SUBNET UP".
 #[test]
 fn opensm_preserves_lids_assigned_by_ferrosm() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4;shuffle"));

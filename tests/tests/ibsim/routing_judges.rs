@@ -1,4 +1,5 @@
-//! The routing judges, on routings by OpenSM and on dumps damaged on purpose: they must reject what is invalid.
+//! The routing judges, on routings by OpenSM and on dumps damaged on purpose: they must reject what
+//! is invalid.
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
@@ -15,7 +16,8 @@ use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::routing_dumps::{Dumps, names};
 use ferrosm_tests::routing_judge::{self, Verdict};
 
-/// OpenSM's routing of a fabric. Returns the fabric and the simulator whose directory `dump` has the files.
+/// OpenSM's routing of a fabric. Returns the fabric and the simulator whose directory `dump` has
+/// the files.
 fn by_opensm(spec: &str, engine: &str) -> (Net, Ibsim) {
     let text = by_spec(spec);
     let sim = Ibsim::serve(&text);
@@ -63,8 +65,9 @@ fn both_judges_accept_a_valid_tree() {
     }
 }
 
-/// OpenSM's shortest paths around a ring deadlock on one VL. Moving all paths over one link to a second SL breaks the cycle. The same
-/// SLs mapped to one VL do not break it, and neither does one SL for all paths.
+/// OpenSM's shortest paths around a ring deadlock on one VL. Moving all paths over one link to a
+/// second SL breaks the cycle. The same SLs mapped to one VL do not break it, and neither does one
+/// SL for all paths.
 #[test]
 fn both_judges_require_a_second_vl_on_a_ring() {
     let (net, sim) = by_opensm("ring:6,1", "minhop");
@@ -135,8 +138,8 @@ fn both_judges_require_a_second_vl_on_a_ring() {
     );
 }
 
-/// A missing LFT entry, an entry back to the previous switch, an entry to another host, a link absent from the file, and VL 15: the
-/// judge reports each.
+/// A missing LFT entry, an entry back to the previous switch, an entry to another host, a link
+/// absent from the file, and VL 15: the judge reports each.
 #[test]
 fn routing_judge_rejects_altered_dumps() {
     let (net, sim) = by_opensm("fat-tree:4", "minhop");

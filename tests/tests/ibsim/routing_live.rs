@@ -1,5 +1,5 @@
-//! Routing end to end: `ferrosm run` programs an ibsim fabric, a link fails, and it reroutes. The reported writes must equal the
-//! changes in the switches, which infiniband-diags read back.
+//! Routing end to end: `ferrosm run` programs an ibsim fabric, a link fails, and it reroutes. The
+//! reported writes must equal the changes in the switches, which infiniband-diags read back.
 
 #![expect(
     clippy::print_stdout,
@@ -16,8 +16,8 @@ use ferrosm_tests::judge;
 use ferrosm_tests::process::{Running, Signal, poll_until};
 use serde_json::Value;
 
-/// Longest time until the fabric is sound again. A trap can be lost with the link that would carry it, so a light sweep may have to
-/// find the change.
+/// Longest time until the fabric is sound again. A trap can be lost with the link that would carry
+/// it, so a light sweep may have to find the change.
 const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 const STOP: Duration = Duration::from_secs(20);
@@ -48,13 +48,15 @@ impl LiveSm {
         (live, seen)
     }
 
-    /// Waits until the fabric with this number of links between switches is sound and the SM has reported on it.
+    /// Waits until the fabric with this number of links between switches is sound and the SM has
+    /// reported on it.
     fn wait_until_sound(&mut self, num_links: usize) -> Observed {
         let seen = poll_until(CONVERGENCE_LIMIT, PAUSE, || {
             if let Some(status) = self.daemon.ended() {
                 panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
             }
-            // The report precedes the reading and no newer one follows, so the tables read are those of that sweep.
+            // The report precedes the reading and no newer one follows, so the tables read are
+            // those of that sweep.
             let reports = self.reports();
             let seen = self.sim.observe()?;
             let found = seen.net.switch_links().len();
@@ -143,7 +145,8 @@ fn drained(reports: &[Value]) -> bool {
         .any(|message| message["kind"] == "drained-update")
 }
 
-/// Links are removed and reinserted one by one: each time the SM writes exactly the blocks that differ afterwards.
+/// Links are removed and reinserted one by one: each time the SM writes exactly the blocks that
+/// differ afterwards.
 fn check_written_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
     let (mut live, mut before) = LiveSm::start(spec, args);
     let links = before.net.switch_links();
@@ -167,7 +170,8 @@ fn check_written_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
             );
             let description = format!("{spec} {args:?}: {word} {switch:x}[{port}]");
             if drained(&live.reports()[reported..]) {
-                // Where no order of writes avoids a loop, blocks are written twice: changed entries are dropped first.
+                // Where no order of writes avoids a loop, blocks are written twice: changed entries
+                // are dropped first.
                 assert!((differ..=2 * differ).contains(&written), "{description}");
             } else {
                 assert_eq!(written, differ, "{description}");

@@ -1,5 +1,5 @@
-//! `--capture` of a complete bring-up, dissected by tshark: attributes, GUIDs, LIDs and port states must equal those that ferrosm
-//! reports.
+//! `--capture` of a complete bring-up, dissected by tshark: attributes, GUIDs, LIDs and port states
+//! must equal those that ferrosm reports.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -18,7 +18,8 @@ const PORT_INFO: u64 = 0x15;
 const LFT: u64 = 0x19;
 const ACTIVE: u64 = 4;
 
-/// A packet as tshark prints it: method, attribute, node GUID, LID, port state; 0 where the attribute has no such field.
+/// A packet as tshark prints it: method, attribute, node GUID, LID, port state; 0 where the
+/// attribute has no such field.
 struct Packet([u64; 5]);
 
 fn by_tshark(scratch: &Scratch, file: &str) -> Vec<Packet> {

@@ -1,9 +1,11 @@
-//! Every engine on every topology, intact and with 1, 5 and 20 % of the links between switches failed. ferrosm's verification,
-//! [`judge`] and ibdmchk must accept each routing. An engine that refuses a fabric must do so for the reason in
-//! `tests/seeds/routing-refusals.txt`. A new refusal fails the test, and so does a listed one that no longer occurs.
+//! Every engine on every topology, intact and with 1, 5 and 20 % of the links between switches
+//! failed. ferrosm's verification, [`judge`] and ibdmchk must accept each routing. An engine that
+//! refuses a fabric must do so for the reason in `tests/seeds/routing-refusals.txt`. A new refusal
+//! fails the test, and so does a listed one that no longer occurs.
 //!
-//! By default a subset of the matrix runs. `FERROSM_ROUTING_MATRIX=full` runs the complete matrix and prints a line for each case.
-//! `FERROSM_ROUTING_MATRIX=write` also rewrites the table: review the changes before you commit them.
+//! By default a subset of the matrix runs. `FERROSM_ROUTING_MATRIX=full` runs the complete matrix
+//! and prints a line for each case. `FERROSM_ROUTING_MATRIX=write` also rewrites the table: review
+//! the changes before you commit them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -230,7 +232,8 @@ fn stable_reason(reason: &str) -> String {
     words.take(12).collect::<Vec<_>>().join(" ")
 }
 
-/// `None` if the routing is sound, otherwise the reason of the refusal; an error if the routing is invalid.
+/// `None` if the routing is sound, otherwise the reason of the refusal; an error if the routing is
+/// invalid.
 fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
     let fabric = Fabric::of_spec(&case.spec);
     match route(&fabric, Some(&case.engine), Some(case.vls), scratch) {

@@ -19,8 +19,8 @@ use crate::fabrics::SavedFabric;
 /// Limit of switches for ibsim. Larger fabrics run in the in-process simulator only.
 const IBSIM_SWITCHES: usize = 200;
 
-/// Full trees: with every shift permutation of the end ports, no link carries more than one flow (ibutils' rule for
-/// fat trees).
+/// Full trees: with every shift permutation of the end ports, no link carries more than one flow
+/// (ibutils' rule for fat trees).
 const FULL_TREES: [&str; 3] = [
     "ibutils/4-ary-2-tree.net",
     "ibutils/2-ary-4-tree.net",
@@ -77,7 +77,8 @@ fn read(text: &str) -> Result<FabricSpec, String> {
     ibnet::read(text).map_err(|error| error.to_string())
 }
 
-/// The parsed fabric has the counts in its header, and is unchanged after it was written and parsed again.
+/// The parsed fabric has the counts in its header, and is unchanged after it was written and parsed
+/// again.
 fn is_unchanged_by_writing_and_reading(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
     let header = fabric
@@ -124,8 +125,8 @@ fn every_node_responds_on_a_directed_route(fabric: &SavedFabric) -> Result<(), S
     Ok(())
 }
 
-/// In virtual time, with the default configuration: one sweep without problems, and no violation found by the simulator's
-/// oracles.
+/// In virtual time, with the default configuration: one sweep without problems, and no violation
+/// found by the simulator's oracles.
 fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
     let spec = read(&fabric.text)?;
     let mut lab = Lab::on(&fabric.name, spec, 1, SmConfig::default(), None);
@@ -137,8 +138,8 @@ fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
     Ok(())
 }
 
-/// Offline routing with the default engine is verified by ferrosm, the oracle and ibdmchk: with the engine's own
-/// number of VLs, and then on one VL.
+/// Offline routing with the default engine is verified by ferrosm, the oracle and ibdmchk: with the
+/// engine's own number of VLs, and then on one VL.
 fn is_routed_without_input_files(fabric: &SavedFabric) -> Result<(), String> {
     let scratch = Scratch::new("routing");
     let input = Fabric {
@@ -170,7 +171,8 @@ fn is_routed_without_input_files(fabric: &SavedFabric) -> Result<(), String> {
     Ok(())
 }
 
-/// Bring-up on ibsim with the default engine and no input files, verified by infiniband-diags and ibdmchk.
+/// Bring-up on ibsim with the default engine and no input files, verified by infiniband-diags and
+/// ibdmchk.
 fn comes_up_on_ibsim(fabric: &SavedFabric) -> Result<(), String> {
     bringup::check(&fabric.text, &[], 0);
     Ok(())

@@ -10,7 +10,8 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
-/// Indices of the nodes that reply to Get(NodeInfo) from the default port of the fabric, and that port.
+/// Indices of the nodes that reply to Get(NodeInfo) from the default port of the fabric, and that
+/// port.
 pub(crate) fn answering(spec: &FabricSpec) -> Result<(BTreeSet<usize>, PortAt), String> {
     let mut fabric = Fabric::new(spec).map_err(|error| error.to_string())?;
     let at = fabric.default_port();

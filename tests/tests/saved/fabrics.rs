@@ -18,8 +18,8 @@ const KNOWN: [&str; 6] = [
     "ibutils/RhinoReindeer1100.net",
 ];
 
-/// Specs of generated fabrics with aggregation nodes, hosts on spines, loopback plugs and cables, removed links, and
-/// shuffled records.
+/// Specs of generated fabrics with aggregation nodes, hosts on spines, loopback plugs and cables,
+/// removed links, and shuffled records.
 const IRREGULAR: [&str; 5] = [
     "fat-tree:4;sharp;shuffle;seed=3",
     "fat-tree2:8,4,3;sharp;spine-hosts=2",
@@ -91,8 +91,8 @@ pub(crate) fn check_known_files(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A 3-level tree with an extra leaf that is connected directly to core switches and to one middle switch. Its hosts
-/// are at different distances from the same core switch.
+/// A 3-level tree with an extra leaf that is connected directly to core switches and to one middle
+/// switch. Its hosts are at different distances from the same core switch.
 fn uneven_levels() -> FabricSpec {
     let mut spec = from_spec("fat-tree:4");
     let switches: Vec<usize> = (0..spec.nodes.len())
@@ -136,7 +136,8 @@ fn neighbours(spec: &FabricSpec, node: usize) -> impl Iterator<Item = usize> {
     spec.links.iter().filter_map(other)
 }
 
-/// Adds an unconnected node like `like` and returns its index. `number` makes its GUIDs unique among added nodes.
+/// Adds an unconnected node like `like` and returns its index. `number` makes its GUIDs unique
+/// among added nodes.
 fn add_node(spec: &mut FabricSpec, like: usize, description: &str, number: u64) -> usize {
     const GUIDS: u64 = 0xADDE_D000_0000;
     let mut node = spec.nodes[like].clone();

@@ -1,7 +1,8 @@
 //! Saved fabrics in every form that ferrosm processes: one test per check and fabric.
 //!
-//! Generated fabrics with the irregularities of real ones are always tested. The fabrics saved by real sites and
-//! those of ibutils' tests are read from `../shared/topologies`. Without that folder their tests are not listed.
+//! Generated fabrics with the irregularities of real ones are always tested. The fabrics saved by
+//! real sites and those of ibutils' tests are read from `../shared/topologies`. Without that folder
+//! their tests are not listed.
 
 mod checks;
 mod directed;

@@ -1,4 +1,5 @@
-//! Alias GUIDs and VL tables on a simulated fabric: SA requests that make the SM write or read device tables.
+//! Alias GUIDs and VL tables on a simulated fabric: SA requests that make the SM write or read
+//! device tables.
 
 use std::time::Duration;
 
@@ -121,7 +122,8 @@ fn gid(guid: u64) -> Gid {
     Gid::new(GidPrefix::DEFAULT, PortGuid(guid))
 }
 
-/// A host sets one alias GUID and has the SM generate another. Both are written to the device, used in paths and deleted again.
+/// A host sets one alias GUID and has the SM generate another. Both are written to the device, used
+/// in paths and deleted again.
 #[test]
 fn alias_guids_are_set_written_queried_and_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
@@ -361,7 +363,8 @@ fn alias_that_is_a_group_member_is_not_deleted() {
     }
 }
 
-/// The SM reads VL tables that it has not written on the first SA query, once. A client that repeats its request receives one reply.
+/// The SM reads VL tables that it has not written on the first SA query, once. A client that
+/// repeats its request receives one reply.
 #[test]
 fn vl_tables_are_read_on_request() {
     let mut lab = lab("fat-tree2:4,2,2");
@@ -441,7 +444,8 @@ fn guid_info_sets(lab: &Lab) -> u32 {
     counters.sets(ferrosm_mad::attr::id::GUID_INFO)
 }
 
-/// Registers an alias GUID of each host but the last, waits until the devices have them, and returns the hosts.
+/// Registers an alias GUID of each host but the last, waits until the devices have them, and
+/// returns the hosts.
 fn register_aliases(lab: &mut Lab) -> Vec<PortAt> {
     let all = hosts(lab);
     for (i, &host) in all[..all.len() - 1].iter().enumerate() {
@@ -465,8 +469,9 @@ fn have_aliases(lab: &Lab, all: &[PortAt]) -> bool {
         .all(|(i, host)| in_device(lab, *host, 1) == alias_of(i))
 }
 
-/// Hosts take a Set(GUIDInfo) as a GID change: sweeps write no alias GUIDs that devices have, neither after changes elsewhere nor
-/// after a bounce of the host's own link, whose device kept them.
+/// Hosts take a Set(GUIDInfo) as a GID change: sweeps write no alias GUIDs that devices have,
+/// neither after changes elsewhere nor after a bounce of the host's own link, whose device kept
+/// them.
 #[test]
 fn sweeps_do_not_write_alias_guids_that_devices_have() {
     let mut lab = lab("star:6");
@@ -501,7 +506,8 @@ fn sweeps_do_not_write_alias_guids_that_devices_have() {
     assert_eq!(guid_info_sets(&lab), before + 1);
 }
 
-/// A restarted SM reads the alias GUIDs that it restored and writes only those that a device lost meanwhile.
+/// A restarted SM reads the alias GUIDs that it restored and writes only those that a device lost
+/// meanwhile.
 #[test]
 fn restart_writes_only_alias_guids_that_devices_lost() {
     for is_lost in [false, true] {

@@ -1,4 +1,5 @@
-//! Bring-up on the simulator: all topologies and irregular fabrics. The test oracle reads the tables in the devices.
+//! Bring-up on the simulator: all topologies and irregular fabrics. The test oracle reads the
+//! tables in the devices.
 
 use ferrosm_core::{Command, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
@@ -88,7 +89,8 @@ fn every_lmc_is_routed() {
     }
 }
 
-/// Initial LIDs may be duplicate, misaligned, multicast or zero. Valid LIDs without conflict are preserved.
+/// Initial LIDs may be duplicate, misaligned, multicast or zero. Valid LIDs without conflict are
+/// preserved.
 #[test]
 fn valid_lids_found_on_ports_are_preserved() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
@@ -112,7 +114,8 @@ fn valid_lids_found_on_ports_are_preserved() {
     );
 }
 
-/// With fewer LIDs than ports, some ports become Active and each of the others is reported. No port without LID becomes Armed.
+/// With fewer LIDs than ports, some ports become Active and each of the others is reported. No port
+/// without LID becomes Armed.
 #[test]
 fn exhausted_lids_are_reported() {
     let cfg = SmConfig {
@@ -205,7 +208,8 @@ fn unchanged_full_sweep_reports_no_reroute() {
     assert!(reroute.is_none(), "{reroute:?}");
 }
 
-/// Hosts with a port in another plane: the sweep notes that its links lead to another subnet. Ports without a link are none.
+/// Hosts with a port in another plane: the sweep notes that its links lead to another subnet. Ports
+/// without a link are none.
 #[test]
 fn links_to_another_plane_are_a_note() {
     for (spec, unlinked, notes) in [

@@ -1,5 +1,5 @@
-//! A node with the GUIDs of a node in use is connected: the known node retains its identity, LID and links, whichever of the two a sweep
-//! reaches first.
+//! A node with the GUIDs of a node in use is connected: the known node retains its identity, LID
+//! and links, whichever of the two a sweep reaches first.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -37,7 +37,8 @@ fn links(lab: &Lab, node: usize) -> Vec<PortAt> {
         .collect()
 }
 
-/// Connects the link, and commands three full sweeps: the fabric without `clone` is correct all the time.
+/// Connects the link, and commands three full sweeps: the fabric without `clone` is correct all the
+/// time.
 fn connect_and_sweep(lab: &mut Lab, context: &str, clone: usize, link: PortAt) {
     lab.world.fabric_mut().restore(link).expect("a link");
     for sweep in 0..3 {
@@ -101,7 +102,8 @@ fn near_clone_does_not_displace_a_known_host() {
             | QuarantineReason::SubnetFull => false,
         });
         assert!(found, "{context}: {:#?}", lab.last_report().problems);
-        // A new SM does not know which of the two was connected first, but finds only the known host activated.
+        // A new SM does not know which of the two was connected first, but finds only the known
+        // host activated.
         let restored = lab.manager().restored(lab.world.now());
         lab.world.kill(lab.sm);
         lab.restart_sm(SmConfig::default(), restored);
@@ -132,7 +134,8 @@ fn near_switch_with_the_guid_of_a_known_node_does_not_displace_it() {
     }
 }
 
-/// Two switches have one GUID when an SM starts: the one that is where the last SM knew it is in the subnet.
+/// Two switches have one GUID when an SM starts: the one that is where the last SM knew it is in
+/// the subnet.
 #[test]
 fn restarted_sm_prefers_the_switch_at_its_last_place() {
     let lab = Lab::new(SPEC, 3);
@@ -156,8 +159,8 @@ fn restarted_sm_prefers_the_switch_at_its_last_place() {
     }
 }
 
-/// Adapters of one batch share a node GUID or port GUID, that of the SM among them. The light sweep recognises the excluded device: nothing
-/// has moved, and no full sweep follows.
+/// Adapters of one batch share a node GUID or port GUID, that of the SM among them. The light sweep
+/// recognises the excluded device: nothing has moved, and no full sweep follows.
 #[test]
 fn excluded_duplicate_causes_no_further_sweep() {
     for (description, node_of, port_of) in [
@@ -203,7 +206,8 @@ fn excluded_duplicate_causes_no_further_sweep() {
     }
 }
 
-/// The same with the GUID of a switch. Its first appearance may be a moved cable, so a full sweep follows once.
+/// The same with the GUID of a switch. Its first appearance may be a moved cable, so a full sweep
+/// follows once.
 #[test]
 fn excluded_duplicate_of_a_switch_causes_no_further_sweep() {
     for victim in ["leaf-3-1", "core-2"] {
@@ -251,7 +255,8 @@ fn switch_with_a_new_number_of_ports_is_no_duplicate() {
     }
 }
 
-/// A host was moved to a port that a full sweep reaches before its old one, while the SM did not notice: it retains its LID.
+/// A host was moved to a port that a full sweep reaches before its old one, while the SM did not
+/// notice: it retains its LID.
 #[test]
 fn moved_host_is_found_by_a_full_sweep() {
     let mut lab = Lab::new(SPEC, 3);

@@ -1,4 +1,5 @@
-//! Each operator command receives exactly one final reply, whatever happens to mastership, links and processes.
+//! Each operator command receives exactly one final reply, whatever happens to mastership, links
+//! and processes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -181,8 +182,8 @@ fn stop_supersedes_a_handover() {
     assert!(stopped.starts_with(&expected), "{stopped}");
 }
 
-/// A stop begins with an SMInfo scan. Before the scan is complete, another master acquires the lease or hands over. The stop completes
-/// nevertheless.
+/// A stop begins with an SMInfo scan. Before the scan is complete, another master acquires the
+/// lease or hands over. The stop completes nevertheless.
 #[test]
 fn stop_survives_another_master_during_its_sm_scan() {
     for deposed in [true, false] {
@@ -296,7 +297,8 @@ fn disturb(lab: &mut Lab, rng: &mut TestRng, services: &[Service]) {
     send(lab, a.id, input);
 }
 
-/// Random commands at random times to two SMs, with lost links, stalls, lost leases and undetected masters.
+/// Random commands at random times to two SMs, with lost links, stalls, lost leases and undetected
+/// masters.
 #[test]
 fn every_command_is_answered_exactly_once() {
     let mut total = 0;

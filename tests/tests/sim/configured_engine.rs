@@ -61,7 +61,8 @@ fn engines_in_use_and_automatic_selection_are_not_reported() {
     }
 }
 
-/// Programs that ignore the SL of their path records are then outside the proof, which the operator must know.
+/// Programs that ignore the SL of their path records are then outside the proof, which the operator
+/// must know.
 #[test]
 fn routing_with_several_sls_is_reported() {
     let mut tree = Lab::new("fat-tree:4", 1);

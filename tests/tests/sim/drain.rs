@@ -1,5 +1,6 @@
-//! Lost, returned and flapping links and switches: after each change of a table or link, packets on routes that did not use the lost part
-//! still arrive. Routes are followed by the bytes of the devices, on every engine with several VLs and on some with one.
+//! Lost, returned and flapping links and switches: after each change of a table or link, packets on
+//! routes that did not use the lost part still arrive. Routes are followed by the bytes of the
+//! devices, on every engine with several VLs and on some with one.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -39,7 +40,8 @@ fn config_for(engine: &str) -> SmConfig {
     }
 }
 
-/// The switch ports that a packet leaves by, the last one to the end port; `None` if it does not arrive.
+/// The switch ports that a packet leaves by, the last one to the end port; `None` if it does not
+/// arrive.
 fn follow(state: &FabricSnapshot, (from, lid): Pair) -> Option<Vec<PortAt>> {
     let mut ports = Vec::new();
     let mut node = from;
@@ -261,8 +263,8 @@ fn flapping_link_does_not_alternate_engines() {
     }
 }
 
-/// After losses, the routing of an engine for the repaired fabric needs other VLs. It is reported, and installed on request. With
-/// `routing.drain = "allow"` it is installed at once.
+/// After losses, the routing of an engine for the repaired fabric needs other VLs. It is reported,
+/// and installed on request. With `routing.drain = "allow"` it is installed at once.
 #[test]
 fn routing_that_drains_routes_in_use_waits_for_the_operator() {
     let drained = |lab: &Lab, from: usize| {
@@ -310,7 +312,8 @@ fn routing_that_drains_routes_in_use_waits_for_the_operator() {
     }
 }
 
-/// A switch loses its power and returns: routes between other switches that did not cross it are not interrupted.
+/// A switch loses its power and returns: routes between other switches that did not cross it are
+/// not interrupted.
 #[test]
 fn lost_and_returned_switches_interrupt_no_other_routes() {
     for (spec, engine) in [

@@ -1,8 +1,8 @@
-//! Elections among several ferrosm SMs in one fabric: planned and unplanned master changes, two subnet fragments, priorities and SMs
-//! that are not on the allow-list.
+//! Elections among several ferrosm SMs in one fabric: planned and unplanned master changes, two
+//! subnet fragments, priorities and SMs that are not on the allow-list.
 //!
-//! The tests check the SMPs that devices receive, and whether hosts get replies at the LID that PortInfo:MasterSMLID of their port
-//! names.
+//! The tests check the SMPs that devices receive, and whether hosts get replies at the LID that
+//! PortInfo:MasterSMLID of their port names.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -119,7 +119,8 @@ fn has_sa(lab: &Lab, host: PortAt, sms: &[(SmId, PortAt)]) -> bool {
     })
 }
 
-/// Runs the simulation for `time`; returns the longest period in which some host had no SA at its MasterSMLID.
+/// Runs the simulation for `time`; returns the longest period in which some host had no SA at its
+/// MasterSMLID.
 fn longest_gap(lab: &mut Lab, sms: &[(SmId, PortAt)], time: Duration) -> Duration {
     let hosts: Vec<PortAt> = lab.world.fabric().end_ports().collect();
     let mut gaps = vec![Duration::ZERO; hosts.len()];
@@ -155,7 +156,8 @@ fn written(lab: &Lab) -> [u32; 3] {
     [id::LFT, id::MFT, id::PKEY_TABLE].map(|attr| counters.sets(attr))
 }
 
-/// SIGTERM: the SM hands the subnet over before it stops. Hosts always have a serving SA, and no forwarding table is written.
+/// SIGTERM: the SM hands the subnet over before it stops. Hosts always have a serving SA, and no
+/// forwarding table is written.
 #[test]
 fn planned_stop_is_invisible_to_clients() {
     let mut lab = start_master(5);
@@ -203,8 +205,8 @@ fn sm_without_standby_stops_at_once() {
     );
 }
 
-/// kill -9 with a replica at the standby: the standby is master after three polls, and hosts are served as soon as their MasterSMLID
-/// is updated.
+/// kill -9 with a replica at the standby: the standby is master after three polls, and hosts are
+/// served as soon as their MasterSMLID is updated.
 #[test]
 fn dead_master_is_replaced_from_the_replica() {
     let mut lab = start_master(5);
@@ -242,7 +244,8 @@ fn dead_master_is_replaced_from_the_replica() {
     assert!(discovering < master && discovering.is_some());
 }
 
-/// A handover on the operator's command succeeds although the standby has the lower priority, and does not revert by itself.
+/// A handover on the operator's command succeeds although the standby has the lower priority, and
+/// does not revert by itself.
 #[test]
 fn operator_handover_succeeds_and_persists() {
     let mut lab = start_master(5);
@@ -265,7 +268,8 @@ fn operator_handover_succeeds_and_persists() {
     lab.assert_correct();
 }
 
-/// The priority of a standby is raised. Its trap 144 makes the master hand over at once, before the next SMInfo scan.
+/// The priority of a standby is raised. Its trap 144 makes the master hand over at once, before the
+/// next SMInfo scan.
 #[test]
 fn trap_144_reports_the_priority() {
     let mut lab = start_master(5);
@@ -289,7 +293,8 @@ fn trap_144_reports_the_priority() {
     assert_one_master(&lab, &[lab.sm, second], second);
 }
 
-/// The trap arrives while a light sweep waits for a slow switch, after the standby has answered the SMInfo query of that sweep.
+/// The trap arrives while a light sweep waits for a slow switch, after the standby has answered the
+/// SMInfo query of that sweep.
 #[test]
 fn priority_trap_during_a_light_sweep_is_not_lost() {
     let mut lab = start_master(5);
@@ -316,7 +321,8 @@ fn priority_trap_during_a_light_sweep_is_not_lost() {
     assert_eq!(role(&lab, second), SmState::Master);
 }
 
-/// With the highest `master_priority`, the master stays master when an SM of higher priority returns. Without it, that SM takes over.
+/// With the highest `master_priority`, the master stays master when an SM of higher priority
+/// returns. Without it, that SM takes over.
 #[test]
 fn master_priority_prevents_failback() {
     for sticky in [true, false] {
@@ -338,8 +344,8 @@ fn master_priority_prevents_failback() {
     }
 }
 
-/// The standby has identified its master as ferrosm, and its configuration is reloaded. It still detects the end of that master within
-/// three polls at intervals of one second.
+/// The standby has identified its master as ferrosm, and its configuration is reloaded. It still
+/// detects the end of that master within three polls at intervals of one second.
 #[test]
 fn peer_capabilities_survive_a_reload() {
     let settings = |priority| SmConfig {
@@ -382,7 +388,8 @@ fn standby_stop_hands_nothing_over() {
     assert_eq!(role(&lab, lab.sm), SmState::Master);
 }
 
-/// Two subnet fragments with a master each are joined: one master remains, no host has two LIDs, and every pair of hosts is connected.
+/// Two subnet fragments with a master each are joined: one master remains, no host has two LIDs,
+/// and every pair of hosts is connected.
 #[test]
 fn joined_subnet_fragments_elect_one_master() {
     for (first, other) in [(5, 3), (3, 5), (4, 4)] {
@@ -430,8 +437,9 @@ fn joined_subnet_fragments_elect_one_master() {
     }
 }
 
-/// Two fragments whose masters have the same LID are joined. LID and MasterSMLID stay the same for hosts of the fragment whose master
-/// steps down. The remaining master has no registrations of these hosts and makes them register again.
+/// Two fragments whose masters have the same LID are joined. LID and MasterSMLID stay the same for
+/// hosts of the fragment whose master steps down. The remaining master has no registrations of
+/// these hosts and makes them register again.
 #[test]
 fn hosts_of_the_other_fragment_reregister() {
     let mut lab = Lab::with("ring:6", 1, SmConfig::default());
@@ -514,8 +522,8 @@ fn cut_between(lab: &Lab) -> Vec<PortAt> {
         .collect()
 }
 
-/// A subnet configured by another SM, which is silent now. By default ferrosm takes it over; with `refuse_managed_subnet`, only
-/// on the operator's command.
+/// A subnet configured by another SM, which is silent now. By default ferrosm takes it over; with
+/// `refuse_managed_subnet`, only on the operator's command.
 #[test]
 fn managed_subnet_is_not_taken_over_if_refused() {
     let mut lab = start_master(5);
@@ -539,8 +547,9 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     assert_eq!(role(&lab, second), SmState::Master);
 }
 
-/// The SM's own host reboots and loses its LID; all other ports still name that LID as MasterSMLID. With its own LID map, the SM
-/// recognises its own subnet. With another subnet's map, which assigns that LID to the SM's port, it does not.
+/// The SM's own host reboots and loses its LID; all other ports still name that LID as MasterSMLID.
+/// With its own LID map, the SM recognises its own subnet. With another subnet's map, which assigns
+/// that LID to the SM's port, it does not.
 #[test]
 fn own_subnet_does_not_count_as_managed_by_another_sm() {
     for own in [true, false] {
@@ -568,8 +577,9 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
     }
 }
 
-/// A stalled SM starts an SMInfo scan. Before the replies arrive, a sweep starts because another master has acquired the lease, or a
-/// HANDOVER arrives, which may be older than the stall and is rejected. In the end the SM reports itself as master, and hosts can register.
+/// A stalled SM starts an SMInfo scan. Before the replies arrive, a sweep starts because another
+/// master has acquired the lease, or a HANDOVER arrives, which may be older than the stall and is
+/// rejected. In the end the SM reports itself as master, and hosts can register.
 #[test]
 fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {
@@ -602,8 +612,9 @@ fn sweep_replaces_a_pending_sminfo_scan() {
     }
 }
 
-/// The master loses its lease, but no other SM acquires it. The master queries the other SMs, reads nothing else and writes nothing.
-/// A standby that is notified of its master's silence polls the master with the usual SMP timeout, and stays standby.
+/// The master loses its lease, but no other SM acquires it. The master queries the other SMs, reads
+/// nothing else and writes nothing. A standby that is notified of its master's silence polls the
+/// master with the usual SMP timeout, and stays standby.
 #[test]
 fn lost_lease_alone_does_not_end_the_mastership() {
     let mut lab = start_master(5);
@@ -625,7 +636,8 @@ fn lost_lease_alone_does_not_end_the_mastership() {
         (read.map(|attr| counters.gets(attr)), sets)
     };
     let (swept, before) = (sweeps(&lab), read_counters(&lab));
-    // The master is paused for 350 ms, longer than the 100 ms for which a standby awaits SMInfo of a master that is known to be dead.
+    // The master is paused for 350 ms, longer than the 100 ms for which a standby awaits SMInfo of
+    // a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);
     lab.world.with_sm(second, |sm, now| {
         let silent = PeerEvent::Silent {
@@ -715,7 +727,8 @@ fn standby_obeys_disable_and_standby_of_its_master() {
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
 }
 
-/// The foreign SM at [`OTHER_SM_PORT`] sends Set(SMInfo) to this SM over the directed route between them.
+/// The foreign SM at [`OTHER_SM_PORT`] sends Set(SMInfo) to this SM over the directed route between
+/// them.
 pub(crate) fn set_sm_info(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
     set_sm_info_from(lab, OTHER_SM_PORT, control, priority, guid);
 }

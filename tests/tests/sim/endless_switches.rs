@@ -1,5 +1,5 @@
-//! A device that emulates switches without end behind a port: the port is excluded and reported, all other hosts are configured within a
-//! second meanwhile, and the cost is bounded.
+//! A device that emulates switches without end behind a port: the port is excluded and reported,
+//! all other hosts are configured within a second meanwhile, and the cost is bounded.
 
 use std::time::Duration;
 
@@ -119,7 +119,8 @@ fn endless_switches_delay_no_other_host() {
     }
 }
 
-/// Every way to be endless, at the first bring-up and at a restart: the first sweep ends, and all other hosts are up.
+/// Every way to be endless, at the first bring-up and at a restart: the first sweep ends, and all
+/// other hosts are up.
 #[test]
 fn endless_switches_do_not_prevent_the_first_sweep() {
     for (description, emulation) in emulations() {
@@ -212,7 +213,8 @@ fn operator_raises_the_limit_for_an_extension() {
     assert_eq!(lab.last_report().switches, 245);
 }
 
-/// A device whose LIDs are known is no extension: a fabric that comes up behind one cable again is included at once.
+/// A device whose LIDs are known is no extension: a fabric that comes up behind one cable again is
+/// included at once.
 #[test]
 fn known_fabric_behind_one_port_needs_no_survey() {
     let mut lab = extension(SmConfig::default());

@@ -1,4 +1,5 @@
-//! Changes in a running fabric: the SM detects each of them, reconfigures what is affected and writes nothing else.
+//! Changes in a running fabric: the SM detects each of them, reconfigures what is affected and
+//! writes nothing else.
 
 use std::time::Duration;
 
@@ -59,7 +60,8 @@ fn apply_change(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> 
     lab.manager().reports().len() - before.1
 }
 
-/// A link between switches is cut and restored in a fabric of 1,024 hosts: the SM re-reads only its two switches.
+/// A link between switches is cut and restored in a fabric of 1,024 hosts: the SM re-reads only its
+/// two switches.
 #[test]
 fn lost_link_costs_the_reread_of_its_two_switches() {
     let mut lab = stable("fat-tree:16");
@@ -101,7 +103,8 @@ fn lost_link_costs_the_reread_of_its_two_switches() {
     }
 }
 
-/// Each kind of event on several topologies, one after the other. The fabric is correct soon after each event.
+/// Each kind of event on several topologies, one after the other. The fabric is correct soon after
+/// each event.
 #[test]
 fn every_event_is_handled() {
     for spec in [
@@ -149,7 +152,8 @@ fn every_event_is_handled() {
     }
 }
 
-/// The switch that the SM is attached to loses power for a minute. The fabric is correct after it returns.
+/// The switch that the SM is attached to loses power for a minute. The fabric is correct after it
+/// returns.
 #[test]
 fn sm_leaf_fails_and_returns() {
     let mut lab = stable("fat-tree:4");
@@ -230,8 +234,8 @@ fn new_node_is_reported_with_its_name_and_links() {
     assert!(names[0].ends_with(", 1 link"), "{names:?}");
 }
 
-/// A link between switches retrains at a lower width, and later at its full width: each change is reported once. A degraded link that goes
-/// down and returns is not reported again.
+/// A link between switches retrains at a lower width, and later at its full width: each change is
+/// reported once. A degraded link that goes down and returns is not reported again.
 #[test]
 fn degraded_link_is_reported_once_until_it_recovers() {
     let mut lab = stable("fat-tree:4");
@@ -270,7 +274,8 @@ fn degraded_link_is_reported_once_until_it_recovers() {
     assert!(all[1].starts_with("link no longer degraded: "), "{all:?}");
 }
 
-/// A fabric in which every link is degraded: the first sweep reports 20 of them and the number of the others.
+/// A fabric in which every link is degraded: the first sweep reports 20 of them and the number of
+/// the others.
 #[test]
 fn many_degraded_links_are_counted() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:8").unwrap();
@@ -313,7 +318,8 @@ fn own_port_is_reported_when_it_returns() {
     assert_eq!(count(|e| matches!(e, Event::LocalPortUsable(_))), 1);
 }
 
-/// Each trap is repressed, none starts a full sweep, and a changed NodeDescription is read without a sweep.
+/// Each trap is repressed, none starts a full sweep, and a changed NodeDescription is read without
+/// a sweep.
 #[test]
 fn traps_are_repressed_at_little_cost() {
     let mut lab = stable("fat-tree:8");
@@ -354,7 +360,8 @@ fn traps_are_repressed_at_little_cost() {
     );
 }
 
-/// Ports of many hosts repeat the same traps. Each trap is repressed, and the re-reads of all of them are soon limited to one a second.
+/// Ports of many hosts repeat the same traps. Each trap is repressed, and the re-reads of all of
+/// them are soon limited to one a second.
 #[test]
 fn trap_storm_causes_no_continuous_sweeps() {
     let mut lab = stable("fat-tree:4");
@@ -382,8 +389,8 @@ fn smps_sent(lab: &Lab) -> u64 {
     counters.all_gets() + counters.all_sets()
 }
 
-/// A host port and a switch send the same trap a thousand times a second. Each trap is repressed, and all SMPs together, light sweeps
-/// included, stay below twelve a second.
+/// A host port and a switch send the same trap a thousand times a second. Each trap is repressed,
+/// and all SMPs together, light sweeps included, stay below twelve a second.
 #[test]
 fn thousand_traps_a_second_cost_one_reread_a_second() {
     const SECONDS: u64 = 20;
@@ -422,8 +429,9 @@ fn is_active(lab: &Lab, at: PortAt) -> bool {
     })
 }
 
-/// Links of a switch flap every 100 ms for a minute. A link restored at that switch meanwhile carries data within two seconds, and so do
-/// the flapping links when they are stable. The SM sends at most 250 SMPs a second, and light sweeps continue.
+/// Links of a switch flap every 100 ms for a minute. A link restored at that switch meanwhile
+/// carries data within two seconds, and so do the flapping links when they are stable. The SM sends
+/// at most 250 SMPs a second, and light sweeps continue.
 #[test]
 fn flapping_links_do_not_delay_other_changes() {
     const SOON: Duration = Duration::from_secs(2);
@@ -472,8 +480,8 @@ fn flapping_links_do_not_delay_other_changes() {
     }
 }
 
-/// A switch sends traps without end about a host that does not reply, and each re-read takes longer than a second. Light sweeps
-/// continue.
+/// A switch sends traps without end about a host that does not reply, and each re-read takes longer
+/// than a second. Light sweeps continue.
 #[test]
 fn slow_rereads_do_not_delay_light_sweeps() {
     let cfg = SmConfig {
@@ -552,8 +560,8 @@ fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
     lab.world.now().since(started)
 }
 
-/// A host is off. A switch from another subnet is connected with that host's LID: the SM assigns it another LID and reports the conflict.
-/// The host has its own LID when it returns.
+/// A host is off. A switch from another subnet is connected with that host's LID: the SM assigns it
+/// another LID and reports the conflict. The host has its own LID when it returns.
 #[test]
 fn new_switch_does_not_keep_the_lid_of_an_absent_host() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();

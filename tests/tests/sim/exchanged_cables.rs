@@ -1,5 +1,5 @@
-//! Cables that are exchanged while the SM reads or configures the fabric, and Sets that devices reject meanwhile: whenever it happens, the
-//! fabric becomes correct.
+//! Cables that are exchanged while the SM reads or configures the fabric, and Sets that devices
+//! reject meanwhile: whenever it happens, the fabric becomes correct.
 
 use std::time::Duration;
 
@@ -32,8 +32,8 @@ fn switch_port(lab: &Lab, host: &str) -> PortAt {
     peer.unwrap_or_else(|| panic!("{host} has no link"))
 }
 
-/// The cables of two hosts, of a host and a switch, and of two switches are exchanged during the first sweep, before or after
-/// PortStateChange is cleared.
+/// The cables of two hosts, of a host and a switch, and of two switches are exchanged during the
+/// first sweep, before or after PortStateChange is cleared.
 #[test]
 fn cables_exchanged_during_the_first_sweep_are_found() {
     let last = first_sweep_ms();
@@ -63,7 +63,8 @@ fn cables_exchanged_during_the_first_sweep_are_found() {
     }
 }
 
-/// The SM's own cable is moved to another switch during the first sweep: later writes reach other devices.
+/// The SM's own cable is moved to another switch during the first sweep: later writes reach other
+/// devices.
 #[test]
 fn own_cable_moved_during_the_first_sweep_is_found() {
     for time in times(first_sweep_ms()) {
@@ -83,8 +84,8 @@ fn own_cable_moved_during_the_first_sweep_is_found() {
     }
 }
 
-/// A switch rejects all Sets until some time in the first sweep: both ends of its links get the same MTU, even if the switch rejected the
-/// parameters and then accepted the state Armed.
+/// A switch rejects all Sets until some time in the first sweep: both ends of its links get the
+/// same MTU, even if the switch rejected the parameters and then accepted the state Armed.
 #[test]
 fn links_of_a_switch_that_rejected_sets_get_their_values() {
     for time in times(first_sweep_ms() + 3) {

@@ -1,5 +1,5 @@
-//! Faulty devices: the sweep ends, the rest of the fabric is correct, the problem is reported with its location, and the fabric
-//! recovers when the fault ends.
+//! Faulty devices: the sweep ends, the rest of the fabric is correct, the problem is reported with
+//! its location, and the fabric recovers when the fault ends.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ fn is_quarantined(lab: &Lab, reason: QuarantineReason) -> bool {
         .any(|p| matches!(p.kind, ProblemKind::Quarantined(why, _) if why == reason))
 }
 
-/// Loss of up to 30 % of the MADs, duplicated and reordered MADs, and slow agents: bring-up ends, and the fabric is correct soon after the
-/// faults end.
+/// Loss of up to 30 % of the MADs, duplicated and reordered MADs, and slow agents: bring-up ends,
+/// and the fabric is correct soon after the faults end.
 #[test]
 fn faulty_fabric_is_brought_up() {
     for (loss, duplicate, jitter_ms, service_us) in [
@@ -48,8 +48,8 @@ fn faulty_fabric_is_brought_up() {
     }
 }
 
-/// One host hangs, is slow or late, or sends invalid or rejecting replies. All other hosts come up in little more time than without it.
-/// The host is reported, and comes up when the fault ends.
+/// One host hangs, is slow or late, or sends invalid or rejecting replies. All other hosts come up
+/// in little more time than without it. The host is reported, and comes up when the fault ends.
 #[test]
 fn faulty_host_affects_no_other_device() {
     for (description, faults) in [
@@ -95,8 +95,8 @@ fn faulty_host_affects_no_other_device() {
     }
 }
 
-/// A switch that hangs during bring-up is quarantined and discovered later. A switch that hangs in operation continues to forward and
-/// is not reconfigured.
+/// A switch that hangs during bring-up is quarantined and discovered later. A switch that hangs in
+/// operation continues to forward and is not reconfigured.
 #[test]
 fn faulty_switch_affects_no_other_device() {
     for faults in [Faults::HUNG, Faults::garbage(Garbage::Status)] {
@@ -115,7 +115,8 @@ fn faulty_switch_affects_no_other_device() {
     }
 }
 
-/// The switch that the SM is attached to does not reply: the SM reports it, and brings the fabric up when it replies.
+/// The switch that the SM is attached to does not reply: the SM reports it, and brings the fabric
+/// up when it replies.
 #[test]
 fn bring_up_waits_for_a_hung_neighbour() {
     let mut lab = Lab::new(SPEC, 3);
@@ -155,8 +156,8 @@ fn own_port_may_come_up_late() {
     lab.run_until_correct(25);
 }
 
-/// Two nodes have the same node GUID: one is quarantined and reported, no other device is affected, and both come up when the GUID is
-/// corrected.
+/// Two nodes have the same node GUID: one is quarantined and reported, no other device is affected,
+/// and both come up when the GUID is corrected.
 #[test]
 fn duplicate_node_guid_is_reported() {
     let lab = Lab::new(SPEC, 3);
@@ -196,8 +197,9 @@ fn duplicate_node_guid_is_reported() {
     assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
-/// A switch with the node GUID of the SM's leaf is connected through its port 1 or 2. The leaf's own port with that number leads to a
-/// host (port 1: the SM's). The leaf still reports that host, so the new link is quarantined and no host is lost.
+/// A switch with the node GUID of the SM's leaf is connected through its port 1 or 2. The leaf's
+/// own port with that number leads to a host (port 1: the SM's). The leaf still reports that host,
+/// so the new link is quarantined and no host is lost.
 #[test]
 fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
     for port in [1, 2] {
@@ -262,7 +264,8 @@ fn duplicate_port_guid_is_reported() {
     }
 }
 
-/// A chain of 70 switches: nodes more than 63 hops away are quarantined and reported, all others come up.
+/// A chain of 70 switches: nodes more than 63 hops away are quarantined and reported, all others
+/// come up.
 #[test]
 fn nodes_beyond_63_hops_are_reported() {
     let mut lab = Lab::new("mesh:1,70,1,1", 3);
@@ -286,7 +289,8 @@ fn reached(lab: &Lab, node: usize) -> bool {
     lab.manager().core().subnet().node_by_guid(guid).is_some()
 }
 
-/// With an M_Key, at each protection level, the fabric comes up, and remains correct after a reboot and a change of the key.
+/// With an M_Key, at each protection level, the fabric comes up, and remains correct after a reboot
+/// and a change of the key.
 #[test]
 fn fabric_with_m_keys_survives_reboot_and_key_change() {
     for level in 0..=3 {
@@ -316,7 +320,8 @@ fn fabric_with_m_keys_survives_reboot_and_key_change() {
     }
 }
 
-/// Random MADs, also with TIDs of outstanding requests: the SM does not panic, and the fabric comes up.
+/// Random MADs, also with TIDs of outstanding requests: the SM does not panic, and the fabric comes
+/// up.
 #[test]
 fn garbage_on_qp0_is_harmless() {
     let mut rng = TestRng::new(11);
@@ -362,7 +367,8 @@ fn garbage_on_qp0_is_harmless() {
             from: Address::DIRECTED,
             mad,
         };
-        // The SM accepts replies with random data if they match a request; none are sent during the final bring-up.
+        // The SM accepts replies with random data if they match a request; none are sent during the
+        // final bring-up.
         lab.world
             .with_sm(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
         if round % 10 == 0 {
@@ -377,7 +383,8 @@ fn garbage_on_qp0_is_harmless() {
     lab.run_until_correct(60);
 }
 
-/// A host rejects Sets at bring-up and accepts them later. Without light sweeps, it is read again and configured as well.
+/// A host rejects Sets at bring-up and accepts them later. Without light sweeps, it is read again
+/// and configured as well.
 #[test]
 fn rejecting_host_is_read_again_without_light_sweeps() {
     let cfg = SmConfig {
@@ -417,8 +424,8 @@ fn problem_found_by_a_light_sweep_is_an_event() {
     assert_eq!(lab.manager().reports().len(), sweeps);
 }
 
-/// A switch hangs in operation. After a full sweep, one problem names it and one of the ports that it is behind, and the switch is removed
-/// for the same reason.
+/// A switch hangs in operation. After a full sweep, one problem names it and one of the ports that
+/// it is behind, and the switch is removed for the same reason.
 #[test]
 fn hung_switch_is_one_problem() {
     let mut lab = Lab::new(SPEC, 3);
@@ -452,7 +459,8 @@ fn hung_switch_is_one_problem() {
     lab.run_until_correct(40);
 }
 
-/// A leaf switch hangs. After a full sweep, its problem has the number of hosts that only it connects.
+/// A leaf switch hangs. After a full sweep, its problem has the number of hosts that only it
+/// connects.
 #[test]
 fn problem_of_a_hung_leaf_has_the_number_of_its_hosts() {
     let mut lab = Lab::new(SPEC, 3);
@@ -473,7 +481,8 @@ fn problem_of_a_hung_leaf_has_the_number_of_its_hosts() {
     }
 }
 
-/// A leaf switch loses power: it is removed because its links are down, its hosts because no path leads to them.
+/// A leaf switch loses power: it is removed because its links are down, its hosts because no path
+/// leads to them.
 #[test]
 fn removed_nodes_have_a_reason() {
     let mut lab = Lab::new(SPEC, 3);

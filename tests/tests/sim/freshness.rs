@@ -1,5 +1,5 @@
-//! What the SM knows of devices is forgotten when it may be outdated: a transient answer, the tables of a device that was reset, and the
-//! state of a fabric whose traps are lost.
+//! What the SM knows of devices is forgotten when it may be outdated: a transient answer, the
+//! tables of a device that was reset, and the state of a fabric whose traps are lost.
 
 use std::time::Duration;
 
@@ -42,8 +42,9 @@ fn qdr_links(lab: &Lab) -> usize {
     speeds.filter(|s| *s == Some(LinkSpeed::Qdr)).count()
 }
 
-/// A leaf, a core switch or a host rejects one or a few Gets of PortInfo with status 0x1C, as an agent without extended speeds would:
-/// its links are soon known with their speeds again, without another change in the fabric.
+/// A leaf, a core switch or a host rejects one or a few Gets of PortInfo with status 0x1C, as an
+/// agent without extended speeds would: its links are soon known with their speeds again, without
+/// another change in the fabric.
 #[test]
 fn rejected_port_info_hides_speeds_only_until_it_is_read_again() {
     for rejections in [1, 2, 4] {
@@ -99,8 +100,8 @@ fn last_host(lab: &Lab) -> usize {
     host.unwrap_or_else(|| panic!("{SEVERAL_VLS} has no host"))
 }
 
-/// A host of a fabric with several VLs is reset at some time of the first or a later full sweep, and its link is back at once: its P_Key,
-/// SLtoVL and VL arbitration tables are written again.
+/// A host of a fabric with several VLs is reset at some time of the first or a later full sweep,
+/// and its link is back at once: its P_Key, SLtoVL and VL arbitration tables are written again.
 #[test]
 fn tables_of_a_host_that_was_reset_in_a_full_sweep_are_written_again() {
     for step in 0..40 {
@@ -117,7 +118,8 @@ fn tables_of_a_host_that_was_reset_in_a_full_sweep_are_written_again() {
     }
 }
 
-/// The same in the first sweep, also between the writes of the tables and of the port: only PortStateChange of the switch shows it.
+/// The same in the first sweep, also between the writes of the tables and of the port: only
+/// PortStateChange of the switch shows it.
 #[test]
 fn tables_of_a_host_that_was_reset_while_it_was_configured_are_written_again() {
     let mut lab = with_several_vls();
@@ -131,8 +133,9 @@ fn tables_of_a_host_that_was_reset_while_it_was_configured_are_written_again() {
     }
 }
 
-/// A switch reboots at some time of the first or a later full sweep, also between the reads of its SwitchInfo and of its port 0: its
-/// tables and LinearFDBTop are written again without waiting for a light sweep.
+/// A switch reboots at some time of the first or a later full sweep, also between the reads of its
+/// SwitchInfo and of its port 0: its tables and LinearFDBTop are written again without waiting for
+/// a light sweep.
 #[test]
 fn switch_that_rebooted_in_a_sweep_forwards_without_a_light_sweep() {
     for step in 0..120 {
@@ -150,8 +153,9 @@ fn lost_own_links(lab: &Lab) -> usize {
     lab.manager().events.iter().filter(lost).count()
 }
 
-/// The cable of the SM's port is cut between light sweeps or during one, and the driver sends no event: the SM notices it with the next
-/// light sweep, or within two seconds of the cut, and blames no other device.
+/// The cable of the SM's port is cut between light sweeps or during one, and the driver sends no
+/// event: the SM notices it with the next light sweep, or within two seconds of the cut, and blames
+/// no other device.
 #[test]
 fn own_cable_cut_without_an_event_accuses_no_switch() {
     let switch_reads = |lab: &Lab| lab.world.fabric().all_counters().gets(id::SWITCH_INFO);
@@ -190,7 +194,8 @@ fn lose_traps(lab: &mut Lab) {
     assert_eq!(lab.world.act(loss), Ok(()));
 }
 
-/// Without light sweeps, two hosts exchange cables, or a host or a switch is reset, and all traps are lost: a check finds it.
+/// Without light sweeps, two hosts exchange cables, or a host or a switch is reset, and all traps
+/// are lost: a check finds it.
 #[test]
 fn changes_with_lost_traps_are_found_without_light_sweeps() {
     for change in 0..3 {
@@ -210,8 +215,8 @@ fn changes_with_lost_traps_are_found_without_light_sweeps() {
     }
 }
 
-/// Without light sweeps, a host that does not respond in the first sweep is configured soon after it does, and a switch whose Sets were
-/// lost is checked.
+/// Without light sweeps, a host that does not respond in the first sweep is configured soon after
+/// it does, and a switch whose Sets were lost is checked.
 #[test]
 fn silent_devices_are_read_again_without_light_sweeps() {
     for name in ["core-1", "host"] {

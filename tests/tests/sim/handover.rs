@@ -1,4 +1,5 @@
-//! Planned master changes while the successor is not ready: it is still starting, or its replica is incomplete.
+//! Planned master changes while the successor is not ready: it is still starting, or its replica is
+//! incomplete.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +85,8 @@ fn takeover_time(lab: &mut Lab, second: SmId, max: Duration) -> Option<Duration>
     None
 }
 
-/// An operator's handover does not wait for a replica: it is rejected with the reason, and succeeds when it is repeated later.
+/// An operator's handover does not wait for a replica: it is rejected with the reason, and succeeds
+/// when it is repeated later.
 #[test]
 fn synchronising_standby_gets_no_handover() {
     let (mut lab, second) = master_and_synchronising_standby();
@@ -101,7 +103,8 @@ fn synchronising_standby_gets_no_handover() {
     assert!(taken.is_some(), "{}", lab.describe_run());
 }
 
-/// SIGTERM: the master waits until the standby's replica is complete, answers reads meanwhile, and then hands over quickly.
+/// SIGTERM: the master waits until the standby's replica is complete, answers reads meanwhile, and
+/// then hands over quickly.
 #[test]
 fn stop_waits_for_the_replica() {
     let (mut lab, second) = master_and_synchronising_standby();
@@ -135,7 +138,8 @@ fn stop_waits_for_the_replica() {
     lab.run_until_correct(30);
 }
 
-/// No standby becomes ready: the master hands over to one without a replica before the time limit of the daemon.
+/// No standby becomes ready: the master hands over to one without a replica before the time limit
+/// of the daemon.
 #[test]
 fn stop_waits_a_bounded_time() {
     let (mut lab, second) = master_and_synchronising_standby();
@@ -149,7 +153,8 @@ fn stop_waits_a_bounded_time() {
     );
 }
 
-/// The standby that the master waits for dies: the stop completes without a successor as soon as the master detects that.
+/// The standby that the master waits for dies: the stop completes without a successor as soon as
+/// the master detects that.
 #[test]
 fn stop_without_remaining_standby_is_immediate() {
     let (mut lab, second) = master_and_synchronising_standby();
@@ -171,8 +176,8 @@ fn stop_without_remaining_standby_is_immediate() {
     assert_eq!(role(&lab, sm), SmState::NotActive);
 }
 
-/// The subnet is handed back to an SM that is still answering reads. It rejects registrations, because the replica that it is about to
-/// load would overwrite them.
+/// The subnet is handed back to an SM that is still answering reads. It rejects registrations,
+/// because the replica that it is about to load would overwrite them.
 #[test]
 fn no_registration_before_the_replica_is_loaded() {
     let (mut lab, second) = master_and_synchronising_standby();
@@ -200,8 +205,8 @@ fn no_registration_before_the_replica_is_loaded() {
     assert!(joined.is_ok(), "{joined:?}");
 }
 
-/// Across a handover and its return, no join or path query of a host is answered with an error status by either SM. The final master
-/// accepts them.
+/// Across a handover and its return, no join or path query of a host is answered with an error
+/// status by either SM. The final master accepts them.
 #[test]
 fn no_request_is_rejected_across_a_handover() {
     let (mut lab, second) = master_and_synchronising_standby();
@@ -232,8 +237,9 @@ fn no_request_is_rejected_across_a_handover() {
     }
 }
 
-/// The master dies. Of two standbys, the one with the higher priority has just joined and its replica is incomplete: the other one, with a
-/// complete replica, becomes master first, and later hands over to the former.
+/// The master dies. Of two standbys, the one with the higher priority has just joined and its
+/// replica is incomplete: the other one, with a complete replica, becomes master first, and later
+/// hands over to the former.
 #[test]
 fn standby_with_replica_outranks_standby_without() {
     const BETTER: PortAt = PortAt::new(9, 1);
@@ -252,7 +258,8 @@ fn standby_with_replica_outranks_standby_without() {
             sm = sm.with_replication();
         }
         let id = lab.world.add_sm(Some(at), sm).unwrap();
-        // A standby waits at most ten seconds for its replica; after that the master would hand over to it.
+        // A standby waits at most ten seconds for its replica; after that the master would hand
+        // over to it.
         lab.world.run_for(Duration::from_secs(5));
         id
     };
@@ -276,7 +283,8 @@ fn standby_with_replica_outranks_standby_without() {
     assert!(taken.is_some(), "{}", lab.describe_run());
 }
 
-/// A standby takes over with its own LID map, because the master's records cannot be read. No LID record of the master remains.
+/// A standby takes over with its own LID map, because the master's records cannot be read. No LID
+/// record of the master remains.
 #[test]
 fn takeover_without_replica_replaces_the_lid_records() {
     let (mut lab, second) = master_and_synchronising_standby();

@@ -1,8 +1,10 @@
-//! IPoIB as implemented by the Linux kernel: the requests a host sends when its interface comes up, sends to groups and neighbours,
-//! goes down and sees a new SM, and the fields of the replies that it checks.
+//! IPoIB as implemented by the Linux kernel: the requests a host sends when its interface comes up,
+//! sends to groups and neighbours, goes down and sees a new SM, and the fields of the replies that
+//! it checks.
 //!
-//! Requests are encoded byte by byte with the component masks of `ipoib_multicast.c`, `ipoib_main.c` and core `multicast.c` and
-//! `sa_query.c` (Linux 6). The kernel does not subscribe to SA notices: it rejoins on ClientReregister or when the SM changes.
+//! Requests are encoded byte by byte with the component masks of `ipoib_multicast.c`,
+//! `ipoib_main.c` and core `multicast.c` and `sa_query.c` (Linux 6). The kernel does not subscribe
+//! to SA notices: it rejoins on ClientReregister or when the SM changes.
 
 #![allow(clippy::expect_used, clippy::unwrap_in_result, reason = "test helpers")]
 
@@ -86,7 +88,8 @@ impl Member {
         self.0[48] & 0xF
     }
 
-    /// Fields that the kernel compares when a second user on the same host joins the group (`cmp_rec`).
+    /// Fields that the kernel compares when a second user on the same host joins the group
+    /// (`cmp_rec`).
     fn satisfies(&self, request: &Self, mask: u64) -> bool {
         let matches = |bit: u32, is_equal: bool| mask & 1 << bit == 0 || is_equal;
         matches(1, self.port_gid() == request.port_gid())
@@ -142,7 +145,8 @@ impl Interface {
     fn join_as(&mut self, lab: &mut Lab, mask: u64, request: &Member) -> Result<Member, Status> {
         let data = self.send(lab, (Method::Set, id::MC_MEMBER), mask, &request.0)?;
         let reply = Member(data[..52].try_into().expect("a record"));
-        // The kernel looks groups up by MGID, attaches its QP and creates an address handle from LID, SL, rate and GRH.
+        // The kernel looks groups up by MGID, attaches its QP and creates an address handle from
+        // LID, SL, rate and GRH.
         assert_eq!(reply.mgid(), request.mgid());
         assert_eq!(reply.port_gid(), request.port_gid());
         assert!(
@@ -170,7 +174,8 @@ impl Interface {
         Member(record)
     }
 
-    /// The kernel's join of a group other than the broadcast group. RFC 4391 requires the parameters of the broadcast group.
+    /// The kernel's join of a group other than the broadcast group. RFC 4391 requires the
+    /// parameters of the broadcast group.
     fn like_broadcast(&self, mgid: [u8; 16], join_state: u8) -> Member {
         let model = self
             .broadcast
@@ -236,7 +241,8 @@ impl Interface {
         Ok(reply)
     }
 
-    /// CapabilityMask2 of ClassPortInfo, which the kernel queries first, with an empty component mask.
+    /// CapabilityMask2 of ClassPortInfo, which the kernel queries first, with an empty component
+    /// mask.
     fn capability_mask2(&mut self, lab: &mut Lab) -> u32 {
         let request_kind = (Method::Get, id::CLASS_PORT_INFO);
         let data = self.send(lab, request_kind, 0, &[]).expect("ClassPortInfo");
@@ -338,7 +344,8 @@ fn up() -> Case {
     up_with(GroupSpec::ipoib(NUMBER))
 }
 
-/// Expected tables: exactly these groups, each with its receiving members and its send-only members.
+/// Expected tables: exactly these groups, each with its receiving members and its send-only
+/// members.
 fn expect(case: &Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortAt>)>) -> Expectations {
     let lab = &case.lab;
     let mut expect = lab.expect();
@@ -370,7 +377,8 @@ fn assert_tables(case: &mut Case, groups: &BTreeMap<u16, (Vec<PortAt>, Vec<PortA
     }
 }
 
-/// Full and limited members come up, join the groups of a Linux host, reach the members that they may reach, and leave.
+/// Full and limited members come up, join the groups of a Linux host, reach the members that they
+/// may reach, and leave.
 #[test]
 fn ipoib_hosts_join_communicate_and_leave() {
     let mut case = up();
@@ -433,7 +441,8 @@ fn ipoib_hosts_join_communicate_and_leave() {
     assert_eq!(left, [broadcast(PKEY)], "the partition's own group stays");
 }
 
-/// A group with an MTU of 4,096 gives an interface MTU of 4,092; ports with a smaller MTU cannot join.
+/// A group with an MTU of 4,096 gives an interface MTU of 4,092; ports with a smaller MTU cannot
+/// join.
 #[test]
 fn groups_with_large_mtu_or_rate_reject_slower_ports() {
     let group = GroupSpec {
@@ -463,8 +472,8 @@ fn groups_with_large_mtu_or_rate_reject_slower_ports() {
     assert_eq!(reply, Err(Status::REQ_INVALID), "{rate:?}");
 }
 
-/// A group whose parameters differ from the broadcast group where RFC 4391 requires equality is not created. Joins of an existing
-/// group must match its parameters.
+/// A group whose parameters differ from the broadcast group where RFC 4391 requires equality is not
+/// created. Joins of an existing group must match its parameters.
 #[test]
 fn wrong_group_parameters_are_rejected() {
     type InvalidChange = (&'static str, fn(&mut [u8; 52]));
@@ -494,8 +503,8 @@ fn wrong_group_parameters_are_rejected() {
     }
     b.join(lab, existing_group, FULL).expect("joins");
     let new = ipv4(PKEY, [239, 1, 2, 3]);
-    // A new group with a smaller or larger MTU or rate is not created either: hosts request exactly the parameters of the broadcast
-    // group, and their joins would be rejected.
+    // A new group with a smaller or larger MTU or rate is not created either: hosts request exactly
+    // the parameters of the broadcast group, and their joins would be rejected.
     let more: [InvalidChange; 2] = [
         ("more MTU", |r| r[38] = EXACTLY | 5),
         ("more rate", |r| r[42] = EXACTLY | 7),
@@ -515,7 +524,8 @@ fn wrong_group_parameters_are_rejected() {
         .expect("is created");
     let parameters = |m: &Member| [m.0[38], m.0[42], m.0[47]];
     assert_eq!(parameters(&reply), parameters(&created));
-    // The MGID of a broadcast group contains the P_Key. It cannot be created with another P_Key, or before its partition exists.
+    // The MGID of a broadcast group contains the P_Key. It cannot be created with another P_Key, or
+    // before its partition exists.
     for pkey in [PKEY + 1, 0xFFFF] {
         let request = b.like_broadcast(broadcast(pkey ^ 0x40), FULL);
         let reply = b.join_as(lab, GROUP_JOIN, &request);
@@ -564,7 +574,8 @@ fn send_only_members_receive_nothing() {
     tables.entry(reply.mlid()).or_default().1.push(d.at);
     assert_tables(&mut case, &tables);
 
-    // A send-only member also joins as receiver: both JoinState bits are set, and are cleared one by one.
+    // A send-only member also joins as receiver: both JoinState bits are set, and are cleared one
+    // by one.
     let lab = &mut case.lab;
     let a = &mut case.full[0];
     let reply = a.join(lab, mgid, FULL).expect("joins");
@@ -584,7 +595,8 @@ fn send_only_members_receive_nothing() {
     );
 }
 
-/// A new SM without registrations sets ClientReregister. The kernel leaves its groups, whatever the reply, and joins them again.
+/// A new SM without registrations sets ClientReregister. The kernel leaves its groups, whatever the
+/// reply, and joins them again.
 #[test]
 fn members_rejoin_on_client_reregister() {
     let mut case = up();

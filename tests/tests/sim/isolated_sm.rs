@@ -1,5 +1,5 @@
-//! SMs that lose their own link. A master keeps its state as across a restart, unless another SM was master meanwhile. A standby that
-//! takes over does not use a replica loaded before the loss.
+//! SMs that lose their own link. A master keeps its state as across a restart, unless another SM
+//! was master meanwhile. A standby that takes over does not use a replica loaded before the loss.
 
 use std::time::Duration;
 
@@ -139,8 +139,8 @@ fn until_master(lab: &mut Lab, id: SmId) {
     lab.until("a master", 120, |lab| role(lab, id) == SmState::Master);
 }
 
-/// The master's own link is cut and restored, without another SM. Registrations in memory and in the store, tables and LIDs are
-/// unchanged; only the master's host registers again.
+/// The master's own link is cut and restored, without another SM. Registrations in memory and in
+/// the store, tables and LIDs are unchanged; only the master's host registers again.
 #[test]
 fn master_keeps_its_view_across_a_link_loss() {
     let (mut lab, members) = up();
@@ -167,7 +167,8 @@ fn master_keeps_its_view_across_a_link_loss() {
     assert_eq!(sets, [0; 3], "tables are not rewritten");
 }
 
-/// Another SM became master meanwhile. The former master drops its own state, in memory and in the store.
+/// Another SM became master meanwhile. The former master drops its own state, in memory and in the
+/// store.
 #[test]
 fn view_is_dropped_after_another_master_meanwhile() {
     let (mut lab, _) = up();
@@ -190,7 +191,8 @@ fn view_is_dropped_after_another_master_meanwhile() {
     assert!(lab.manager().persisted_view.is_none());
 }
 
-/// Another SM was master meanwhile and is dead now. Hosts may have registered only with it, so they register again.
+/// Another SM was master meanwhile and is dead now. Hosts may have registered only with it, so they
+/// register again.
 #[test]
 fn hosts_reregister_after_another_master_meanwhile() {
     let (mut lab, _) = up();
@@ -210,9 +212,10 @@ fn hosts_reregister_after_another_master_meanwhile() {
     assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
 }
 
-/// A standby loses its own link, treats its master as dead and loads its replica. The master is alive, and a host joins. Then the master
-/// dies and the link returns. The new master has that host's registration from the current replica, or, if no replica is available, makes
-/// all hosts register again.
+/// A standby loses its own link, treats its master as dead and loads its replica. The master is
+/// alive, and a host joins. Then the master dies and the link returns. The new master has that
+/// host's registration from the current replica, or, if no replica is available, makes all hosts
+/// register again.
 #[test]
 fn isolated_standby_does_not_use_an_old_replica() {
     for has_current_replica in [true, false] {
@@ -253,8 +256,8 @@ fn isolated_standby_does_not_use_an_old_replica() {
     }
 }
 
-/// An SM without link starts with a complete replica. The master is alive and accepts a registration, and dies before the link comes up:
-/// all hosts register again.
+/// An SM without link starts with a complete replica. The master is alive and accepts a
+/// registration, and dies before the link comes up: all hosts register again.
 #[test]
 fn sm_started_without_link_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
@@ -314,8 +317,8 @@ fn stalled_sm_does_not_use_an_old_replica() {
     assert_eq!(reregistered_since(&lab, &before), []);
 }
 
-/// A standby polls its master on another route if the current one is cut, for every link of the route. It stays standby and never starts
-/// discovery.
+/// A standby polls its master on another route if the current one is cut, for every link of the
+/// route. It stays standby and never starts discovery.
 #[test]
 fn standby_polls_master_on_other_paths_before_takeover() {
     let mut cuts = 0;
@@ -354,8 +357,9 @@ fn standby_polls_master_on_other_paths_before_takeover() {
     assert_eq!(cuts, 24);
 }
 
-/// The port driver reports the lost link of a master that is writing tables. Nothing that it was about to write reaches the fabric when the
-/// link is back: the sweep has ended, and the fabric is discovered again first.
+/// The port driver reports the lost link of a master that is writing tables. Nothing that it was
+/// about to write reaches the fabric when the link is back: the sweep has ended, and the fabric is
+/// discovered again first.
 #[test]
 fn lost_link_ends_the_sweep_before_more_is_written() {
     for phase in [Phase::WriteTables, Phase::Arm] {

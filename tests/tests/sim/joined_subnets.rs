@@ -28,8 +28,8 @@ fn link_between(lab: &Lab, a: usize, b: usize) -> PortAt {
     found.unwrap_or_else(|| panic!("no link")).0
 }
 
-/// A local sweep finds the other subnet after its SMInfo scan. Before the SM writes to that subnet, it queries the subnet's master,
-/// which outranks it.
+/// A local sweep finds the other subnet after its SMInfo scan. Before the SM writes to that subnet,
+/// it queries the subnet's master, which outranks it.
 #[test]
 fn subnet_found_while_routes_are_computed_is_not_written() {
     let cfg = |priority| SmConfig {

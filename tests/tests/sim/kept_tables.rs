@@ -1,5 +1,6 @@
-//! Switches and hosts that keep rejecting the Set of a table. The SM plans with the table that such a device has; all other devices get
-//! their tables, and every host stays reachable. The oracle follows packets through the tables that the devices have.
+//! Switches and hosts that keep rejecting the Set of a table. The SM plans with the table that such
+//! a device has; all other devices get their tables, and every host stays reachable. The oracle
+//! follows packets through the tables that the devices have.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -58,8 +59,9 @@ fn links_of_others(lab: &Lab, excluded: usize, count: usize) -> Vec<PortAt> {
     links
 }
 
-/// Whether packets between all hosts arrive and cannot deadlock, and multicast packets do not loop. Settings of the device itself may be
-/// wrong, and multicast packets do not pass a switch that keeps its MFT.
+/// Whether packets between all hosts arrive and cannot deadlock, and multicast packets do not loop.
+/// Settings of the device itself may be wrong, and multicast packets do not pass a switch that
+/// keeps its MFT.
 fn delivery_errors(lab: &Lab) -> Vec<String> {
     let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
     let is_of_packets = |v: &&Violation| {
@@ -119,7 +121,8 @@ fn configure(lab: &mut Lab, cfg: SmConfig) {
         .expect("ferrosm SM");
 }
 
-/// A device that rejects all Sets is swept at increasing intervals, not over and over, whether or not it did before it was configured.
+/// A device that rejects all Sets is swept at increasing intervals, not over and over, whether or
+/// not it did before it was configured.
 #[test]
 fn device_that_rejects_everything_causes_few_sweeps() {
     for (spec, cfg) in [
@@ -162,7 +165,8 @@ fn device_that_rejects_everything_causes_few_sweeps() {
     }
 }
 
-/// One switch rejects SLtoVL tables. Links between other switches are cut, one after the other: every host is reached after each.
+/// One switch rejects SLtoVL tables. Links between other switches are cut, one after the other:
+/// every host is reached after each.
 #[test]
 fn rejected_sl_to_vl_tables_delay_no_other_switch() {
     let mut lab = Lab::new("slim-fly:5", 3);
@@ -257,7 +261,8 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
     }
 }
 
-/// A host and a switch reject P_Key tables: no other device has a problem, and the Sets are repeated at increasing intervals.
+/// A host and a switch reject P_Key tables: no other device has a problem, and the Sets are
+/// repeated at increasing intervals.
 #[test]
 fn rejected_p_key_tables_are_written_again_at_increasing_intervals() {
     let members = vec![(MemberSelector::AllCas, Membership::Full)];
@@ -291,7 +296,8 @@ fn rejected_p_key_tables_are_written_again_at_increasing_intervals() {
         .iter()
         .filter_map(|r| r.smps.get(&id::PKEY_TABLE));
     let sets: u64 = sets.map(|count| count.sets).sum();
-    // After 20, 60, 140, 220 and 300 s, and at most once more, for the host and the two ports of the switch.
+    // After 20, 60, 140, 220 and 300 s, and at most once more, for the host and the two ports of
+    // the switch.
     assert!((9..=18).contains(&sets), "{sets}");
     let is_of_table = |kind: &ProblemKind| matches!(kind, ProblemKind::TableKept { .. });
     let problems = &lab.last_report().problems;
@@ -339,8 +345,9 @@ fn switch_that_rejects_a_table_at_bring_up_delays_no_other_device() {
     }
 }
 
-/// A link flaps next to a switch that rejects SLtoVL tables: after the switch keeps its tables, they are written again at increasing
-/// intervals only, and no change of the link drains routes because of it.
+/// A link flaps next to a switch that rejects SLtoVL tables: after the switch keeps its tables,
+/// they are written again at increasing intervals only, and no change of the link drains routes
+/// because of it.
 #[test]
 fn flapping_link_does_not_repeat_rejected_writes() {
     let mut lab = Lab::with("torus:5,5,1", 7, config_for("dfsssp", 2));
@@ -369,7 +376,8 @@ fn flapping_link_does_not_repeat_rejected_writes() {
     assert_eq!(messages.filter(|m| is_aborted(m)).count(), 0);
 }
 
-/// Agents answer Sets of tables with other values in unused bits: the tables count as written, and the sweep is clean.
+/// Agents answer Sets of tables with other values in unused bits: the tables count as written, and
+/// the sweep is clean.
 #[test]
 fn responses_that_differ_in_unused_bits_are_accepted() {
     let mut lab = Lab::with("torus:5,5,1", 7, config_for("lash", 8));
@@ -393,8 +401,8 @@ fn responses_that_differ_in_unused_bits_are_accepted() {
     }
 }
 
-/// A switch rejects its MFT. Groups avoid it: all members that are not attached to it reach each other, on trees of each kind. When it
-/// accepts its MFT again, its members are reached too.
+/// A switch rejects its MFT. Groups avoid it: all members that are not attached to it reach each
+/// other, on trees of each kind. When it accepts its MFT again, its members are reached too.
 #[test]
 fn groups_avoid_a_switch_that_keeps_its_mft() {
     for (spec, engine, vls) in [

@@ -1,4 +1,5 @@
-//! LID assignment across master changes: the new master uses the last master's LID map, and no entry of its own earlier one.
+//! LID assignment across master changes: the new master uses the last master's LID map, and no
+//! entry of its own earlier one.
 
 use std::time::Duration;
 
@@ -24,8 +25,9 @@ fn cfg(priority: u8) -> SmConfig {
     }
 }
 
-/// A standby's old LID map assigns a LID to a removed port. Its master has since assigned that LID to another host, which is off. The
-/// standby takes over with the master's map: the LID stays reserved for that host.
+/// A standby's old LID map assigns a LID to a removed port. Its master has since assigned that LID
+/// to another host, which is off. The standby takes over with the master's map: the LID stays
+/// reserved for that host.
 #[test]
 fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
@@ -69,7 +71,8 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     lab.assert_correct();
 }
 
-/// A standby without a replica takes over with a LID map of an earlier term: Active ports retain the LIDs that their master assigned.
+/// A standby without a replica takes over with a LID map of an earlier term: Active ports retain
+/// the LIDs that their master assigned.
 #[test]
 fn active_ports_retain_their_lids_at_a_takeover_without_a_replica() {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));

@@ -106,8 +106,9 @@ fn lids_above(lab: &Lab, node: NodeIdx, entries: u16) -> (usize, usize) {
     (above.len(), above.iter().filter(is_own).count())
 }
 
-/// A leaf reboots and reports a small LFT: no LID changes, and no LFT entry of another switch. It and its hosts reach the LIDs that it can
-/// hold. When it reports the true size again, everything is reachable.
+/// A leaf reboots and reports a small LFT: no LID changes, and no LFT entry of another switch. It
+/// and its hosts reach the LIDs that it can hold. When it reports the true size again, everything
+/// is reachable.
 #[test]
 fn small_lft_of_a_rebooted_leaf_changes_no_other_lft_and_no_lid() {
     for entries in [128, 64, 1] {
@@ -131,7 +132,8 @@ fn small_lft_of_a_rebooted_leaf_changes_no_other_lft_and_no_lid() {
     }
 }
 
-/// A spine, or a switch of a torus, reports a small LFT after a reboot: routes of others avoid it, and no LID changes.
+/// A spine, or a switch of a torus, reports a small LFT after a reboot: routes of others avoid it,
+/// and no LID changes.
 #[test]
 fn routes_avoid_a_switch_with_a_small_lft() {
     for (spec, switch, entries) in [
@@ -163,8 +165,8 @@ fn routes_avoid_a_switch_with_a_small_lft() {
     }
 }
 
-/// Only a switch with a small LFT connects two parts of the fabric: LIDs that it can hold are reachable from the other part, and the
-/// others are reported.
+/// Only a switch with a small LFT connects two parts of the fabric: LIDs that it can hold are
+/// reachable from the other part, and the others are reported.
 #[test]
 fn lids_behind_the_only_way_are_reported() {
     let mut spec = ferrosm_sim::generate::from_spec("ring:3,20").expect("valid fabric");
@@ -204,7 +206,8 @@ fn lids_behind_the_only_way_are_reported() {
     }
 }
 
-/// One implausible size that a switch in use reports changes nothing; a full sweep confirms it, and then it counts.
+/// One implausible size that a switch in use reports changes nothing; a full sweep confirms it, and
+/// then it counts.
 #[test]
 fn smaller_lft_counts_after_a_full_sweep_confirms_it() {
     let mut lab = Lab::up(TREE, 2, SmConfig::default());
@@ -231,7 +234,8 @@ fn smaller_lft_counts_after_a_full_sweep_confirms_it() {
     lab.assert_correct();
 }
 
-/// A standby takes over while a leaf has a small LFT: it adopts the routing and writes no LFT block.
+/// A standby takes over while a leaf has a small LFT: it adopts the routing and writes no LFT
+/// block.
 #[test]
 fn takeover_with_a_small_lft_writes_no_lft() {
     let cfg = |priority| SmConfig {
@@ -264,7 +268,8 @@ fn takeover_with_a_small_lft_writes_no_lft() {
     lab.assert_correct();
 }
 
-/// At the first bring-up, the hosts of a leaf with a small LFT get LIDs that it can hold: all hosts reach them.
+/// At the first bring-up, the hosts of a leaf with a small LFT get LIDs that it can hold: all hosts
+/// reach them.
 #[test]
 fn hosts_behind_a_small_lft_get_low_lids_at_first() {
     let mut spec = ferrosm_sim::generate::from_spec(TREE).expect("valid fabric");
@@ -287,8 +292,9 @@ fn mft_problem(lab: &Lab) -> Option<ProblemKind> {
     problems.next()
 }
 
-/// A switch reports a small MFT after a reboot: its hosts miss the groups beyond it, and no others. New groups are not limited by it. On
-/// request, groups move to MLIDs that it can hold, and their members receive ClientReregister.
+/// A switch reports a small MFT after a reboot: its hosts miss the groups beyond it, and no others.
+/// New groups are not limited by it. On request, groups move to MLIDs that it can hold, and their
+/// members receive ClientReregister.
 #[test]
 fn small_mft_leaves_out_only_its_own_hosts() {
     // Leaves and an inner switch of the tree.
@@ -366,8 +372,9 @@ fn small_mft_leaves_out_only_its_own_hosts() {
     }
 }
 
-/// A switch of a torus reboots and supports one VL, and then two: it becomes a leaf, and the others keep their engine and several VLs. The
-/// oracle judges the VLs that the devices use. A new master finds the same routing.
+/// A switch of a torus reboots and supports one VL, and then two: it becomes a leaf, and the others
+/// keep their engine and several VLs. The oracle judges the VLs that the devices use. A new master
+/// finds the same routing.
 #[test]
 fn switch_with_few_vls_does_not_limit_the_vls_of_others() {
     let cfg = SmConfig {

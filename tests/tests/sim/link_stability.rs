@@ -1,4 +1,5 @@
-//! Links that flap or do not become active: the routes avoid them, unless something is reached over them only.
+//! Links that flap or do not become active: the routes avoid them, unless something is reached over
+//! them only.
 
 use std::time::Duration;
 
@@ -42,8 +43,9 @@ fn lft_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::LFT)
 }
 
-/// One link between switches stays in Initialize or Armed, because one port does not accept a higher state. After the second failed
-/// activation no route leads over it, and the report names it. It is used again soon after it can become active.
+/// One link between switches stays in Initialize or Armed, because one port does not accept a
+/// higher state. After the second failed activation no route leads over it, and the report names
+/// it. It is used again soon after it can become active.
 #[test]
 fn link_that_does_not_become_active_is_not_used() {
     for max in [PortState::Initialize, PortState::Armed] {
@@ -107,8 +109,8 @@ fn inactive_only_link_of_a_host_is_reported() {
     lab.run_until_correct(25);
 }
 
-/// A link between switches flaps once a second, or ten times: it is named once, and from then on the tables stay as they are, until it was
-/// up for 30 s.
+/// A link between switches flaps once a second, or ten times: it is named once, and from then on
+/// the tables stay as they are, until it was up for 30 s.
 #[test]
 fn flapping_link_is_named_once_and_damped() {
     for (period, times) in [(1_000, 30), (100, 200)] {

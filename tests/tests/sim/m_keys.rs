@@ -1,4 +1,5 @@
-//! Ports protected by an M_Key: an SM that succeeds the one that set the keys knows them from the persisted records.
+//! Ports protected by an M_Key: an SM that succeeds the one that set the keys knows them from the
+//! persisted records.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -77,8 +78,8 @@ fn kill(lab: &mut Lab) -> RestoredState {
     old.restored(now)
 }
 
-/// Without the persisted keys, an SM with another M_Key gets no reply, not even from its own port. With them, it sets and persists its
-/// own M_Key on every port.
+/// Without the persisted keys, an SM with another M_Key gets no reply, not even from its own port.
+/// With them, it sets and persists its own M_Key on every port.
 #[test]
 fn m_key_change_needs_the_persisted_keys() {
     let mut lab = protected_lab(1);
@@ -101,7 +102,8 @@ fn m_key_change_needs_the_persisted_keys() {
     lab.assert_correct();
 }
 
-/// The operator removes the M_Key from the configuration: the SM clears it on all ports and deletes it from the records.
+/// The operator removes the M_Key from the configuration: the SM clears it on all ports and deletes
+/// it from the records.
 #[test]
 fn abandoned_m_key_is_forgotten() {
     let mut lab = protected_lab(1);
@@ -113,8 +115,9 @@ fn abandoned_m_key_is_forgotten() {
     assert_eq!(persisted_keys(&lab), BTreeMap::new());
 }
 
-/// The master dies while it changes the M_Key, and its successor is configured with a third one. The successor knows the keys that each
-/// port may have, and tries all of them, however few retries are configured.
+/// The master dies while it changes the M_Key, and its successor is configured with a third one.
+/// The successor knows the keys that each port may have, and tries all of them, however few retries
+/// are configured.
 #[rstest]
 fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
     let mut mixed = 0;
@@ -151,7 +154,8 @@ fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
     assert!(mixed > 3, "{mixed}");
 }
 
-/// A host is absent while the M_Key changes twice, with a restart in between; it returns with its first key.
+/// A host is absent while the M_Key changes twice, with a restart in between; it returns with its
+/// first key.
 #[test]
 fn returning_host_is_addressed_with_its_old_m_key() {
     use ferrosm_sim::faults::FabricAction;
@@ -216,8 +220,8 @@ fn set_key(lab: &mut Lab, path: DrPath, old: u64, mut info: PortInfo, key: u64) 
     lab.world.run_for(Duration::from_millis(10));
 }
 
-/// Every port has an M_Key of its own, as OpenSM can leave them, and ferrosm has no state. Returns OpenSM's files `guid2mkey` and
-/// `neighbors`.
+/// Every port has an M_Key of its own, as OpenSM can leave them, and ferrosm has no state. Returns
+/// OpenSM's files `guid2mkey` and `neighbors`.
 fn left_by_opensm() -> (Lab, String, String) {
     let mut lab = protected_lab(1);
     let core = lab.manager().core();
@@ -240,7 +244,8 @@ fn left_by_opensm() -> (Lab, String, String) {
     let mut keys = String::new();
     for (n, (guid, path)) in (0x5000..).zip(ends) {
         let info = lab.world.fabric().port_info(port_by_guid[&guid]);
-        // The SM's own port has M_Key 0, as after a reboot of its host: otherwise the SM could not use it.
+        // The SM's own port has M_Key 0, as after a reboot of its host: otherwise the SM could not
+        // use it.
         let key = if guid == own_port_guid { 0 } else { n };
         set_key(&mut lab, path, 0xAAAA, info.expect("a port"), key);
         if key != 0 {
@@ -287,8 +292,8 @@ fn imported(files: &[(StateFile, &str)]) -> RestoredState {
     restored
 }
 
-/// OpenSM's `guid2mkey` and `neighbors` give access to all ports. Both are required: until a port has replied, only the link to it
-/// identifies it.
+/// OpenSM's `guid2mkey` and `neighbors` give access to all ports. Both are required: until a port
+/// has replied, only the link to it identifies it.
 #[test]
 fn imported_opensm_keys_open_their_ports() {
     let (_, keys, cables) = left_by_opensm();
@@ -336,8 +341,9 @@ fn single_opensm_key_needs_no_link_map() {
     });
 }
 
-/// Another SM changes the M_Key of a host, which drops all requests of this SM from then on. Its trap 256 distinguishes it from a host that
-/// hangs; the report states it in full sweeps and between them, until the host has the key again.
+/// Another SM changes the M_Key of a host, which drops all requests of this SM from then on. Its
+/// trap 256 distinguishes it from a host that hangs; the report states it in full sweeps and
+/// between them, until the host has the key again.
 #[test]
 fn host_with_a_changed_m_key_is_not_reported_as_silent() {
     let mut lab = protected_lab(1);
@@ -374,7 +380,8 @@ fn host_with_a_changed_m_key_is_not_reported_as_silent() {
     assert!(!is_reported(&lab));
 }
 
-/// Another SM gives a switch an M_Key that allows Gets only. It keeps its place in the fabric: the hosts behind it stay reachable.
+/// Another SM gives a switch an M_Key that allows Gets only. It keeps its place in the fabric: the
+/// hosts behind it stay reachable.
 #[test]
 fn switch_that_rejects_sets_stays_in_the_fabric() {
     use ferrosm_sim::faults::FabricAction;
@@ -424,8 +431,8 @@ fn command(lab: &mut Lab, id: SmId, input: Input) {
     lab.world.with_sm(id, |sm, now| sm.command(input, now));
 }
 
-/// The master's M_Key is changed, and the operator hands over to a standby with the old one: the master stays master. When the standby has
-/// the new key, it takes over.
+/// The master's M_Key is changed, and the operator hands over to a standby with the old one: the
+/// master stays master. When the standby has the new key, it takes over.
 #[test]
 fn handover_needs_a_standby_with_the_present_key() {
     let mut lab = Lab::up(
@@ -473,7 +480,8 @@ fn handover_needs_a_standby_with_the_present_key() {
     assert_eq!(role(&lab, first), SmState::Standby);
 }
 
-/// A standby that cannot read its own port rejects HANDOVER of a master that responds to it, and the master continues.
+/// A standby that cannot read its own port rejects HANDOVER of a master that responds to it, and
+/// the master continues.
 #[test]
 fn handover_needs_a_readable_own_port() {
     let mut lab = Lab::up(SPEC, 1, SmConfig::default());
@@ -513,7 +521,8 @@ fn handover_needs_a_readable_own_port() {
     );
 }
 
-/// The switch next to an SM answers only to another M_Key. The SM does not become master of its own port alone.
+/// The switch next to an SM answers only to another M_Key. The SM does not become master of its own
+/// port alone.
 #[test]
 fn sm_without_neighbour_does_not_become_master() {
     let mut lab = protected_lab(1);

@@ -1,5 +1,5 @@
-//! Random scenarios with several SMs ([`ferrosm_tests::masters`]). Seeds that failed once are in `seeds/masters.txt`
-//! and run every time.
+//! Random scenarios with several SMs ([`ferrosm_tests::masters`]). Seeds that failed once are in
+//! `seeds/masters.txt` and run every time.
 
 #![allow(clippy::print_stdout, reason = "counted events are printed")]
 
@@ -67,8 +67,8 @@ fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: 
     ]);
 }
 
-/// Hosts reboot, lose power and return, with and without a master. Their LIDs do not change, and no other host loses a
-/// registration.
+/// Hosts reboot, lose power and return, with and without a master. Their LIDs do not change, and no
+/// other host loses a registration.
 #[rstest]
 fn host_power_changes_preserve_lids_and_registrations(#[values(0, 50, 100)] first: u64) {
     let Some(tally) =
@@ -89,8 +89,8 @@ fn host_power_changes_preserve_lids_and_registrations(#[values(0, 50, 100)] firs
     tally.assert_at_most(&[("seeds with unknown LIDs", 12)]);
 }
 
-/// An SM of another vendor becomes master by rank and hands over; one with another SM_Key raises an alarm and is never
-/// handed the subnet.
+/// An SM of another vendor becomes master by rank and hands over; one with another SM_Key raises an
+/// alarm and is never handed the subnet.
 #[rstest]
 fn foreign_sm_becomes_master_and_hands_over(#[values(0, 50)] first: u64) {
     let Some(tally) =
@@ -126,8 +126,9 @@ fn masters_are_replaced_after_a_kill_in_every_phase(#[values(0, 30)] first: u64)
     }
 }
 
-/// Masters are killed, hand over and recover while their stores are slow, hang or fail: acknowledged registrations are
-/// not lost, unless the SM had reported that replies do not wait for durable state.
+/// Masters are killed, hand over and recover while their stores are slow, hang or fail:
+/// acknowledged registrations are not lost, unless the SM had reported that replies do not wait for
+/// durable state.
 #[rstest]
 fn faulty_stores_lose_no_acknowledged_registration(#[values(0, 50, 100)] first: u64) {
     let Some(tally) =

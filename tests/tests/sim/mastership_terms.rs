@@ -1,5 +1,6 @@
-//! Effects of one mastership term on the next: multicast trees of an earlier term, table writes that wait for packets to drain, and ports
-//! whose MasterSMLID names an SM that was master only briefly.
+//! Effects of one mastership term on the next: multicast trees of an earlier term, table writes
+//! that wait for packets to drain, and ports whose MasterSMLID names an SM that was master only
+//! briefly.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -55,8 +56,8 @@ fn role(lab: &Lab, sm: SmId) -> SmState {
     sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
-/// The master hands over to the other SM, which gets the higher priority and a replica of the persisted state. Afterwards `lab.sm` is the
-/// new master.
+/// The master hands over to the other SM, which gets the higher priority and a replica of the
+/// persisted state. Afterwards `lab.sm` is the new master.
 fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
     let replica = lab.manager().replicated_state(lab.world.now());
     let persisted = lab.manager().persisted_records.clone();
@@ -84,8 +85,9 @@ fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
     );
 }
 
-/// An SM is master, then another SM, then the first one again. It starts with the trees that the other SM has installed, not with those of
-/// its own earlier term, which had other members: no MFT is written.
+/// An SM is master, then another SM, then the first one again. It starts with the trees that the
+/// other SM has installed, not with those of its own earlier term, which had other members: no MFT
+/// is written.
 #[test]
 fn second_term_starts_with_the_installed_trees() {
     for (spec, seeds) in [("fat-tree:4", 0..6), ("torus:4,4,1,1", 6..8)] {
@@ -112,8 +114,8 @@ fn second_term_starts_with_the_installed_trees() {
     }
 }
 
-/// The mastership ends while table writes wait for old packets to drain. The wait ends with it, and the SM sets no timer in the past (the
-/// simulator would fail the test).
+/// The mastership ends while table writes wait for old packets to drain. The wait ends with it, and
+/// the SM sets no timer in the past (the simulator would fail the test).
 #[test]
 fn drain_ends_with_the_mastership_term() {
     for command in [Command::Handover, Command::Stop] {
@@ -186,7 +188,8 @@ fn reachable(lab: &Lab, from: PortAt) -> Vec<ReachablePort> {
     entries
 }
 
-/// Another SM is master between two SMInfo scans: it writes MasterSMLID to all ports and one LFT entry, and ends before it is queried.
+/// Another SM is master between two SMInfo scans: it writes MasterSMLID to all ports and one LFT
+/// entry, and ends before it is queried.
 fn simulate_brief_master(lab: &mut Lab, from: PortAt) {
     let own_lid = lab.world.fabric().lid(from).0;
     for (at, path, info) in reachable(lab, from) {
@@ -223,8 +226,8 @@ fn master_sm_lids(lab: &Lab) -> BTreeSet<Lid> {
     infos.map(|info| info.master_sm_lid).collect()
 }
 
-/// The master finds another SM's LID as MasterSMLID of its own port. It rewrites all ports, re-reads the tables that the other SM may have
-/// written and makes hosts register again, once.
+/// The master finds another SM's LID as MasterSMLID of its own port. It rewrites all ports,
+/// re-reads the tables that the other SM may have written and makes hosts register again, once.
 #[test]
 fn master_sm_lid_of_an_unseen_master_is_replaced() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());

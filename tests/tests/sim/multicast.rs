@@ -1,4 +1,5 @@
-//! Multicast: hosts join and leave, links and switches fail and return. The test oracle reads the tables in the switches.
+//! Multicast: hosts join and leave, links and switches fail and return. The test oracle reads the
+//! tables in the switches.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -81,7 +82,8 @@ fn shuffled(mut ports: Vec<PortAt>, rng: &mut TestRng) -> Vec<PortAt> {
     ports
 }
 
-/// ibmgtsim's multicast test and its join and leave test, on fat trees, tori with several VLs, and random topologies.
+/// ibmgtsim's multicast test and its join and leave test, on fat trees, tori with several VLs, and
+/// random topologies.
 #[test]
 fn ports_join_in_random_order_then_leave_and_rejoin() {
     let shapes = [
@@ -192,7 +194,8 @@ fn trees_follow_lost_and_restored_links() {
             .node;
         lab.world.fabric_mut().reboot(leaf);
         lab.world.run_for(Duration::from_secs(40));
-        // Hosts behind the switch are no longer members, unless the switch returned before the SM detected its absence.
+        // Hosts behind the switch are no longer members, unless the switch returned before the SM
+        // detected its absence.
         let core = lab.manager().core();
         let present = core
             .registry()
@@ -214,7 +217,8 @@ fn trees_follow_lost_and_restored_links() {
     }
 }
 
-/// After every single write of MFTs, LFTs or SLtoVL tables, no multicast packet loops, and the channel dependency graph has no cycle.
+/// After every single write of MFTs, LFTs or SLtoVL tables, no multicast packet loops, and the
+/// channel dependency graph has no cycle.
 #[test]
 fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
@@ -267,7 +271,8 @@ fn no_multicast_loop_while_mfts_are_written() {
     }
 }
 
-/// A join writes only the switches of its branch. Many concurrent requests write each affected switch at most twice.
+/// A join writes only the switches of its branch. Many concurrent requests write each affected
+/// switch at most twice.
 #[test]
 fn join_writes_only_its_branch() {
     let mut lab = up("fat-tree:8", 41);
@@ -291,7 +296,8 @@ fn join_writes_only_its_branch() {
         assert!((1..=5).contains(&sets), "{sets} Sets for {at:?}");
     }
     settle(&mut lab, &members);
-    // All hosts leave at once: each switch is written once, or twice if its first write was already in progress.
+    // All hosts leave at once: each switch is written once, or twice if its first write was already
+    // in progress.
     let before = mft_sets(&lab);
     for at in &all_hosts {
         members.leave(&mut lab, *at, BROADCAST).expect("leaves");
@@ -327,7 +333,8 @@ fn foreign_mft_entries_are_removed() {
     settle(&mut lab, &members);
 }
 
-/// A switch whose agent does not reply does not delay other switches. Its MFT is corrected when it replies again.
+/// A switch whose agent does not reply does not delay other switches. Its MFT is corrected when it
+/// replies again.
 #[test]
 fn unanswered_mft_writes_are_retried() {
     let mut lab = up("fat-tree:4", 61);
@@ -410,7 +417,8 @@ fn mft_records_equal_the_switch_tables() {
     assert!(entries > 4, "{entries} switches");
 }
 
-/// On these tori no VL with paths has room for multicast trees: they get a VL of their own, or other paths are chosen.
+/// On these tori no VL with paths has room for multicast trees: they get a VL of their own, or
+/// other paths are chosen.
 #[test]
 fn engines_with_several_vls_leave_room_for_multicast_trees() {
     for (spec, engine, vls) in [

@@ -1,5 +1,5 @@
-//! IPv6 solicited-node groups that share an MLID: hosts join, leave and restart, the SM restarts. The test oracle reads the tables in
-//! the switches.
+//! IPv6 solicited-node groups that share an MLID: hosts join, leave and restart, the SM restarts.
+//! The test oracle reads the tables in the switches.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -95,7 +95,8 @@ fn solicited_node_groups_share_one_mlid_if_configured() {
     settle(&mut lab, &members);
 }
 
-/// A port that leaves one of the groups stays in the MFT as member of another. The last leave frees the MLID.
+/// A port that leaves one of the groups stays in the MFT as member of another. The last leave frees
+/// the MLID.
 #[test]
 fn leaving_one_group_keeps_the_membership_of_another() {
     let mut lab = up(true);
@@ -180,7 +181,8 @@ fn restart_keeps_the_shared_mlid() {
         lab.next_sweep(60);
         settle(&mut lab, &members);
         assert_eq!(lab.world.fabric().all_counters().sets(attr::MFT), before);
-        // Hosts rejoin on ClientReregister. A group of a new address shares the MLID only if the option is still set.
+        // Hosts rejoin on ClientReregister. A group of a new address shares the MLID only if the
+        // option is still set.
         assert_eq!(all_hosts_join(&mut lab, &mut members), mlids);
         let at = hosts(&lab)[0];
         let new = members

@@ -1,7 +1,8 @@
-//! Forwarding of traps to subscribers: selection by trap number, issuer, and order relative to published changes.
+//! Forwarding of traps to subscribers: selection by trap number, issuer, and order relative to
+//! published changes.
 //!
-//! The expected reports follow docs/sm-behaviour.md, 6.5 to 6.9. The test decodes the reports itself and takes ports
-//! and LIDs from the simulated devices.
+//! The expected reports follow docs/sm-behaviour.md, 6.5 to 6.9. The test decodes the reports
+//! itself and takes ports and LIDs from the simulated devices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -84,7 +85,8 @@ fn act(lab: &mut Lab, action: FabricAction) {
     lab.world.schedule(now, action);
 }
 
-/// A port's CapabilityMask as a client reads it (PortInfoRecord: 4-byte RID, then PortInfo with the mask at byte 20).
+/// A port's CapabilityMask as a client reads it (PortInfoRecord: 4-byte RID, then PortInfo with the
+/// mask at byte 20).
 fn capabilities(lab: &mut Lab, client: PortAt, target: PortAt) -> u32 {
     let mut data = lab.world.fabric().lid(target).0.0.to_be_bytes().to_vec();
     data.resize(64, 0);
@@ -129,7 +131,8 @@ fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: P
     panic!("{} no report received", lab.describe_run());
 }
 
-/// The same for a change that a full sweep misses, because it comes after discovery, while routes are computed.
+/// The same for a change that a full sweep misses, because it comes after discovery, while routes
+/// are computed.
 #[test]
 fn reports_of_changes_during_a_sweep_follow_the_reread() {
     let mut lab = up();
@@ -186,8 +189,9 @@ fn lost_link_is_reported_for_its_switches() {
     assert_eq!(reports_received(&mut lab, client), expected);
 }
 
-/// The SM forwards no link integrity traps. It forwards a bad P_Key trap, but only to trusted subscribers of that trap
-/// number: an untrusted client does not get it through a subscription to all traps or with another value of IsGeneric.
+/// The SM forwards no link integrity traps. It forwards a bad P_Key trap, but only to trusted
+/// subscribers of that trap number: an untrusted client does not get it through a subscription to
+/// all traps or with another value of IsGeneric.
 #[test]
 fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
@@ -242,7 +246,8 @@ fn trap_storm_is_forwarded_a_few_times() {
     assert!((1..=16).contains(&tids.len()), "{} reports", tids.len());
 }
 
-/// A trap of a vendor is logged with vendor and number, once until it has paused; it is forwarded as before.
+/// A trap of a vendor is logged with vendor and number, once until it has paused; it is forwarded
+/// as before.
 #[test]
 fn vendor_trap_is_logged_once() {
     let mut lab = up();

@@ -1,7 +1,8 @@
-//! Partitions on a simulated fabric: P_Key tables, enforcement at switches, visibility of records, multicast groups.
+//! Partitions on a simulated fabric: P_Key tables, enforcement at switches, visibility of records,
+//! multicast groups.
 //!
-//! The oracle reads the tables of the devices. The test computes the expected values from the case, independently of
-//! the SM.
+//! The oracle reads the tables of the devices. The test computes the expected values from the case,
+//! independently of the SM.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,7 +53,8 @@ fn guid(lab: &Lab, at: PortAt) -> PortGuid {
     lab.world.fabric().port_guid(at)
 }
 
-/// Expected tables: the P_Key of the default partition, then the keys of the port in `extra`; `first` selects the key at index 0.
+/// Expected tables: the P_Key of the default partition, then the keys of the port in `extra`;
+/// `first` selects the key at index 0.
 fn expectations(
     lab: &Lab,
     extra: &BTreeMap<PortAt, Vec<u16>>,
@@ -87,8 +89,8 @@ fn reload(lab: &mut Lab, cfg: SmConfig) {
         .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
 }
 
-/// Without partition configuration the SM reads one P_Key block of each end port, writes none, and reads none in
-/// later sweeps.
+/// Without partition configuration the SM reads one P_Key block of each end port, writes none, and
+/// reads none in later sweeps.
 #[test]
 fn without_partitions_one_p_key_query_per_end_port() {
     let mut lab = Lab::new("fat-tree:4", 1);
@@ -259,8 +261,9 @@ fn table(lab: &Lab, request: &SaRequest<'_>) -> sa::SaReply {
     }
 }
 
-/// The ibmgtsim scenario: three groups of hosts, with one P_Key, another P_Key, and both, at random indices among
-/// unassigned keys. P_Keys keep their index. Each group sees only records of ports that share a partition with it.
+/// The ibmgtsim scenario: three groups of hosts, with one P_Key, another P_Key, and both, at random
+/// indices among unassigned keys. P_Keys keep their index. Each group sees only records of ports
+/// that share a partition with it.
 #[test]
 fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
@@ -289,8 +292,8 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
         });
         let cfg = config(list.to_vec(), Enforcement::Both);
         let mut lab = Lab::with("fat-tree:6", seed, cfg);
-        // Before the first sweep, write some of the P_Keys at random indices other than 0. The SM adds the missing
-        // ones.
+        // Before the first sweep, write some of the P_Keys at random indices other than 0. The SM
+        // adds the missing ones.
         let mut placed: Vec<(PortAt, usize, PKey)> = Vec::new();
         for (at, group) in &group_of {
             let mut before = vec![PKey(0); usize::from(lab.world.fabric().pkey_cap(*at))];
@@ -354,7 +357,8 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
                         (Some(a), Some(b)) => keys_of(*a).iter().any(|k| keys_of(*b).contains(k)),
                         _ => false,
                     };
-                    // All ports are limited members of the default partition, except the SM's own port.
+                    // All ports are limited members of the default partition, except the SM's own
+                    // port.
                     share || *to == from || *to == own || from == own
                 })
                 .map(|to| guid(&lab, to))
@@ -364,8 +368,8 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
     }
 }
 
-/// If a port's P_Key table is full, the SM omits and reports the remaining keys. If a switch's table is full, the SM
-/// disables enforcement there.
+/// If a port's P_Key table is full, the SM omits and reports the remaining keys. If a switch's
+/// table is full, the SM disables enforcement there.
 #[test]
 fn full_p_key_tables_are_reported() {
     let mut template = ferrosm_sim::generate::from_spec("fat-tree:4").expect("valid fabric");
@@ -416,7 +420,8 @@ fn full_p_key_tables_are_reported() {
     assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
 }
 
-/// A partition file without a rule for the default partition makes all hosts limited members: they lose each other.
+/// A partition file without a rule for the default partition makes all hosts limited members: they
+/// lose each other.
 #[test]
 fn reload_that_takes_full_memberships_is_reported_with_their_number() {
     let all = |number| partition(number, vec![(MemberSelector::All, Membership::Full)]);
@@ -504,7 +509,8 @@ fn p_key_and_group_records_match_the_configuration() {
     assert_eq!(groups(&lab), [0xFFFF]);
 }
 
-/// A port removed from a partition leaves the partition's groups. A port that becomes a limited member stays.
+/// A port removed from a partition leaves the partition's groups. A port that becomes a limited
+/// member stays.
 #[test]
 fn removed_partition_member_leaves_its_groups() {
     let template = Lab::new("fat-tree:4", 1);

@@ -30,8 +30,8 @@ fn foreign(lab: &Lab, priority: u8, state: SmState) -> ForeignSm {
     )
 }
 
-/// If another SM is master at start, the SM becomes standby whatever its priority, sends no Set, and takes over when
-/// the master dies.
+/// If another SM is master at start, the SM becomes standby whatever its priority, sends no Set,
+/// and takes over when the master dies.
 #[test]
 fn existing_master_is_respected() {
     for priority in [0, 15] {
@@ -51,7 +51,8 @@ fn existing_master_is_respected() {
     }
 }
 
-/// The master offers a handover to a new SM of higher priority, and stays master if the offer is not accepted.
+/// The master offers a handover to a new SM of higher priority, and stays master if the offer is
+/// not accepted.
 #[test]
 fn higher_priority_standby_gets_a_handover() {
     for applies_controls in [true, false] {
@@ -104,8 +105,8 @@ fn add_second_sm(lab: &mut Lab, priority: u8) -> SmId {
         .unwrap_or_else(|e| panic!("cannot add the second SM: {e}"))
 }
 
-/// Two ferrosm SMs: one is master, the other standby. When the master dies, the standby takes over without writing a
-/// table or changing a LID.
+/// Two ferrosm SMs: one is master, the other standby. When the master dies, the standby takes over
+/// without writing a table or changing a LID.
 #[test]
 fn standby_takes_over_without_changing_lids_or_tables() {
     let mut lab = Lab::new("fat-tree:4", 1);
@@ -147,7 +148,8 @@ fn higher_priority_second_sm_becomes_master() {
     assert_eq!(lids(&lab), before);
 }
 
-/// After a restart on a running fabric, with or without the LID map, no LID changes and no table is written.
+/// After a restart on a running fabric, with or without the LID map, no LID changes and no table is
+/// written.
 #[test]
 fn restart_changes_no_lid_and_writes_no_table() {
     for with_map in [true, false] {

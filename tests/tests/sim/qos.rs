@@ -1,7 +1,8 @@
-//! QoS policy and prefix routes on a simulated fabric: the paths that clients get by service ID, QoS class, SL and
-//! P_Key.
+//! QoS policy and prefix routes on a simulated fabric: the paths that clients get by service ID,
+//! QoS class, SL and P_Key.
 //!
-//! Each query states the result that the policy requires. Ports and LIDs come from the simulated devices.
+//! Each query states the result that the policy requires. Ports and LIDs come from the simulated
+//! devices.
 
 use std::sync::Arc;
 
@@ -127,8 +128,8 @@ fn full(number: u16) -> Partition {
     }
 }
 
-/// SDP has a fast level with a small MTU, QoS class 7 uses partition 0x11, and one port and partition 0x22 have their
-/// own SLs.
+/// SDP has a fast level with a small MTU, QoS class 7 uses partition 0x11, and one port and
+/// partition 0x22 have their own SLs.
 fn policy(busy: PortGuid) -> QosPolicy {
     let gold = QosLevel {
         mtu: Some(MtuCode::Mtu1024),
@@ -238,7 +239,8 @@ fn first_matching_qos_rule_selects_the_level() {
     assert_eq!(get((a, b), SL, with_sl(3)), Err(Status::NO_RECORDS));
     assert_eq!(get((a, b), SL | SERVICE_ID, with_sl(3)).unwrap().sl, Sl(3));
 
-    // MultiPathRecord gives the same result, and the SA reports QoS class support in its ClassPortInfo.
+    // MultiPathRecord gives the same result, and the SA reports QoS class support in its
+    // ClassPortInfo.
     let head = MultiPathRecord {
         service_id_low: SDP,
         sgid_count: 1,
@@ -305,7 +307,8 @@ fn first_matching_qos_rule_selects_the_level() {
     }
 }
 
-/// If the engine uses several VLs, a path has the SL verified for it. The limits of the QoS level still apply.
+/// If the engine uses several VLs, a path has the SL verified for it. The limits of the QoS level
+/// still apply.
 #[test]
 fn routing_with_several_vls_keeps_its_sls() {
     let engine = |qos| SmConfig {
@@ -444,8 +447,8 @@ fn path_bits_exclude_other_lids() {
     assert_eq!(bits, [(1, 1), (3, 3), (1, 3), (3, 1)]);
 }
 
-/// The first matching prefix route selects the router. A foreign DGID resolves to the router's LID with a hop limit,
-/// and stays in the record.
+/// The first matching prefix route selects the router. A foreign DGID resolves to the router's LID
+/// with a hop limit, and stays in the record.
 #[test]
 fn prefix_routes_lead_to_routers() {
     let spec = "fat-tree:4;routers=2";

@@ -1,4 +1,5 @@
-//! Recordings of SM runs replay to the same outputs. Replay detects differences, corruption and truncation.
+//! Recordings of SM runs replay to the same outputs. Replay detects differences, corruption and
+//! truncation.
 
 use ferrosm_recording::{Ending, Replay, ReplayError};
 use ferrosm_tests::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};

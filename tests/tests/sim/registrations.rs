@@ -242,8 +242,9 @@ fn uplinks(lab: &Lab, leaf: usize) -> Vec<PortAt> {
     fabric.external_ports(leaf).filter(to_switch).collect()
 }
 
-/// Isolating a leaf removes its hosts' registrations, and the hosts see no link change. If the SM restarts or another
-/// SM becomes master before the leaf returns, the SM still requests client reregistration.
+/// Isolating a leaf removes its hosts' registrations, and the hosts see no link change. If the SM
+/// restarts or another SM becomes master before the leaf returns, the SM still requests client
+/// reregistration.
 #[test]
 fn isolated_hosts_get_client_reregister_from_any_master() {
     for restarts in [true, false] {
@@ -357,7 +358,8 @@ fn sm_that_finds_a_master_drops_its_records() {
     assert!(persisted.is_empty(), "the store still has records");
 }
 
-/// A lost client reregister Set is repeated in the next sweep, even if the host already has the right master SM LID.
+/// A lost client reregister Set is repeated in the next sweep, even if the host already has the
+/// right master SM LID.
 #[test]
 fn lost_client_reregister_is_repeated() {
     let mut lab = up("fat-tree:4");

@@ -1,5 +1,5 @@
-//! SMs that are not on the allow-list or do not know the SM_Key, and hosts that forge controls: they never become master, are not obeyed,
-//! and are reported with their location.
+//! SMs that are not on the allow-list or do not know the SM_Key, and hosts that forge controls:
+//! they never become master, are not obeyed, and are reported with their location.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,8 +53,9 @@ fn add_rogue(lab: &mut Lab) -> SmId {
     rogue.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// An SM that is not on the allow-list never becomes master, whatever its priority. The master raises one alarm with its location, one
-/// notice when it is gone, and another alarm when it returns.
+/// An SM that is not on the allow-list never becomes master, whatever its priority. The master
+/// raises one alarm with its location, one notice when it is gone, and another alarm when it
+/// returns.
 #[test]
 fn sm_off_the_allow_list_raises_an_alarm() {
     let mut lab = with_empty_allow_list();
@@ -101,8 +102,8 @@ fn sm_off_the_allow_list_raises_an_alarm() {
     }
 }
 
-/// Controls that a host sends in the name of many SMs raise one alarm with the port of that host, and do not suppress the alarm about an SM
-/// off the allow-list.
+/// Controls that a host sends in the name of many SMs raise one alarm with the port of that host,
+/// and do not suppress the alarm about an SM off the allow-list.
 #[test]
 fn forged_guids_do_not_hide_a_rogue_sm() {
     let mut lab = with_empty_allow_list();
@@ -163,8 +164,8 @@ fn contains_key(mad: &Mad) -> bool {
     mad.as_bytes().windows(8).any(|bytes| bytes == key)
 }
 
-/// An SM of the highest priority that shows SM_Key 0 gets no HANDOVER and never receives the key, in whatever state it is. The master
-/// continues to serve the fabric.
+/// An SM of the highest priority that shows SM_Key 0 gets no HANDOVER and never receives the key,
+/// in whatever state it is. The master continues to serve the fabric.
 #[test]
 fn sm_with_key_0_gets_neither_the_subnet_nor_the_key() {
     for state in [SmState::Discovering, SmState::Standby, SmState::Master] {
@@ -194,7 +195,8 @@ fn sm_with_key_0_does_not_prevent_the_start() {
     assert_eq!(role(&lab, lab.sm), SmState::Master);
 }
 
-/// Get(SMInfo) shows the SM_Key to an SM that shows it when it is queried, and 0 to any other SM and to hosts.
+/// Get(SMInfo) shows the SM_Key to an SM that shows it when it is queried, and 0 to any other SM
+/// and to hosts.
 #[test]
 fn sm_key_is_shown_to_sms_that_show_it() {
     for (sm_key, is_shown) in [(SM_KEY, true), (MKey::NONE, false), (MKey::new(2), false)] {
@@ -224,7 +226,8 @@ fn sm_key_is_shown_to_sms_that_show_it() {
     }
 }
 
-/// Two ferrosm SMs, which both show the key only to SMs that know it, elect one master without an M_Key, and hand over.
+/// Two ferrosm SMs, which both show the key only to SMs that know it, elect one master without an
+/// M_Key, and hand over.
 #[test]
 fn ferrosm_sms_prove_their_key_to_each_other() {
     let mut lab = with_sm_key();
@@ -241,8 +244,8 @@ fn ferrosm_sms_prove_their_key_to_each_other() {
     assert_eq!(alarms(&lab), []);
 }
 
-/// A standby obeys its master's controls, but not those that other hosts send in its name: hosts without an SM, and SMs with and without
-/// the SM_Key.
+/// A standby obeys its master's controls, but not those that other hosts send in its name: hosts
+/// without an SM, and SMs with and without the SM_Key.
 #[test]
 fn control_is_obeyed_only_if_its_source_confirms_it() {
     for source in [None, Some(MKey::NONE), Some(ForeignSm::SM_KEY)] {

@@ -10,8 +10,9 @@ use ferrosm_tests::simulated::Lab;
 const SHAPE: &str = "fat-tree2:32,32,16";
 const HOSTS: usize = 512;
 
-/// Each host sends its requests in the step in which its port becomes Active. The SA replies before the first sweep
-/// completes: it accepts the join and returns the path to a host that became Active earlier.
+/// Each host sends its requests in the step in which its port becomes Active. The SA replies before
+/// the first sweep completes: it accepts the join and returns the path to a host that became Active
+/// earlier.
 #[test]
 fn requests_on_port_active_are_accepted_during_bring_up() {
     let mut lab = Lab::new(SHAPE, 1);

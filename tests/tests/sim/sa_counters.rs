@@ -1,5 +1,5 @@
-//! The SA server counts each message once, per host and in total, whatever its content. Sent replies match the
-//! counters.
+//! The SA server counts each message once, per host and in total, whatever its content. Sent
+//! replies match the counters.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -172,8 +172,8 @@ fn each_message_is_counted_once() {
     assert!(all.answered > 0 && all.forwarded > 0 && all.dropped > 0);
 }
 
-/// A registration query waits for a snapshot that includes every earlier write. The worker threads then reply without
-/// the core.
+/// A registration query waits for a snapshot that includes every earlier write. The worker threads
+/// then reply without the core.
 #[test]
 fn registry_reads_wait_for_a_current_snapshot() {
     let mut lab = Lab::with("fat-tree:4", 3, SmConfig::default());

@@ -1,8 +1,10 @@
-//! SA requests with random bytes: no panic, no unbounded growth, and each request gets a reply or a documented drop.
+//! SA requests with random bytes: no panic, no unbounded growth, and each request gets a reply or a
+//! documented drop.
 //!
-//! Each seed sends random bytes, corrupted valid requests, and registrations from random ports, some with spoofed
-//! sources, to the SM of a fabric. Seeds that failed once are in tests/seeds/sa-fuzz.txt and always run. The
-//! environment may name more ([`ferrosm_tests::seeds`]).
+//! Each seed sends random bytes, corrupted valid requests, and registrations from random ports,
+//! some with spoofed sources, to the SM of a fabric. Seeds that failed once are in
+//! tests/seeds/sa-fuzz.txt and always run. The environment may name more
+//! ([`ferrosm_tests::seeds`]).
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Qpn};
@@ -35,8 +37,9 @@ fn up(spec: &str) -> Lab {
     lab
 }
 
-/// Whether the SA must drop a message (docs/sm-behaviour.md, 7.1; IBA vol. 1, 13.4.6.1): it is truncated, of another
-/// class, a response, a TrapRepress, has a wrong SM_Key, or requests more than ClassPortInfo from an unassigned LID.
+/// Whether the SA must drop a message (docs/sm-behaviour.md, 7.1; IBA vol. 1, 13.4.6.1): it is
+/// truncated, of another class, a response, a TrapRepress, has a wrong SM_Key, or requests more
+/// than ClassPortInfo from an unassigned LID.
 fn is_dropped(lab: &Lab, from: Lid, bytes: &[u8]) -> bool {
     const TRAP_REPRESS: u8 = 0x07;
     const CLASS_PORT_INFO: [u8; 2] = [0, 1];

@@ -1,4 +1,5 @@
-//! Hostile SA clients: memberships of other hosts; on a large fabric, work per slice, and service of other clients between slices.
+//! Hostile SA clients: memberships of other hosts; on a large fabric, work per slice, and service
+//! of other clients between slices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -49,7 +50,8 @@ fn peer(lid: u16) -> Peer {
     }
 }
 
-/// `saquery PR --rate 2:2` as Get or GetTable, with an SL that no path has, so that a Get scans without a match.
+/// `saquery PR --rate 2:2` as Get or GetTable, with an SL that no path has, so that a Get scans
+/// without a match.
 fn hostile(lid: u16, method_code: u8) -> Vec<u8> {
     let mut request = WireRequest {
         mask: RATE | SL,
@@ -80,8 +82,9 @@ fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
     (lab.manager().core().view().cloned().expect("SA view"), lids)
 }
 
-/// 100 clients send endless whole-table path queries as Get and GetTable. The server rejects GetTable without a slice
-/// and runs Gets in slices, at most four at a time. Path queries of other clients wait for at most one slice each.
+/// 100 clients send endless whole-table path queries as Get and GetTable. The server rejects
+/// GetTable without a slice and runs Gets in slices, at most four at a time. Path queries of other
+/// clients wait for at most one slice each.
 #[test]
 fn path_queries_are_served_between_slices_of_hostile_scans() {
     let (view, lids) = view_of(LARGE);
@@ -216,8 +219,8 @@ impl GmpSender for Outbox {
     }
 }
 
-/// With the daemon's threads: 100 clients run scans while one client sends path queries in sequence. That client gets
-/// all its replies before 100 scans complete.
+/// With the daemon's threads: 100 clients run scans while one client sends path queries in
+/// sequence. That client gets all its replies before 100 scans complete.
 #[test]
 fn path_query_does_not_wait_for_a_hundred_scans() {
     const QUERIES: usize = 20;
@@ -287,8 +290,9 @@ fn broadcast_lab() -> (Lab, Vec<PortAt>) {
     (lab, hosts)
 }
 
-/// Memberships that ports created themselves: a request of another port fails, whether it sets ProxyJoin or not, and changes
-/// nothing. A port that set ProxyJoin in its own join is not exposed either.
+/// Memberships that ports created themselves: a request of another port fails, whether it sets
+/// ProxyJoin or not, and changes nothing. A port that set ProxyJoin in its own join is not exposed
+/// either.
 #[test]
 fn proxy_join_in_a_request_grants_no_access_to_memberships_of_other_ports() {
     let (mut lab, hosts) = broadcast_lab();
@@ -314,8 +318,8 @@ fn proxy_join_in_a_request_grants_no_access_to_memberships_of_other_ports() {
     }
 }
 
-/// A port may create a membership of another port, which any port of the partition may then change. The flag stays, even if the
-/// port itself joins again.
+/// A port may create a membership of another port, which any port of the partition may then change.
+/// The flag stays, even if the port itself joins again.
 #[test]
 fn memberships_created_for_another_port_may_be_changed_by_proxies() {
     let (mut lab, hosts) = broadcast_lab();

@@ -1,12 +1,13 @@
-//! Every component of every SA record, alone and combined, compared with result sets computed without the code under
-//! test.
+//! Every component of every SA record, alone and combined, compared with result sets computed
+//! without the code under test.
 //!
-//! For each fabric, the whole tables are compared with the devices ([`ferrosm_tests::sa_expected`]). Each query is
-//! then compared with the table filtered bit by bit ([`ferrosm_tests::sa_layout`]). Fields outside the component mask
-//! contain random bits.
+//! For each fabric, the whole tables are compared with the devices
+//! ([`ferrosm_tests::sa_expected`]). Each query is then compared with the table filtered bit by bit
+//! ([`ferrosm_tests::sa_layout`]). Fields outside the component mask contain random bits.
 //!
-//! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000) from seed `FERROSM_SA_SEED` (default 1). For a
-//! long run use `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim sa_masks`.
+//! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000) from seed `FERROSM_SA_SEED`
+//! (default 1). For a long run use
+//! `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim sa_masks`.
 
 #![allow(clippy::print_stdout, reason = "test helpers")]
 
@@ -257,7 +258,8 @@ fn check_query(
     mask: u64,
     data: &[u8],
 ) {
-    // A component for the base LID matches any LID of the port, and a random LID may belong to the same port.
+    // A component for the base LID matches any LID of the port, and a random LID may belong to the
+    // same port.
     let (mut requested, mut data) = (data.to_vec(), data.to_vec());
     for (component, at) in lids_of(kind) {
         let lid = u16::try_from(field(&data, *at, 16)).unwrap_or(0);
@@ -294,8 +296,8 @@ fn check_query(
     }
 }
 
-/// Components without meaning for a record: the ports in SLtoVL and VL arbitration records if the LID belongs to a CA
-/// or router port (IBA vol. 1, 15.2.5.6 and 15.2.5.7).
+/// Components without meaning for a record: the ports in SLtoVL and VL arbitration records if the
+/// LID belongs to a CA or router port (IBA vol. 1, 15.2.5.6 and 15.2.5.7).
 fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
     if switches.contains(&u16::from_be_bytes([record[0], record[1]])) {
         return 0;
@@ -497,8 +499,8 @@ fn registered(subnet: &mut TestSubnet, masks: u64) {
     groups_of_a_member(subnet);
 }
 
-/// An untrusted client that queries by PortGID gets the member's groups with a zero PortGID (docs/sm-behaviour.md,
-/// 10.11).
+/// An untrusted client that queries by PortGID gets the member's groups with a zero PortGID
+/// (docs/sm-behaviour.md, 10.11).
 fn groups_of_a_member(subnet: &mut TestSubnet) {
     let kind = layout::mc_member();
     let members = subnet.table(&kind, SM_KEY, 0, &[]);
@@ -600,7 +602,8 @@ fn partitions() {
     assert!(seen.values().any(|s| *s != seen[&hosts[2]]), "{seen:?}");
 }
 
-/// Attribute modifier bit 31: CapabilityMask and CapabilityMask2 match if all bits of the query are set.
+/// Attribute modifier bit 31: CapabilityMask and CapabilityMask2 match if all bits of the query are
+/// set.
 #[test]
 fn port_info_records_by_capability_mask_bits() {
     let mut subnet = TestSubnet::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());

@@ -1,5 +1,6 @@
-//! Every method with every attribute: the SA performs the specified combinations and rejects all others. It drops
-//! only messages that end a transaction (docs/sm-behaviour.md, 7.4; IBA vol. 1, 15.2.5, table 186).
+//! Every method with every attribute: the SA performs the specified combinations and rejects all
+//! others. It drops only messages that end a transaction (docs/sm-behaviour.md, 7.4; IBA vol. 1,
+//! 15.2.5, table 186).
 
 use core::time::Duration;
 
@@ -13,7 +14,8 @@ use ferrosm_tests::simulated::Lab;
 const READ: &[u8] = &[method::GET, method::GET_TABLE];
 const ALL: &[u8] = &[method::GET, method::GET_TABLE, method::SET, method::DELETE];
 
-/// Supported attributes. A TraceRecord query may use the attribute ID of TraceRecord or of PathRecord.
+/// Supported attributes. A TraceRecord query may use the attribute ID of TraceRecord or of
+/// PathRecord.
 const SUPPORTED: [(u16, &[u8]); 19] = [
     (0x01, &[method::GET]),
     (0x03, &[method::SET]),
@@ -39,8 +41,8 @@ const SUPPORTED: [(u16, &[u8]); 19] = [
     (0x30, ALL),
 ];
 
-/// The SA only sends Notice. RandomForwardingTableRecord and the attributes after it are optional and unsupported.
-/// The others are invalid.
+/// The SA only sends Notice. RandomForwardingTableRecord and the attributes after it are optional
+/// and unsupported. The others are invalid.
 const UNSUPPORTED: [u16; 12] = [
     0x00, 0x02, 0x10, 0x16, 0x19, 0x3B, 0x3C, 0x3D, 0x3E, 0x34, 0x1234, 0xFFFF,
 ];
@@ -92,8 +94,8 @@ fn every_method_with_every_attribute() {
     }
 }
 
-/// The SA drops requests with a wrong SM_Key or from an unknown source LID, except queries of ClassPortInfo
-/// (docs/sm-behaviour.md, 7.1 and 7.11).
+/// The SA drops requests with a wrong SM_Key or from an unknown source LID, except queries of
+/// ClassPortInfo (docs/sm-behaviour.md, 7.1 and 7.11).
 #[test]
 fn unknown_sources_and_wrong_keys_are_dropped() {
     let (mut lab, from) = up();
@@ -113,8 +115,8 @@ fn unknown_sources_and_wrong_keys_are_dropped() {
     assert!(core.registry().services().is_empty() && core.registry().subscriptions().is_empty());
 }
 
-/// Only trusted clients may read P_Key tables. Service keys and queue pairs are hidden from untrusted clients
-/// (docs/sm-behaviour.md, 7.8).
+/// Only trusted clients may read P_Key tables. Service keys and queue pairs are hidden from
+/// untrusted clients (docs/sm-behaviour.md, 7.8).
 #[test]
 fn only_trusted_clients_see_members_and_keys() {
     let (mut lab, from) = up();
@@ -136,8 +138,8 @@ fn service(lab: &Lab, at: PortAt, key: u64, lease_s: u64) -> Vec<u8> {
     data
 }
 
-/// A service record can be changed or deleted by its owner, its port, and clients that know its key. The lease is the
-/// remaining time.
+/// A service record can be changed or deleted by its owner, its port, and clients that know its
+/// key. The lease is the remaining time.
 #[test]
 fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;

@@ -1,5 +1,6 @@
-//! PathRecord queries: the test follows every returned path through the tables of the simulated switches, and every
-//! path that the tables and the rules allow is returned (docs/sm-behaviour.md, 11.1 to 11.16).
+//! PathRecord queries: the test follows every returned path through the tables of the simulated
+//! switches, and every path that the tables and the rules allow is returned (docs/sm-behaviour.md,
+//! 11.1 to 11.16).
 
 use std::collections::BTreeSet;
 
@@ -119,7 +120,8 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
                 &|a, l| sl(here, a, l),
             );
             if let Some(max) = query.numb_path {
-                // NumbPath limits the paths of each pair of ports; which of the allowed paths are returned is unspecified.
+                // NumbPath limits the paths of each pair of ports; which of the allowed paths are
+                // returned is unspecified.
                 let of_pair = |t: &&PathReply| allowed.contains(t);
                 let received = found.iter().filter(of_pair).count();
                 assert_eq!(

@@ -64,7 +64,8 @@ fn join(lab: &mut Lab, at: PortAt, mgid: Gid, mask: u64, change: RecordChange) -
     request(lab, at, request_kind, 1, mask, &record.encode()).0
 }
 
-/// Each cause of a refused join is distinguished, with group, port, node and the numbers; each is counted.
+/// Each cause of a refused join is distinguished, with group, port, node and the numbers; each is
+/// counted.
 #[test]
 fn refused_joins_are_reported_with_their_cause_in_numbers() {
     let members = vec![(MemberSelector::All, Membership::Full)];
@@ -160,8 +161,8 @@ fn refused_joins_are_reported_with_their_cause_in_numbers() {
     }
 }
 
-/// The SL of a join is that of the group, as with OpenSM: a program that names SL 0 in a group with another one is refused.
-/// The other kinds of requests that a host depends on are reported as well.
+/// The SL of a join is that of the group, as with OpenSM: a program that names SL 0 in a group with
+/// another one is refused. The other kinds of requests that a host depends on are reported as well.
 #[test]
 fn refused_services_subscriptions_aliases_and_paths_are_reported() {
     let (mut lab, hosts) = lab_with(SmConfig::default());
@@ -270,7 +271,8 @@ fn refused_services_subscriptions_aliases_and_paths_are_reported() {
     assert_eq!(of_other_port.count(), 2);
 }
 
-/// A host that floods the SA with refused requests causes a few events, all requests are counted, and refusals of others are reported.
+/// A host that floods the SA with refused requests causes a few events, all requests are counted,
+/// and refusals of others are reported.
 #[test]
 fn a_flood_of_refused_requests_does_not_flood_the_log() {
     let (mut lab, hosts) = lab_with(SmConfig::default());
@@ -370,8 +372,9 @@ fn send_with_grh(
         .map(|(_, bytes)| Status(header(bytes).status))
 }
 
-/// Hosts repeat a request without a reply, and take a status as final. A virtual function that sends requests before its GID is registered,
-/// in its own name or as the member of a group, gets no reply; after the registration, the same requests succeed.
+/// Hosts repeat a request without a reply, and take a status as final. A virtual function that
+/// sends requests before its GID is registered, in its own name or as the member of a group, gets
+/// no reply; after the registration, the same requests succeed.
 #[test]
 fn requests_of_a_virtual_function_succeed_after_its_registration() {
     let (mut lab, hosts) = lab_with(SmConfig::default());

@@ -149,8 +149,8 @@ fn broadcast() -> Gid {
     mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
 }
 
-/// Paths of all pairs, the node and link tables, and the memberships are correct from the first reply and at every
-/// step of the first sweep.
+/// Paths of all pairs, the node and link tables, and the memberships are correct from the first
+/// reply and at every step of the first sweep.
 #[test]
 fn restored_view_answers_at_once_on_an_unchanged_subnet() {
     for spec in ["fat-tree:4", "torus:3,3,1,2"] {
@@ -226,8 +226,8 @@ fn registrations_wait_for_decided_mastership() {
     }
 }
 
-/// With links cut and hosts removed and added: after discovery the SA reports no absent port, and at no time a LID
-/// that belongs to another port.
+/// With links cut and hosts removed and added: after discovery the SA reports no absent port, and
+/// at no time a LID that belongs to another port.
 #[test]
 fn changed_devices_are_removed_from_the_restored_view() {
     for seed in 0..12 {
@@ -350,7 +350,8 @@ fn many_contradictions_drop_the_restored_view() {
     assert!(lab.manager().core().view().is_some());
 }
 
-/// A snapshot is rejected if it is of another subnet, port, neighbour or LID, or older than another master's term.
+/// A snapshot is rejected if it is of another subnet, port, neighbour or LID, or older than another
+/// master's term.
 #[test]
 fn foreign_snapshot_is_not_used() {
     type Change = fn(&mut Lab, &mut RestoredState);
@@ -434,8 +435,8 @@ fn foreign_snapshot_is_not_used() {
     }
 }
 
-/// With the store's bytes flipped or truncated, the restored view is correct or absent. The next run has a valid
-/// store again.
+/// With the store's bytes flipped or truncated, the restored view is correct or absent. The next
+/// run has a valid store again.
 #[test]
 fn damaged_store_is_quarantined() {
     let mut lab = up("fat-tree:4");

@@ -1,5 +1,6 @@
-//! TraceRecord and MultiPathRecord: every trace equals the route through the tables of the simulated switches. A
-//! multipath reply contains valid paths only, as many as requested, and as disjoint as possible.
+//! TraceRecord and MultiPathRecord: every trace equals the route through the tables of the
+//! simulated switches. A multipath reply contains valid paths only, as many as requested, and as
+//! disjoint as possible.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +31,8 @@ fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
         let guid = fabric.node_guid(entry.node).0;
         (guid, node_type, u64::from(entry.port), u64::from(exit))
     };
-    // The first node has no entry port. Each other node is listed with its entry port and its exit port.
+    // The first node has no entry port. Each other node is listed with its entry port and its exit
+    // port.
     let mut steps = vec![step(PortAt { port: 0, ..from }, crossed.get(1))];
     let others = crossed.get(2..).unwrap_or_default().chunks(2);
     steps.extend(others.map(|ports| step(ports[0], ports.get(1))));
@@ -67,8 +69,8 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
         let (node, entry, exit) = (field(r, 96, 64), field(r, 352, 8), field(r, 360, 8));
         assert_eq!(field(r, 0, 64), 0xFE80 << 48, "GIDPrefix");
         let ends = expected_records::end_ports(lab);
-        // Ports are identified by the GUID of the port with their LID. The outer ports of the two channel adapters
-        // have none.
+        // Ports are identified by the GUID of the port with their LID. The outer ports of the two
+        // channel adapters have none.
         for (at, num) in [(224, entry), (288, exit)] {
             let owner = ends.iter().find(|e| {
                 fabric.node_guid(e.node).0 == node && (e.port == 0 || u64::from(e.port) == num)
@@ -207,7 +209,8 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
         let max = numb_path.map_or(127, usize::from);
         assert_eq!(reply.len(), allowed.len().min(max), "{context}");
 
-        // There are at most as many disjoint paths as ends in the smaller set, and each pair has a path here.
+        // There are at most as many disjoint paths as ends in the smaller set, and each pair has a
+        // path here.
         let scarce = sources.len().min(destinations.len());
         let first = &reply[..reply.len().min(scarce)];
         let port = |lid: u16| {

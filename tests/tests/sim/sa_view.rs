@@ -1,4 +1,5 @@
-//! A view that shares unchanged parts with its predecessor gives the same replies as a view built from scratch.
+//! A view that shares unchanged parts with its predecessor gives the same replies as a view built
+//! from scratch.
 
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Method;
@@ -9,7 +10,8 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::{Lab, TestRng};
 
-/// The reply to a client at the SM's own port that queries all records of a kind, if the view serves it.
+/// The reply to a client at the SM's own port that queries all records of a kind, if the view
+/// serves it.
 fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
     let bytes = message(Method::GetTable, attr, 0, &[]);
     let from = Peer {
@@ -72,7 +74,8 @@ fn shared_view_parts_are_current() {
                 lab.world.fabric_mut().restore(at).expect("link");
                 format!("step {step}, {at:?} restored")
             } else {
-                // Cut host links too, so that hosts and whole subtrees come and go, but not the SM's own link.
+                // Cut host links too, so that hosts and whole subtrees come and go, but not the
+                // SM's own link.
                 let links = &lab.spec.links;
                 let link = links[rng.index(links.len())];
                 if link.a.node == sm_node || link.b.node == sm_node || cut_links.contains(&link.a) {

@@ -120,8 +120,8 @@ fn group(n: u8) -> Gid {
     gid
 }
 
-/// Creates groups, queries VL arbitration tables, and cuts and restores links. Restoring from step-by-step persisted
-/// records gives the same view as restoring from a full record set.
+/// Creates groups, queries VL arbitration tables, and cuts and restores links. Restoring from
+/// step-by-step persisted records gives the same view as restoring from a full record set.
 fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
     let mut lab = Lab::with(spec, seed, engine(engine_name));
     lab.next_sweep(600);

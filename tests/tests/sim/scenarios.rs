@@ -1,5 +1,5 @@
-//! Scenarios of ibmgtsim and request storms of ibsim: after thousands of random or simultaneous host requests, the
-//! SM's state matches its replies. Each failure names the seed.
+//! Scenarios of ibmgtsim and request storms of ibsim: after thousands of random or simultaneous
+//! host requests, the SM's state matches its replies. Each failure names the seed.
 //!
 //! `FERROSM_ACTIONS=100000` runs the long test at the length of ibmgtsim's.
 
@@ -58,7 +58,8 @@ fn long_random_activity_leaves_consistent_state() {
     run("fat-tree:4", 101, actions, 5);
 }
 
-/// MFT entries (MLID index, port) of each written MFT block, by switch, block and position (16 ports).
+/// MFT entries (MLID index, port) of each written MFT block, by switch, block and position (16
+/// ports).
 fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> {
     let fabric = lab.world.fabric();
     let mut blocks: BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> = BTreeMap::new();
@@ -73,7 +74,8 @@ fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum
     blocks
 }
 
-/// All hosts send `request` at once. Returns the number of Sets of MFT blocks and the number of blocks that changed.
+/// All hosts send `request` at once. Returns the number of Sets of MFT blocks and the number of
+/// blocks that changed.
 fn storm(
     lab: &mut Lab,
     members: &mut Members,
@@ -103,9 +105,10 @@ fn mft_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::MFT)
 }
 
-/// ibsim's storms: all 648 hosts of a tree join the IPoIB groups, join again, leave, and join again, all at once.
-/// Each request must get a reply; otherwise the client panics. A block is written once for all requests, or twice if the first
-/// write was in progress when the others arrived.
+/// ibsim's storms: all 648 hosts of a tree join the IPoIB groups, join again, leave, and join
+/// again, all at once. Each request must get a reply; otherwise the client panics. A block is
+/// written once for all requests, or twice if the first write was in progress when the others
+/// arrived.
 #[test]
 fn all_hosts_join_register_again_and_leave_at_once() {
     let mut lab = lab_after_first_sweep("fat-tree2:36,36,18", 201);
@@ -143,8 +146,8 @@ fn all_hosts_join_register_again_and_leave_at_once() {
     };
     let (sets, changed) = storm(&mut lab, &mut members, join, hosts.len());
     println!("join: {sets} Sets for {changed} blocks");
-    // Blocks of MLIDs in first use are written on all switches, because their contents after power-on are unknown:
-    // 650 MLIDs and 48 ports.
+    // Blocks of MLIDs in first use are written on all switches, because their contents after
+    // power-on are unknown: 650 MLIDs and 48 ports.
     let first = (650u32).div_ceil(32) * (36 + 18) * 3;
     assert!(changed >= 36 && sets <= first + changed, "{sets} {changed}");
     let (sets, changed) = storm(&mut lab, &mut members, join, hosts.len());

@@ -33,8 +33,9 @@ fn fdr10_is_distinguished_from_qdr() {
     }
 }
 
-/// Devices whose agents predate extended speeds, including those that reject ExtendedPortInfo, are brought up with
-/// their links at full speed. So are devices of other generations with smaller tables.
+/// Devices whose agents predate extended speeds, including those that reject ExtendedPortInfo, are
+/// brought up with their links at full speed. So are devices of other generations with smaller
+/// tables.
 #[test]
 fn devices_without_extended_port_info_are_brought_up() {
     use ferrosm_sim::spec::AgentModel;
@@ -80,7 +81,8 @@ fn devices_without_extended_port_info_are_brought_up() {
     }
 }
 
-/// The topology has the rate of every link. The SM detects the one link that is slower than both of its ports.
+/// The topology has the rate of every link. The SM detects the one link that is slower than both of
+/// its ports.
 #[test]
 fn routing_input_has_link_rates() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();

@@ -1,4 +1,5 @@
-//! A master whose process stalled verifies its role before it writes, whatever it knew of the other SMs.
+//! A master whose process stalled verifies its role before it writes, whatever it knew of the other
+//! SMs.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! After a kill at any moment of a write, the store opens and contains every acknowledged record.
 //!
-//! `state-writer` submits changes in sequence, up to 64 in flight, and prints each number once it is durable. The
-//! test kills it and opens the store, whose records have to equal those of the first N changes, with N at least the
-//! last printed number. Each run does 40 kills, or 1,000 with `FERROSM_KILLS=1000`.
+//! `state-writer` submits changes in sequence, up to 64 in flight, and prints each number once it
+//! is durable. The test kills it and opens the store, whose records have to equal those of the
+//! first N changes, with N at least the last printed number. Each run does 40 kills, or 1,000 with
+//! `FERROSM_KILLS=1000`.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 

@@ -1,5 +1,5 @@
-//! SA replies and configuration Sets wait for the store. A slow store is reported and delays neither for longer than
-//! a second.
+//! SA replies and configuration Sets wait for the store. A slow store is reported and delays
+//! neither for longer than a second.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -172,8 +172,9 @@ fn query_sm_info(lab: &mut Lab, m_key: MKey) {
     lab.world.inject(at, &MadOut { to, mad });
 }
 
-/// Changes the configuration so that a record of this kind has to precede the Sets. Until the record is durable the
-/// SM sends no Set, but replies to SMInfo queries. Returns the messages sent before that.
+/// Changes the configuration so that a record of this kind has to precede the Sets. Until the
+/// record is durable the SM sends no Set, but replies to SMInfo queries. Returns the messages sent
+/// before that.
 fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     let mut lab = Lab::up("torus:5,5,1", 1, one_vl());
     lab.world.run_for(ms(2_000));

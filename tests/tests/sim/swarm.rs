@@ -1,5 +1,5 @@
-//! Random scenarios with one SM ([`ferrosm_tests::swarm`]). Seeds that failed once are in `seeds/swarm.txt` and
-//! always run. Seeds of open defects are in `seeds/known-failing.txt`.
+//! Random scenarios with one SM ([`ferrosm_tests::swarm`]). Seeds that failed once are in
+//! `seeds/swarm.txt` and always run. Seeds of open defects are in `seeds/known-failing.txt`.
 
 #![allow(
     clippy::unwrap_used,
@@ -77,7 +77,8 @@ fn judge(seed: u64) -> u64 {
     run(seed, Mode::Checked)
 }
 
-/// Equal seeds give equal traces, and different seeds give different ones: 350 seeds of all kinds, each run twice.
+/// Equal seeds give equal traces, and different seeds give different ones: 350 seeds of all kinds,
+/// each run twice.
 #[rstest]
 fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
     const RANGES: usize = 5;

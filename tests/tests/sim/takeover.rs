@@ -1,5 +1,6 @@
-//! Takeover of a running fabric: the new master reads the tables and writes only what differs. On an unchanged fabric
-//! it writes no routes, groups, VL tables or P_Keys. The simulated devices count the Sets.
+//! Takeover of a running fabric: the new master reads the tables and writes only what differs. On
+//! an unchanged fabric it writes no routes, groups, VL tables or P_Keys. The simulated devices
+//! count the Sets.
 
 #![allow(
     clippy::expect_used,
@@ -97,8 +98,8 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     (lab, members)
 }
 
-/// Waits until all packets arrive without credit loops. Members that receive ClientReregister join again, because the SL of their group may
-/// have changed.
+/// Waits until all packets arrive without credit loops. Members that receive ClientReregister join
+/// again, because the SL of their group may have changed.
 fn until_delivered(lab: &mut Lab, members: &mut Members, context: &str) {
     let deadline = lab.world.now() + Duration::from_secs(60);
     while let Err(error) = lab.verdict(&members.expect(lab)) {
@@ -328,9 +329,9 @@ const NO_WRITES: [(u32, usize); 5] = [(0, 0); 5];
 
 fn unchanged(_: &mut Lab) {}
 
-/// With the complete state and an unchanged fabric, the SM writes no table, no link goes down, no host has to
-/// reregister, and unicast and multicast packets arrive at every moment. A new master at
-/// another host writes only the master SM LID to the hosts.
+/// With the complete state and an unchanged fabric, the SM writes no table, no link goes down, no
+/// host has to reregister, and unicast and multicast packets arrive at every moment. A new master
+/// at another host writes only the master SM LID to the hosts.
 #[test]
 fn nothing_is_written_on_an_unchanged_fabric() {
     for (spec, engine) in CASES {
@@ -376,8 +377,8 @@ fn fewer_persisted_records_mean_more_writes() {
     }
 }
 
-/// A link goes down while no SM is running. The new master repairs the persisted routing as the last master would
-/// have.
+/// A link goes down while no SM is running. The new master repairs the persisted routing as the
+/// last master would have.
 #[test]
 fn links_lost_meanwhile_are_repaired() {
     let mut repaired = 0;
@@ -419,8 +420,8 @@ fn links_lost_meanwhile_are_repaired() {
     assert!(repaired > 4, "{repaired} of 10");
 }
 
-/// The master dies while it writes the reroute after a lost link. The next master completes the reroute, and a
-/// further takeover writes nothing.
+/// The master dies while it writes the reroute after a lost link. The next master completes the
+/// reroute, and a further takeover writes nothing.
 #[test]
 fn reroute_of_a_dead_master_is_completed() {
     for seed in 0..8u64 {
@@ -445,8 +446,8 @@ fn reroute_of_a_dead_master_is_completed() {
     }
 }
 
-/// An LFT was changed to form a forwarding loop. The SM does not adopt it and writes only this table, possibly after
-/// dropping its bad entry.
+/// An LFT was changed to form a forwarding loop. The SM does not adopt it and writes only this
+/// table, possibly after dropping its bad entry.
 #[test]
 fn looping_lfts_are_not_adopted() {
     for (spec, engine) in [("fat-tree:4", "auto"), ("torus:4,4,1,2", "dfsssp")] {
@@ -523,8 +524,9 @@ fn adopted_routing_is_repaired_like_any_other() {
     lab.assert_correct();
 }
 
-/// The multicast spanning tree loses a link. The members send on an SL that need not be the first one with a valid tree.
-/// New trees must be valid on that SL; otherwise the installed tables have a credit loop.
+/// The multicast spanning tree loses a link. The members send on an SL that need not be the first
+/// one with a valid tree. New trees must be valid on that SL; otherwise the installed tables have a
+/// credit loop.
 #[test]
 fn groups_keep_their_sl_when_trees_are_recomputed() {
     fabric_with_history("dragonfly:4,5,2,2", "auto", 2);

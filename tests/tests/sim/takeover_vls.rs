@@ -1,5 +1,5 @@
-//! A master dies while it writes VL tables. Its successor knows that devices may differ from the restored view and
-//! corrects every table. The test reads the tables from the simulated devices.
+//! A master dies while it writes VL tables. Its successor knows that devices may differ from the
+//! restored view and corrects every table. The test reads the tables from the simulated devices.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -37,9 +37,9 @@ fn up(spec: &str, engine: &str, seed: u64) -> Lab {
     lab
 }
 
-/// The SLtoVLMappingTables in use, by output port and input port, and the VLArbitrationTables, with 256 (low) and 257
-/// (high) instead of the input port. Entries for unconnected ports and from a port to itself, which a Set for all ports
-/// also writes, are excluded.
+/// The SLtoVLMappingTables in use, by output port and input port, and the VLArbitrationTables, with
+/// 256 (low) and 257 (high) instead of the input port. Entries for unconnected ports and from a
+/// port to itself, which a Set for all ports also writes, are excluded.
 type VlTables = BTreeMap<(PortAt, u16), Vec<u8>>;
 
 fn vl_tables(lab: &Lab) -> VlTables {
@@ -81,7 +81,8 @@ fn sl_to_vl_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::SL_TO_VL)
 }
 
-/// The restored state that results from an SM's persisted changes, without the records of kind `lost`.
+/// The restored state that results from an SM's persisted changes, without the records of kind
+/// `lost`.
 fn restored_without(sm: &Sm, now: Instant, lost: Option<RecordKind>) -> RestoredState {
     let unix_s = now.as_nanos() / 1_000_000_000;
     let mut records = sm.persisted_records.clone();
@@ -104,8 +105,8 @@ fn restored_from(sm: &Sm, now: Instant) -> RestoredState {
     restored_without(sm, now, None)
 }
 
-/// Kills the master after this many table writes and returns its persisted state, or `None` if there are fewer
-/// writes.
+/// Kills the master after this many table writes and returns its persisted state, or `None` if
+/// there are fewer writes.
 fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     let deadline = lab.world.now() + Duration::from_secs(60);
     while sl_to_vl_sets(lab) < sets {
@@ -117,7 +118,8 @@ fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
     lab.world.kill(lab.sm).map(|old| restored_from(&old, now))
 }
 
-/// Starts a new master, at the same host or, if `elsewhere`, at another one, and runs it until it has completed a sweep.
+/// Starts a new master, at the same host or, if `elsewhere`, at another one, and runs it until it
+/// has completed a sweep.
 fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredState) {
     if elsewhere {
         let mut all_hosts = hosts(lab).into_iter().rev();
@@ -167,8 +169,9 @@ fn configure(lab: &mut Lab, engine: &str) {
         .with_sm(sm, |m, now| m.command(Input::Config(cfg), now));
 }
 
-/// The operator changes the engine, and the master dies after some table writes. The next master starts with the old
-/// settings and reverts all tables. Only the persisted view shows that tables may differ from its plan.
+/// The operator changes the engine, and the master dies after some table writes. The next master
+/// starts with the old settings and reverts all tables. Only the persisted view shows that tables
+/// may differ from its plan.
 #[test]
 fn partly_written_vl_tables_are_reverted() {
     for (spec, before, after, step) in [
@@ -198,8 +201,8 @@ fn partly_written_vl_tables_are_reverted() {
     }
 }
 
-/// The same with links: restored links turn the fabric into a torus again, the master dies while it writes the
-/// torus's VL tables, and the links go down again.
+/// The same with links: restored links turn the fabric into a torus again, the master dies while it
+/// writes the torus's VL tables, and the links go down again.
 #[test]
 fn vl_tables_of_restored_links_are_reverted() {
     let cfg = SmConfig {
@@ -243,8 +246,8 @@ fn vl_tables_of_restored_links_are_reverted() {
     assert!(changed > 1, "{changed}");
 }
 
-/// The first master of a fabric dies while it writes VL tables. The next master operates one VL. The devices have no
-/// LIDs yet, but tables that name unavailable VLs.
+/// The first master of a fabric dies while it writes VL tables. The next master operates one VL.
+/// The devices have no LIDs yet, but tables that name unavailable VLs.
 #[test]
 fn tables_of_a_master_that_completed_no_sweep_are_ignored() {
     for sets in [1, 7, 20, 33] {
@@ -284,8 +287,8 @@ fn takeovers_in_sequence_succeed() {
     }
 }
 
-/// After a completed sweep the SM trusts the restored VL tables and writes none. Without the epoch record, or with an
-/// incomplete replica, it writes all of them.
+/// After a completed sweep the SM trusts the restored VL tables and writes none. Without the epoch
+/// record, or with an incomplete replica, it writes all of them.
 #[test]
 fn only_completely_known_vl_tables_are_trusted() {
     type Change = fn(&mut RestoredState);

@@ -1,5 +1,5 @@
-//! Routing on several VLs: the oracle reads SLtoVLMappingTables and VLArbitrationTables from the simulated devices
-//! and follows every packet on the SL of its path.
+//! Routing on several VLs: the oracle reads SLtoVLMappingTables and VLArbitrationTables from the
+//! simulated devices and follows every packet on the SL of its path.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -33,7 +33,8 @@ fn bring_up(spec: &str, engine: &str) -> Lab {
     lab
 }
 
-/// Tori and dragonflies with every engine that uses several VLs: the installed tables have no credit loop on any VL.
+/// Tori and dragonflies with every engine that uses several VLs: the installed tables have no
+/// credit loop on any VL.
 #[test]
 fn written_tables_have_no_credit_loop() {
     for (spec, engine) in [
@@ -57,7 +58,8 @@ fn same_lfts_on_one_vl_have_a_credit_loop() {
     assert!(lab.verdict(&on_sl_0).is_err());
 }
 
-/// The configuration changes while VL tables are written: responses are compared with what was sent.
+/// The configuration changes while VL tables are written: responses are compared with what was
+/// sent.
 #[test]
 fn reload_during_writes_of_vl_tables_rejects_none() {
     let mut lab = Lab::with("torus:5,5,1", 7, config_for("lash"));
@@ -94,8 +96,8 @@ fn unchanged_vl_tables_are_written_once() {
     assert_eq!(sets(&lab), (0, 0));
 }
 
-/// Every table between connected ports equals the plan, including switches that support Sets for all ports, and after a
-/// change to an engine whose tables differ by input port and back.
+/// Every table between connected ports equals the plan, including switches that support Sets for
+/// all ports, and after a change to an engine whose tables differ by input port and back.
 #[test]
 fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     let mut lab = bring_up("torus:5,5,1,2", "torus-2QoS");
@@ -117,8 +119,8 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     }
 }
 
-/// Foreign tables drop SL 0 or map it to a VL that is not operational. With one VL and with several, packets still
-/// arrive after bring-up. A second full sweep reads and writes no VL table.
+/// Foreign tables drop SL 0 or map it to a VL that is not operational. With one VL and with
+/// several, packets still arrive after bring-up. A second full sweep reads and writes no VL table.
 #[test]
 fn foreign_vl_tables_are_overwritten() {
     for (spec, engine, vl) in [

@@ -100,7 +100,8 @@ impl Shell for Once {
     fn tick(&mut self, _: Progress) {}
 }
 
-/// Brings up a fabric whose routing needs several VLs, with the observer from `follow` on the store.
+/// Brings up a fabric whose routing needs several VLs, with the observer from `follow` on the
+/// store.
 fn bring_up(
     net: &SimNet,
     dir: &Scratch,
@@ -183,7 +184,8 @@ impl CommitObserver for GatedStandby {
     }
 }
 
-/// Queries SMInfo from the neighbouring switch. Returns the number of SL-to-VL Sets at the time of the reply.
+/// Queries SMInfo from the neighbouring switch. Returns the number of SL-to-VL Sets at the time of
+/// the reply.
 fn query_sm_info(net: &SimNet) -> u32 {
     let (at, port) = net.with(|fabric| {
         let master = fabric.default_port();
@@ -207,8 +209,8 @@ fn query_sm_info(net: &SimNet) -> u32 {
     }
 }
 
-/// While the master waits for the store or a standby, it holds back only the dependent Sets. It still replies to
-/// SMInfo, so that no standby takes over.
+/// While the master waits for the store or a standby, it holds back only the dependent Sets. It
+/// still replies to SMInfo, so that no standby takes over.
 #[test]
 fn other_sms_are_answered_meanwhile() {
     let net = torus();

@@ -1,5 +1,6 @@
-//! Order of table writes: dependencies come first, a routing job belongs to one configuration, and updates of routes
-//! and VLs create no forwarding loop or deadlock. The oracle runs after each table write.
+//! Order of table writes: dependencies come first, a routing job belongs to one configuration, and
+//! updates of routes and VLs create no forwarding loop or deadlock. The oracle runs after each
+//! table write.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -90,8 +91,9 @@ fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages
     Some((lab, stages))
 }
 
-/// A switch rejects a block of the first stage. The SM writes no block of a later stage to any switch and reports the
-/// rejection. Once the switch accepts blocks again, the next sweep writes the rest.
+/// A switch rejects a block of the first stage. The SM writes no block of a later stage to any
+/// switch and reports the rejection. Once the switch accepts blocks again, the next sweep writes
+/// the rest.
 #[test]
 fn rejected_lft_block_delays_later_stages() {
     let mut found = 0;
@@ -148,8 +150,9 @@ fn rejected_lft_block_delays_later_stages() {
     assert!(found >= 4, "only {found} staged updates");
 }
 
-/// A switch rejects all LFT blocks, so that a staged update is aborted, and routed around the switch. Hosts that join groups meanwhile get multicast
-/// packets, and after no write can packets loop or deadlock.
+/// A switch rejects all LFT blocks, so that a staged update is aborted, and routed around the
+/// switch. Hosts that join groups meanwhile get multicast packets, and after no write can packets
+/// loop or deadlock.
 #[test]
 fn hosts_join_groups_while_a_staged_update_cannot_complete() {
     let mut aborted = 0;
@@ -208,8 +211,9 @@ fn hosts_join_groups_while_a_staged_update_cannot_complete() {
     assert!(aborted > 5, "{aborted}");
 }
 
-/// A switch rejects a block while the SM drops the routes that the next tables replace. The dropped routes are installed again when the
-/// sweep ends, also without light sweeps. The next update leaves the blocks that the switch rejects as they are.
+/// A switch rejects a block while the SM drops the routes that the next tables replace. The dropped
+/// routes are installed again when the sweep ends, also without light sweeps. The next update
+/// leaves the blocks that the switch rejects as they are.
 #[test]
 fn dropped_routes_are_written_back_after_an_aborted_update() {
     let cfg = |engine: &str| SmConfig {
@@ -278,8 +282,9 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
     assert_ne!(aborted, 0);
 }
 
-/// A sweep ends while it writes LFTs, because the port driver reports a lost link, and the configuration is reverted. Blocks that switches
-/// accepted without the SM awaiting the response are read back: the SM knows the LFTs that the switches have.
+/// A sweep ends while it writes LFTs, because the port driver reports a lost link, and the
+/// configuration is reverted. Blocks that switches accepted without the SM awaiting the response
+/// are read back: the SM knows the LFTs that the switches have.
 #[test]
 fn interrupted_lft_update_is_read_back() {
     let mut lab = bring_up("fat-tree:4", "sssp", 1);
@@ -316,8 +321,8 @@ fn interrupted_lft_update_is_read_back() {
     }
 }
 
-/// A routing computed for an old configuration is never installed, even if the fabric changes too often to wait for a
-/// new one.
+/// A routing computed for an old configuration is never installed, even if the fabric changes too
+/// often to wait for a new one.
 #[test]
 fn routing_of_an_old_configuration_is_never_installed() {
     let mut lab = bring_up("torus:4,4,1", "updn", 1);
@@ -349,7 +354,8 @@ fn routing_of_an_old_configuration_is_never_installed() {
     assert!(report.is_clean(), "{report:?}");
 }
 
-/// No engine of a new configuration routes the fabric: later sweeps fail as well, until a configuration routes it.
+/// No engine of a new configuration routes the fabric: later sweeps fail as well, until a
+/// configuration routes it.
 #[test]
 fn configuration_without_a_routing_is_not_replaced_by_the_old_routing() {
     let mut lab = bring_up("ring:6,2", "updn", 1);
@@ -365,8 +371,8 @@ fn configuration_without_a_routing_is_not_replaced_by_the_old_routing() {
     assert_eq!(report.engine, "updn");
 }
 
-/// Change of engines, and lost and restored links: after each table write no packet loops, and the channel
-/// dependencies have no cycle, on the SLs that paths have at that moment.
+/// Change of engines, and lost and restored links: after each table write no packet loops, and the
+/// channel dependencies have no cycle, on the SLs that paths have at that moment.
 #[test]
 fn no_deadlock_while_vls_change() {
     for (spec, engines) in [

@@ -1,7 +1,9 @@
-//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together.
+//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components
+//! together.
 //!
-//! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of the state of a phase, except the values that
-//! components share ([`SHARED`]). Code under `#[cfg(test)]` does not count.
+//! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of the
+//! state of a phase, except the values that components share ([`SHARED`]). Code under
+//! `#[cfg(test)]` does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,7 +67,8 @@ fn field_types(fields: &Fields) -> impl Iterator<Item = BTreeSet<String>> + '_ {
     fields.iter().map(|field| names_in(&field.ty))
 }
 
-/// The structs and enums of a file with the type names of each field, and the parameter types of its functions.
+/// The structs and enums of a file with the type names of each field, and the parameter types of
+/// its functions.
 #[derive(Default)]
 struct File {
     types: BTreeMap<String, Vec<BTreeSet<String>>>,

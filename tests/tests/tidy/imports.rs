@@ -1,8 +1,9 @@
-//! The import graph of each crate, read from its sources: modules of a crate do not import each other in a cycle.
+//! The import graph of each crate, read from its sources: modules of a crate do not import each
+//! other in a cycle.
 //!
-//! A node is a file. An edge leads from a file to the file that defines an item it names, with re-exports followed to the
-//! definition. Edges from a module to its own descendants do not count: a parent composes its children. Code under `#[cfg(test)]`
-//! does not count.
+//! A node is a file. An edge leads from a file to the file that defines an item it names, with
+//! re-exports followed to the definition. Edges from a module to its own descendants do not count:
+//! a parent composes its children. Code under `#[cfg(test)]` does not count.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -112,7 +113,8 @@ impl Crate {
             .collect()
     }
 
-    /// The module that defines what `segments` name in the module `at`; `None` if it is outside the crate.
+    /// The module that defines what `segments` name in the module `at`; `None` if it is outside the
+    /// crate.
     fn resolve(&self, at: &[String], segments: &[String], depth: usize) -> Option<ModulePath> {
         // The compiler rejects `use` cycles, except through globs.
         if depth > 16 {

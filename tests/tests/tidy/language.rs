@@ -1,4 +1,5 @@
-//! The language of names and prose: discouraged phrases, public type names with several meanings, citations that cannot be opened.
+//! The language of names and prose: discouraged phrases, public type names with several meanings,
+//! citations that cannot be opened.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -94,7 +95,8 @@ fn discouraged_phrases_are_absent() {
     assert!(results.is_empty(), "{}", results.join("\n"));
 }
 
-/// A type that several modules see has one meaning in the workspace. The listed exceptions may only become fewer.
+/// A type that several modules see has one meaning in the workspace. The listed exceptions may only
+/// become fewer.
 #[test]
 fn visible_type_names_have_one_meaning() {
     let mut files_by_name: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Log events: each message of a log macro is a constant, and the table "Log events" of `docs/operations.md` lists all of them
-//! with severity, meaning and action.
+//! Log events: each message of a log macro is a constant, and the table "Log events" of
+//! `docs/operations.md` lists all of them with severity, meaning and action.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -82,7 +82,8 @@ fn constant_message(arguments: TokenStream, file: &str) -> String {
         .unwrap_or_else(|| panic!("{file}: the message is not constant: {arguments}"))
 }
 
-/// Rows of the section: "`event` | severity | meaning | action". The action is empty if none is needed; warnings and errors have one.
+/// Rows of the section: "`event` | severity | meaning | action". The action is empty if none is
+/// needed; warnings and errors have one.
 fn documented_events(text: &str) -> BTreeSet<LogEvent> {
     let Some(section) = text.split("\n## ").find(|s| s.starts_with("Log events\n")) else {
         panic!("docs/operations.md has no section Log events");

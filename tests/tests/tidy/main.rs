@@ -1,4 +1,5 @@
-//! Repository rules that the compiler does not check: crate dependencies, import cycles, module docs, file sizes, stubs, `unsafe`.
+//! Repository rules that the compiler does not check: crate dependencies, import cycles, module
+//! docs, file sizes, stubs, `unsafe`.
 
 mod components;
 mod imports;
@@ -15,6 +16,8 @@ use imports::Crate;
 
 /// Longest permitted file, in lines.
 const LONGEST_FILE: usize = 800;
+/// Longest permitted line of a comment, in columns; the same as `max_width` of `rustfmt.toml`.
+const LONGEST_COMMENT: usize = 100;
 
 /// The directories of the workspace crates.
 const CRATES: [&str; 12] = [
@@ -80,7 +83,8 @@ fn assert_none(found: &[String]) {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
-/// Numbered lines that contain one of `words`. Callers split each word in two, so that this file does not contain it.
+/// Numbered lines that contain one of `words`. Callers split each word in two, so that this file
+/// does not contain it.
 fn lines_with(text: &str, words: &[String]) -> Vec<String> {
     text.lines()
         .enumerate()
@@ -125,6 +129,28 @@ fn no_file_is_too_long() {
     }));
 }
 
+/// `cargo fmt` does not wrap comments. Rows of tables and examples in code fences stay on one line.
+#[test]
+fn comments_have_at_most_100_columns() {
+    assert_none(&violations(|_, text| {
+        let mut in_fence = false;
+        let mut found = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                in_fence = false;
+                continue;
+            };
+            let prose = comment.trim_start_matches(['/', '!', ' ']);
+            in_fence ^= prose.starts_with("```");
+            let is_exempt = in_fence || prose.starts_with('|') || !prose.contains(' ');
+            if line.chars().count() > LONGEST_COMMENT && !is_exempt {
+                found.push(format!("line {}: {prose}", number + 1));
+            }
+        }
+        found
+    }));
+}
+
 /// Open work belongs in an issue.
 #[test]
 fn no_todo_or_stub_is_left() {
@@ -141,8 +167,9 @@ fn no_todo_or_stub_is_left() {
     assert_none(&violations(|_, text| lines_with(text, &words)));
 }
 
-/// `unsafe` is limited to the calls of libibumad, rdma-core's verbs behind their feature, the mapping of shared memory, and the library
-/// that interposes libc functions. Tests may also call libibmad for its field table, and a benchmark may count bytes in an allocator.
+/// `unsafe` is limited to the calls of libibumad, rdma-core's verbs behind their feature, the
+/// mapping of shared memory, and the library that interposes libc functions. Tests may also call
+/// libibmad for its field table, and a benchmark may count bytes in an allocator.
 #[test]
 fn unsafe_code_is_in_listed_files_only() {
     let words = joined(&[
@@ -233,7 +260,8 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Dependencies as Cargo resolves them: package name to (dependency, kind) pairs. Kind is `normal`, `dev` or `build`.
+/// Dependencies as Cargo resolves them: package name to (dependency, kind) pairs. Kind is `normal`,
+/// `dev` or `build`.
 fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
     let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
     let metadata: serde_json::Value =
@@ -393,7 +421,8 @@ fn components_do_not_name_each_other() {
     assert_none(&components::violations(&workspace().join("sm-core/src")));
 }
 
-/// `mad` has no mandatory dependencies. The core crates use no runtime and no C library, and serialisation only where permitted.
+/// `mad` has no mandatory dependencies. The core crates use no runtime and no C library, and
+/// serialisation only where permitted.
 #[test]
 fn external_crates_are_used_where_listed() {
     const FORBIDDEN_IN_SANS_IO: &[&str] = &[
@@ -454,7 +483,8 @@ fn external_crates_are_used_where_listed() {
     }
 }
 
-/// `docs/compliance.md` names tests as `file: function, function`, and source files; each must exist.
+/// `docs/compliance.md` names tests as `file: function, function`, and source files; each must
+/// exist.
 #[test]
 fn compliance_names_existing_tests() {
     let root = workspace();
@@ -544,8 +574,8 @@ fn unit_allows_connections_between_nodes() {
     has_flag(&service, "Restart", "on-failure");
 }
 
-/// `network-online.target` waits for IPoIB interfaces, which wait for links that the SM configures; file systems over InfiniBand are
-/// mounted after `remote-fs-pre.target`.
+/// `network-online.target` waits for IPoIB interfaces, which wait for links that the SM configures;
+/// file systems over InfiniBand are mounted after `remote-fs-pre.target`.
 #[test]
 fn unit_starts_before_what_waits_for_its_links() {
     let order = unit("Unit");
@@ -559,14 +589,16 @@ fn unit_starts_before_what_waits_for_its_links() {
             assert!(!has_word(&order, key, target), "{key}={target}");
         }
     }
-    // Some distributions wait for the network before sysinit.target, which default dependencies would wait for.
+    // Some distributions wait for the network before sysinit.target, which default dependencies
+    // would wait for.
     assert!(has_word(&order, "DefaultDependencies", "no"), "{order:?}");
     for key in ["Before", "Conflicts"] {
         assert!(has_word(&order, key, "shutdown.target"), "{order:?}");
     }
 }
 
-/// Readiness and hangs are reported by the program; `systemd_accepts_the_unit_without_warnings` checks the syntax.
+/// Readiness and hangs are reported by the program; `systemd_accepts_the_unit_without_warnings`
+/// checks the syntax.
 #[test]
 fn unit_is_watched_by_systemd() {
     let service = unit("Service");
@@ -577,8 +609,9 @@ fn unit_is_watched_by_systemd() {
     assert!((30..=120).contains(&timeout), "{service:?}");
 }
 
-/// systemd must not restart after errors that a restart cannot fix: an invalid configuration or command line. It checks only the exit
-/// status of the main process, so no other command may fail before it.
+/// systemd must not restart after errors that a restart cannot fix: an invalid configuration or
+/// command line. It checks only the exit status of the main process, so no other command may fail
+/// before it.
 #[test]
 fn unit_does_not_restart_after_configuration_errors() {
     let service = unit("Service");
@@ -591,8 +624,8 @@ fn unit_does_not_restart_after_configuration_errors() {
     }
 }
 
-/// An HCA may be probed after the unit is started. systemd does not retry an unmet condition, and a missing required unit fails the
-/// start without a restart.
+/// An HCA may be probed after the unit is started. systemd does not retry an unmet condition, and a
+/// missing required unit fails the start without a restart.
 #[test]
 fn unit_starts_before_the_hca_is_probed() {
     let before = unit("Unit");

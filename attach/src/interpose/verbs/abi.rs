@@ -1,5 +1,6 @@
-//! Structures and constants of libibverbs' public header (`infiniband/verbs.h`, ABI of rdma-core 17 and later). A
-//! test compares the layouts with the header. Fields that are not used here are merged into arrays (`unused_...`).
+//! Structures and constants of libibverbs' public header (`infiniband/verbs.h`, ABI of rdma-core 17
+//! and later). A test compares the layouts with the header. Fields that are not used here are
+//! merged into arrays (`unused_...`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -140,7 +141,8 @@ pub(crate) struct PortAttr {
     pub(crate) port_cap_flags2: u16,
 }
 
-/// Length that the exported function `ibv_query_port` fills: all but the last field, which was added in a later version.
+/// Length that the exported function `ibv_query_port` fills: all but the last field, which was
+/// added in a later version.
 pub(crate) const PORT_ATTR_BASE_LEN: usize = std::mem::offset_of!(PortAttr, port_cap_flags2);
 
 /// `struct ibv_gid_entry`.

@@ -14,7 +14,8 @@ use crate::next::fail;
 use crate::verbs::abi;
 use crate::verbs::device::{Device, DeviceContext, devices, port_attributes};
 
-/// Listed devices. They are never freed: a program may use a device after it freed the list, and there are few.
+/// Listed devices. They are never freed: a program may use a device after it freed the list, and
+/// there are few.
 static LISTED_DEVICES: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
 
 fn listed_device(
@@ -394,7 +395,8 @@ replace! {
                 }
                 Ok(None) => {}
                 Err(errno) => {
-                    // SAFETY: no descriptors. Limits the processor time of a program that retries in a loop.
+                    // SAFETY: no descriptors. Limits the processor time of a program that retries
+                    // in a loop.
                     unsafe { libc::poll(null_mut(), 0, 50) };
                     return fail(errno);
                 }

@@ -8,8 +8,8 @@ pub(crate) struct SgList(Vec<Sge>);
 impl SgList {
     /// # Safety
     ///
-    /// The buffers belong to the program and remain valid until the work request completes: readable for a send,
-    /// writable for a receive.
+    /// The buffers belong to the program and remain valid until the work request completes:
+    /// readable for a send, writable for a receive.
     pub(crate) unsafe fn new(buffers: &[Sge]) -> Self {
         Self(buffers.to_vec())
     }

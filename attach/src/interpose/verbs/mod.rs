@@ -1,7 +1,8 @@
-//! C functions of libibverbs for an attached process; in other processes, they pass calls on to libibverbs.
+//! C functions of libibverbs for an attached process; in other processes, they pass calls on to
+//! libibverbs.
 //!
-//! Objects are boxes. Their first field is the public structure; for a context, it is the `verbs_context` that
-//! contains it. `crate::verbs` implements the objects.
+//! Objects are boxes. Their first field is the public structure; for a context, it is the
+//! `verbs_context` that contains it. `crate::verbs` implements the objects.
 #![allow(clippy::unused_unit, reason = "the macro requires a result type")]
 
 pub(crate) mod abi;
@@ -24,7 +25,8 @@ use crate::verbs::device::DeviceContext;
 /// `context` came from `ibv_open_device` of this library and is open.
 unsafe fn context_of<'a>(context: *mut abi::IbvContext) -> &'a DeviceContext {
     let offset = std::mem::offset_of!(abi::VerbsContext, context);
-    // SAFETY: a context is at this offset of a `VerbsContext`, which is the first field of a `DeviceContext`.
+    // SAFETY: a context is at this offset of a `VerbsContext`, which is the first field of a
+    // `DeviceContext`.
     unsafe { &*context.byte_sub(offset).cast::<DeviceContext>() }
 }
 

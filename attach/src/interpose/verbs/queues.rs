@@ -1,7 +1,7 @@
 //! Protection domains, memory regions, completions, queue pairs, address handles.
 //!
-//! Protection domains and memory regions have no effect: the simulated adapter accesses all of the program's
-//! memory.
+//! Protection domains and memory regions have no effect: the simulated adapter accesses all of the
+//! program's memory.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -485,7 +485,8 @@ replace! {
         unsafe { free::<Cq>(cq.cast()) }
     }
 
-    /// The next completion queue of a channel with a notification; waits in libc's `poll`, a cancellation point.
+    /// The next completion queue of a channel with a notification; waits in libc's `poll`, a
+    /// cancellation point.
     fn ibv_get_cq_event(
         next; channel: *mut abi::CompChannel, cq: *mut *mut abi::Cq, cq_context: *mut *mut c_void
     ) -> c_int, else -1; {

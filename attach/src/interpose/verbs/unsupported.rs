@@ -1,5 +1,5 @@
-//! Functions of libibverbs that this library does not support: they return an error instead of accessing objects
-//! that are not libibverbs' own.
+//! Functions of libibverbs that this library does not support: they return an error instead of
+//! accessing objects that are not libibverbs' own.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;

@@ -13,9 +13,10 @@
 //! }
 //! ```
 //!
-//! `paths` is empty without a pair of ports; otherwise it has the path and its reverse. `length` counts links between switches. `vl` is
-//! the VL on the link at `out_port`; both are `null` at the destination, `in_port` at the source. If every engine is rejected, `error`
-//! is set, as in the document of `route`.
+//! `paths` is empty without a pair of ports; otherwise it has the path and its reverse. `length`
+//! counts links between switches. `vl` is the VL on the link at `out_port`; both are `null` at the
+//! destination, `in_port` at the source. If every engine is rejected, `error` is set, as in the
+//! document of `route`.
 
 use serde::Serialize;
 

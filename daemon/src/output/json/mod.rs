@@ -1,8 +1,9 @@
 //! JSON documents, independent of the program's own types.
 //!
-//! Every document is an object with `"schema"`, a number that increases when a member changes its meaning or is removed. New members may
-//! be added without an increase. GUIDs and keys are strings such as `"0x0002c90300a1b2c3"`, LIDs and port numbers are numbers, times are
-//! in milliseconds. Unknown values are `null`.
+//! Every document is an object with `"schema"`, a number that increases when a member changes its
+//! meaning or is removed. New members may be added without an increase. GUIDs and keys are strings
+//! such as `"0x0002c90300a1b2c3"`, LIDs and port numbers are numbers, times are in milliseconds.
+//! Unknown values are `null`.
 //!
 //! | document | printed by | described in |
 //! |---|---|---|

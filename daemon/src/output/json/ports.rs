@@ -11,10 +11,12 @@
 //! }
 //! ```
 //!
-//! With the feature `verbs` there is also `"devices"`: device attributes under the names of `ibv_devinfo`.
+//! With the feature `verbs` there is also `"devices"`: device attributes under the names of
+//! `ibv_devinfo`.
 //!
-//! A subnet manager can run on `usable` ports now. `chosen` is the port that `ferrosm run` serves if none is named; if it is Down, `run`
-//! waits for its link. If several ports have a link, none is `chosen`.
+//! A subnet manager can run on `usable` ports now. `chosen` is the port that `ferrosm run` serves
+//! if none is named; if it is Down, `run` waits for its link. If several ports have a link, none is
+//! `chosen`.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use serde::Serialize;

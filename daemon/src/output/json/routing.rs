@@ -42,9 +42,11 @@
 //! | `compute_ms` | time of all engines that were tried, with verification |
 //! | `engine_ms`, `proof_ms` | time of the selected engine, and of the verification of its tables |
 //!
-//! If every engine is rejected, `error` is set, `engine` is empty, `rejections` has the reasons, `proof`, `vl_usage` and `quality` are
-//! `null`, no dumps are written, and the exit status is 1. Without switches they are `null` without an `error`. `peak_memory_bytes` is
-//! `null` if the system does not report it. If a fabric or input file cannot be read, nothing is printed to standard output.
+//! If every engine is rejected, `error` is set, `engine` is empty, `rejections` has the reasons,
+//! `proof`, `vl_usage` and `quality` are `null`, no dumps are written, and the exit status is 1.
+//! Without switches they are `null` without an `error`. `peak_memory_bytes` is `null` if the system
+//! does not report it. If a fabric or input file cannot be read, nothing is printed to standard
+//! output.
 
 use core::time::Duration;
 

@@ -18,11 +18,11 @@
 //! }
 //! ```
 //!
-//! `local` sweeps read only a part of the fabric. `clean` is false if a discovered port is not Active, has no LID or is not
-//! routed.
-//! `fullest_pkey_table` is `null` without partitions and for local sweeps, `proof` if nothing had to be routed. A proof means that every pair
-//! is reachable, without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise `note`.
-//! [`super::message`] describes `engine_messages`.
+//! `local` sweeps read only a part of the fabric. `clean` is false if a discovered port is not
+//! Active, has no LID or is not routed. `fullest_pkey_table` is `null` without partitions and for
+//! local sweeps, `proof` if nothing had to be routed. A proof means that every pair is reachable,
+//! without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise
+//! `note`. [`super::message`] describes `engine_messages`.
 
 use core::time::Duration;
 

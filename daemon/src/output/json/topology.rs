@@ -16,8 +16,8 @@
 //! }
 //! ```
 //!
-//! `kind` is `switch`, `ca` or `router`. `guid` in `sm`, `a` and `b` is the node's. `sm` is the port from which the fabric was discovered, `null`
-//! for a file. `lid` 0 means none.
+//! `kind` is `switch`, `ca` or `router`. `guid` in `sm`, `a` and `b` is the node's. `sm` is the
+//! port from which the fabric was discovered, `null` for a file. `lid` 0 means none.
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};

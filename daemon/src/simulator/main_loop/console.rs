@@ -1,6 +1,7 @@
 //! Console commands: statements of the scenario language, and queries.
 //!
-//! A reply ends with `ok`, or with a line `error: ` and the reason. Statements become actions of the net; queries read the devices.
+//! A reply ends with `ok`, or with a line `error: ` and the reason. Statements become actions of
+//! the net; queries read the devices.
 
 mod judge;
 

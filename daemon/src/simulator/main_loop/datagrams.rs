@@ -1,7 +1,7 @@
 //! Verbs programs: device and port attributes, queue pairs for datagrams, and port events.
 //!
-//! Part of the [`SimulatorLoop`]: owns the rings of queue pairs and watched devices, and translates between `ferrosm_channel::verbs` and
-//! `ferrosm_sim::datagram`.
+//! Part of the [`SimulatorLoop`]: owns the rings of queue pairs and watched devices, and translates
+//! between `ferrosm_channel::verbs` and `ferrosm_sim::datagram`.
 
 use std::collections::VecDeque;
 

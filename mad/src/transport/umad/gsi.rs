@@ -1,6 +1,7 @@
 //! QP1 of a port for subnet administration, with the kernel's RMPP.
 //!
-//! It uses its own file descriptor, so that a storm of queries does not delay the responses that a sweep awaits.
+//! It uses its own file descriptor, so that a storm of queries does not delay the responses that a
+//! sweep awaits.
 
 use core::fmt;
 use core::time::Duration;
@@ -55,7 +56,8 @@ impl GsiPort {
     /// Opens a port for subnet administration.
     ///
     /// # Errors
-    /// If the library, the device or permissions are missing, or another program has registered the SA class.
+    /// If the library, the device or permissions are missing, or another program has registered the
+    /// SA class.
     pub fn open(port: &LocalPort) -> Result<(GsiSender, GsiReceiver), UmadError> {
         let lib = sys::Lib::load().map_err(UmadError::Library)?;
         let name = port.to_string();
@@ -211,8 +213,8 @@ impl GsiReceiver {
             {
                 Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::StorageFull => {
-                    // Longer than any request: an unexpected response. It is received into a larger buffer and dropped, because
-                    // it would block all following messages.
+                    // Longer than any request: an unexpected response. It is received into a larger
+                    // buffer and dropped, because it would block all following messages.
                     let room = self.message.len() * 2;
                     self.message.resize(room, 0);
                     continue;
@@ -225,8 +227,8 @@ impl GsiReceiver {
             let bytes = &self.message[header_len..(header_len + len).min(self.message.len())];
             let status = &self.message[header::STATUS..header::STATUS + 4];
             if status != [0; 4] {
-                // The kernel returns the first 24 bytes of a request that was not answered, and of a response whose segments were
-                // not acknowledged. The latter needs no action.
+                // The kernel returns the first 24 bytes of a request that was not answered, and of
+                // a response whose segments were not acknowledged. The latter needs no action.
                 if let [_, _, _, method, ..] = bytes
                     && !Method(*method).is_response()
                     && let Some(tid) = bytes.get(12..16)

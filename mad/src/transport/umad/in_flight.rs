@@ -1,9 +1,10 @@
 //! Limit on messages in flight between ibsim's preload library `umad2sim` and ibsim.
 //!
-//! `umad2sim` holds its only lock while it writes to `ibsim`, and its receiving thread needs the lock for each message. When the
-//! socket to `ibsim` is full (167 messages with Linux's default buffer), the write blocks with the lock held, the receiving
-//! thread stops, the other direction fills up as well, and `ibsim` stops reading: about 340 unanswered requests cause a deadlock.
-//! If writes never block, all three proceed; so at most [`WINDOW`] messages are in flight.
+//! `umad2sim` holds its only lock while it writes to `ibsim`, and its receiving thread needs the
+//! lock for each message. When the socket to `ibsim` is full (167 messages with Linux's default
+//! buffer), the write blocks with the lock held, the receiving thread stops, the other direction
+//! fills up as well, and `ibsim` stops reading: about 340 unanswered requests cause a deadlock. If
+//! writes never block, all three proceed; so at most [`WINDOW`] messages are in flight.
 
 use core::time::Duration;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Messages that fit into the socket buffer with reserve.
 pub(super) const WINDOW: usize = 128;
 
-/// Some messages are never answered: a sender that waits longer than this assumes all counted messages lost.
+/// Some messages are never answered: a sender that waits longer than this assumes all counted
+/// messages lost.
 const FORGET_AFTER: Duration = Duration::from_millis(50);
 
 /// Counter of messages in flight.
@@ -44,7 +46,8 @@ impl InFlightLimit {
         *in_flight += 1;
     }
 
-    /// Removes a message from the count: called for each received message, because requests occupy the socket as well.
+    /// Removes a message from the count: called for each received message, because requests occupy
+    /// the socket as well.
     pub(super) fn leave(&self) {
         let mut in_flight = self.lock();
         if *in_flight >= WINDOW {
@@ -69,7 +72,8 @@ mod tests {
     #[test]
     fn full_window_reopens_when_a_message_leaves() {
         let limit = Arc::new(InFlightLimit {
-            // Long enough that a late thread proceeds because of `leave`, never because the count expires.
+            // Long enough that a late thread proceeds because of `leave`, never because the count
+            // expires.
             forget_after: Duration::from_secs(600),
             ..InFlightLimit::default()
         });

@@ -7,14 +7,16 @@
 //! | `in_flight` | limit on messages in flight in the simulator |
 //! | `sys` | FFI |
 //!
-//! [`UmadPort::open`] returns a sending and a receiving half, for one thread each. They share a file descriptor with one agent
-//! per management class, which is open while either half exists. The kernel gets a timeout for each request that is longer than
-//! the requester's, and never retries.
+//! [`UmadPort::open`] returns a sending and a receiving half, for one thread each. They share a
+//! file descriptor with one agent per management class, which is open while either half exists. The
+//! kernel gets a timeout for each request that is longer than the requester's, and never retries.
 //!
-//! Transaction IDs: the kernel replaces the upper half of a request's TID, so only the lower 32 bits belong to the requester, and
-//! responses are delivered with those alone. Requests from other nodes keep the whole TID, which the response must repeat.
+//! Transaction IDs: the kernel replaces the upper half of a request's TID, so only the lower 32
+//! bits belong to the requester, and responses are delivered with those alone. Requests from other
+//! nodes keep the whole TID, which the response must repeat.
 //!
-//! With Debian's `umad2sim`, the same calls reach `ibsim`; see [`UmadSender::window_limit`] for the differences.
+//! With Debian's `umad2sim`, the same calls reach `ibsim`; see [`UmadSender::window_limit`] for the
+//! differences.
 
 mod gsi;
 mod in_flight;
@@ -55,7 +57,8 @@ pub enum UmadError {
         /// The system's error.
         source: io::Error,
     },
-    /// A management class cannot be registered: another program has registered it, or the port has no QP0.
+    /// A management class cannot be registered: another program has registered it, or the port has
+    /// no QP0.
     Register {
         /// The port.
         port: String,
@@ -113,7 +116,8 @@ impl core::error::Error for UmadError {
 /// How a port is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Set the port's IsSM bit while it is open. If that fails, see [`UmadSender::take_is_sm_error`].
+    /// Set the port's IsSM bit while it is open. If that fails, see
+    /// [`UmadSender::take_is_sm_error`].
     pub as_sm: bool,
     /// The requester's timeout; the kernel's is slightly longer.
     pub response_timeout_ms: u32,
@@ -130,7 +134,8 @@ impl Default for OpenOptions {
 
 /// Classes and versions to register on QP0.
 const SMI_AGENTS: [(MgmtClass, u8); 2] = [(MgmtClass::SubnDirected, 1), (MgmtClass::SubnLid, 1)];
-/// Methods of requests that an SM receives. A program that only sends requests registers none, and can share the port with an SM.
+/// Methods of requests that an SM receives. A program that only sends requests registers none, and
+/// can share the port with an SM.
 const SM_METHODS: &[u8] = &[
     Method::Get.0,
     Method::Set.0,
@@ -180,8 +185,8 @@ impl Drop for Shared {
         if let Some(fd) = self.issm {
             self.lib.close_device(fd);
         }
-        // The receiving thread of `umad2sim` crashes if a late MAD arrives for a closed descriptor: there the exit of the process
-        // closes it.
+        // The receiving thread of `umad2sim` crashes if a late MAD arrives for a closed descriptor:
+        // there the exit of the process closes it.
         if self.in_flight.is_none() {
             for (_, agent) in &self.agents {
                 self.lib.unregister(self.fd, *agent);
@@ -208,8 +213,8 @@ impl UmadPort {
     /// Opens a port for subnet management.
     ///
     /// # Errors
-    /// If the library, the device or permissions are missing, or another program manages the port. Failure to open the issm
-    /// device is not an error: see [`UmadSender::take_is_sm_error`].
+    /// If the library, the device or permissions are missing, or another program manages the port.
+    /// Failure to open the issm device is not an error: see [`UmadSender::take_is_sm_error`].
     pub fn open(
         port: &LocalPort,
         options: &OpenOptions,
@@ -307,7 +312,8 @@ pub struct UmadSender {
 }
 
 impl UmadSender {
-    /// Why the IsSM bit could not be set; returned once. The port works without it, but other SMs find an SM only by this bit.
+    /// Why the IsSM bit could not be set; returned once. The port works without it, but other SMs
+    /// find an SM only by this bit.
     pub const fn take_is_sm_error(&mut self) -> Option<UmadError> {
         self.is_sm_error.take()
     }

@@ -1,6 +1,7 @@
 //! Local ports, and the choice of the SM's port.
 //!
-//! [`enumerate_ports`] queries the system; [`choose_port`] and [`gsi_port`] are pure functions of the result.
+//! [`enumerate_ports`] queries the system; [`choose_port`] and [`gsi_port`] are pure functions of
+//! the result.
 
 use core::fmt;
 
@@ -141,7 +142,8 @@ pub enum SkipReason {
     LinkLayer(LinkLayer),
     /// The device is neither CA, switch nor router (iWARP, usNIC and so on).
     NodeType(NodeType),
-    /// IsSMdisabled: the port has no QP0 (such as the data port of a device with a separate management port).
+    /// IsSMdisabled: the port has no QP0 (such as the data port of a device with a separate
+    /// management port).
     SmDisabled,
     /// It has no GUID.
     NoGuid,
@@ -210,8 +212,9 @@ pub enum PortChoiceError {
         /// The ports that an SM could use instead.
         candidates: Vec<LocalPort>,
     },
-    /// Several ports have a link. They may belong to different subnets, which no local attribute shows: the default GID prefix is
-    /// the same everywhere, and a port in Init has neither LID nor SM LID.
+    /// Several ports have a link. They may belong to different subnets, which no local attribute
+    /// shows: the default GID prefix is the same everywhere, and a port in Init has neither LID nor
+    /// SM LID.
     Ambiguous {
         /// The criteria.
         selection: PortSelection,
@@ -296,14 +299,17 @@ pub fn enumerate_ports() -> Result<Vec<LocalPort>, UmadError> {
     Ok(ports)
 }
 
-/// The port for the SM: the one that was served last, even if its link is down. Without such a record, the only matching port with a
-/// link. If no port has a link and only one port matches, that port; the SM waits for its link.
+/// The port for the SM: the one that was served last, even if its link is down. Without such a
+/// record, the only matching port with a link. If no port has a link and only one port matches,
+/// that port; the SM waits for its link.
 ///
-/// The order of ports and their link states never decide between two ports with a link: after a restart, an Active port is as
-/// likely to belong to another SM's subnet as an Init port is to be in the subnet without an SM.
+/// The order of ports and their link states never decide between two ports with a link: after a
+/// restart, an Active port is as likely to belong to another SM's subnet as an Init port is to be
+/// in the subnet without an SM.
 ///
 /// # Errors
-/// If no port can be used, with the reason for each; if several can, with all of them; or if the last port is absent.
+/// If no port can be used, with the reason for each; if several can, with all of them; or if the
+/// last port is absent.
 pub fn choose_port<'a>(
     ports: &'a [LocalPort],
     selection: &PortSelection,
@@ -333,8 +339,8 @@ pub fn choose_port<'a>(
     }
 }
 
-/// The ports that an SM could serve, with or without a link, in the system's order. Ports with the same GUID are the planes of one port;
-/// the first with a link represents them.
+/// The ports that an SM could serve, with or without a link, in the system's order. Ports with the
+/// same GUID are the planes of one port; the first with a link represents them.
 #[must_use]
 pub fn candidates<'a>(ports: &'a [LocalPort], selection: &PortSelection) -> Vec<&'a LocalPort> {
     matching(ports, selection).map_or_else(
@@ -361,10 +367,11 @@ fn candidates_of<'a>(matching: &[&'a LocalPort], selection: &PortSelection) -> V
     candidates
 }
 
-/// The port through which QP1 of `smi` is used. Adapters with several planes have separate devices for QP0 and QP1 of one port: both
-/// have its GUID, and the one with QP1 has no QP0 (IsSMdisabled).
+/// The port through which QP1 of `smi` is used. Adapters with several planes have separate devices
+/// for QP0 and QP1 of one port: both have its GUID, and the one with QP1 has no QP0 (IsSMdisabled).
 ///
-/// libibumad's `umad_get_smi_gsi_pair_by_ca_name` pairs devices by the same rule, but only by the first port of each.
+/// libibumad's `umad_get_smi_gsi_pair_by_ca_name` pairs devices by the same rule, but only by the
+/// first port of each.
 #[must_use]
 pub fn gsi_port<'a>(ports: &'a [LocalPort], smi: &'a LocalPort) -> &'a LocalPort {
     let is_partner = |port: &&LocalPort| {
@@ -375,8 +382,8 @@ pub fn gsi_port<'a>(ports: &'a [LocalPort], smi: &'a LocalPort) -> &'a LocalPort
     ports.iter().find(is_partner).unwrap_or(smi)
 }
 
-/// The port for a read-only program, as libibumad chooses it for infiniband-diags: the first matching Active port, else the first
-/// with a link.
+/// The port for a read-only program, as libibumad chooses it for infiniband-diags: the first
+/// matching Active port, else the first with a link.
 ///
 /// # Errors
 /// If no matching port has a link, with the reason for each.
@@ -444,7 +451,8 @@ fn incapable_reason(port: &LocalPort, selection: &PortSelection) -> Option<SkipR
     } else if port.port_guid == PortGuid(0) {
         Some(SkipReason::NoGuid)
     } else if port.is_virtual_function && !selection.names_one_port() {
-        // Some drivers give functions access to QP0 on request of the administrator, who then names the port.
+        // Some drivers give functions access to QP0 on request of the administrator, who then names
+        // the port.
         Some(SkipReason::VirtualFunction)
     } else {
         None

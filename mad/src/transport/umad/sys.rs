@@ -1,7 +1,8 @@
 //! FFI: libibumad and three functions of the C library, resolved at run time.
 //!
-//! The only `unsafe` file of this crate. It owns the loaded libraries and converts calls, results and structures. Files are
-//! opened with the process's `open` instead of `std::fs`, because ibsim's preload library `umad2sim` intercepts only `open`.
+//! The only `unsafe` file of this crate. It owns the loaded libraries and converts calls, results
+//! and structures. Files are opened with the process's `open` instead of `std::fs`, because ibsim's
+//! preload library `umad2sim` intercepts only `open`.
 #![expect(unsafe_code, reason = "calls into libibumad and the C library")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
@@ -16,11 +17,13 @@ pub(super) const HEADER_MAX: usize = 64;
 const NAME_LEN: usize = 20;
 /// `UMAD_CA_MAX_PORTS`: length of a CA's port array, port 0 included.
 const CA_MAX_PORTS: usize = 10;
-/// `UMAD_MAX_DEVICES`: array length for `umad_get_cas_names`. Later libraries have `umad_get_ca_device_list`, without a limit.
+/// `UMAD_MAX_DEVICES`: array length for `umad_get_cas_names`. Later libraries have
+/// `umad_get_ca_device_list`, without a limit.
 const MAX_DEVICES: usize = 32;
 /// Maximum length of a device path.
 const PATH_LEN: usize = 256;
-/// `O_RDWR | O_NONBLOCK` on Linux; with `O_NONBLOCK`, a second open of issm fails instead of waiting.
+/// `O_RDWR | O_NONBLOCK` on Linux; with `O_NONBLOCK`, a second open of issm fails instead of
+/// waiting.
 const O_RDWR_NONBLOCK: c_int = 0o2 | 0o4000;
 /// `F_GETFD`.
 const F_GETFD: c_int = 1;
@@ -133,13 +136,14 @@ pub(super) struct Lib {
 impl Lib {
     /// Loads libibumad.
     pub(super) fn load() -> Result<Self, libloading::Error> {
-        // SAFETY: the library's constructors have no preconditions; they set up tables of their own.
+        // SAFETY: the library's constructors have no preconditions; they set up tables of their
+        // own.
         let umad = unsafe { Library::new("libibumad.so.3") }
             // SAFETY: as above.
             .or_else(|_| unsafe { Library::new("libibumad.so") })?;
         let process: Library = libloading::os::unix::Library::this().into();
-        // SAFETY: every type above is the C declaration in infiniband/umad.h or the C library's manual, and
-        // the pointers live in the same struct as the libraries that hold their code.
+        // SAFETY: every type above is the C declaration in infiniband/umad.h or the C library's
+        // manual, and the pointers live in the same struct as the libraries that hold their code.
         unsafe {
             (*umad.get::<unsafe extern "C" fn() -> c_int>(b"umad_init\0")?)();
             let list = umad.get::<GetDeviceList>(b"umad_get_ca_device_list\0").ok();
@@ -206,7 +210,8 @@ impl Lib {
     /// Describes a device.
     pub(super) fn ca(&self, name: &CStr) -> io::Result<Ca> {
         let mut raw = MaybeUninit::<RawCa>::zeroed();
-        // SAFETY: a C string and room for one structure, for which all-zero bytes are a valid value.
+        // SAFETY: a C string and room for one structure, for which all-zero bytes are a valid
+        // value.
         if unsafe { (self.get_ca)(name.as_ptr(), raw.as_mut_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -226,7 +231,8 @@ impl Lib {
             system_guid_be: raw.system_guid_be,
             ports,
         };
-        // SAFETY: filled in by the successful call and released once; the `pkeys` pointers of the copies are never read.
+        // SAFETY: filled in by the successful call and released once; the `pkeys` pointers of the
+        // copies are never read.
         unsafe { (self.release_ca)(&raw mut raw) };
         Ok(ca)
     }
@@ -250,7 +256,8 @@ impl Lib {
         unsafe { (self.close_port)(fd) };
     }
 
-    /// Registers an agent for `methods` of a class and returns its ID. With `rmpp` the kernel segments and reassembles messages.
+    /// Registers an agent for `methods` of a class and returns its ID. With `rmpp` the kernel
+    /// segments and reassembles messages.
     pub(super) fn register(
         &self,
         fd: c_int,
@@ -303,7 +310,8 @@ impl Lib {
         message: &mut Buffer,
         timeout_ms: c_int,
     ) -> io::Result<()> {
-        // SAFETY: the buffer holds the longest header and 256 bytes, and the library writes to the header only.
+        // SAFETY: the buffer holds the longest header and 256 bytes, and the library writes to the
+        // header only.
         let rc =
             unsafe { (self.send)(fd, agent, message.0.as_mut_ptr().cast(), 256, timeout_ms, 0) };
         if rc < 0 {
@@ -326,8 +334,9 @@ impl Lib {
             .checked_sub(self.header_len())
             .and_then(|len| c_int::try_from(len).ok())
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the slice holds the header and the `len` bytes after it, and is aligned for `struct ib_user_mad`, as the buffers of the
-        // allocator are; the library writes to the header only.
+        // SAFETY: the slice holds the header and the `len` bytes after it, and is aligned for
+        // `struct ib_user_mad`, as the buffers of the allocator are; the library writes to the
+        // header only.
         let rc = unsafe {
             (self.send)(
                 fd,
@@ -345,16 +354,16 @@ impl Lib {
         }
     }
 
-    /// Receives a message without waiting, and returns the length without the header. A message that does not fit remains queued;
-    /// the error kind is `StorageFull`.
+    /// Receives a message without waiting, and returns the length without the header. A message
+    /// that does not fit remains queued; the error kind is `StorageFull`.
     pub(super) fn try_recv_long(&self, fd: c_int, message: &mut [u8]) -> io::Result<Option<usize>> {
         let mut len = message
             .len()
             .checked_sub(self.header_len())
             .and_then(|len| c_int::try_from(len).ok())
             .ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: the slice has room for the header and `len` more bytes, and is aligned for `struct ib_user_mad`, as the buffers of the
-        // allocator are.
+        // SAFETY: the slice has room for the header and `len` more bytes, and is aligned for
+        // `struct ib_user_mad`, as the buffers of the allocator are.
         let agent = unsafe { (self.recv)(fd, message.as_mut_ptr().cast(), &raw mut len, 0) };
         received_len(agent, len)
     }
@@ -362,7 +371,8 @@ impl Lib {
     /// Receives a message without waiting, and returns the length of its MAD.
     pub(super) fn try_recv(&self, fd: c_int, message: &mut Buffer) -> io::Result<Option<usize>> {
         let mut len: c_int = 256;
-        // SAFETY: the buffer has room for the longest header and the 256 bytes that `len` announces.
+        // SAFETY: the buffer has room for the longest header and the 256 bytes that `len`
+        // announces.
         let agent = unsafe { (self.recv)(fd, message.0.as_mut_ptr().cast(), &raw mut len, 0) };
         received_len(agent, len)
     }
@@ -375,8 +385,8 @@ impl Lib {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // On a spurious wakeup, `umad2sim`'s poll fails and leaves errno of the preceding read. If the device was removed, the
-        // next read fails.
+        // On a spurious wakeup, `umad2sim`'s poll fails and leaves errno of the preceding read. If
+        // the device was removed, the next read fails.
         let harmless = matches!(
             error.kind(),
             io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
@@ -415,7 +425,8 @@ impl Lib {
         unsafe { (self.close)(fd) };
     }
 
-    /// Whether this is a descriptor of the kernel. `umad2sim` returns numbers that the kernel does not know.
+    /// Whether this is a descriptor of the kernel. `umad2sim` returns numbers that the kernel does
+    /// not know.
     pub(super) fn is_kernel_fd(&self, fd: c_int) -> bool {
         // SAFETY: F_GETFD takes no argument.
         unsafe { (self.fcntl)(fd, F_GETFD) >= 0 }

@@ -85,7 +85,8 @@ pub(super) const LAYOUTS: &[Layout] = &[
             ("port_xmit_wait", 140),
         ],
         parts: &[],
-        // libibmad's field 659 lacks the conversion within words (`BITSOFFS`) and reads VL15Dropped.
+        // libibmad's field 659 lacks the conversion within words (`BITSOFFS`) and reads
+        // VL15Dropped.
         other: &["qp1_dropped"],
     },
     Layout {

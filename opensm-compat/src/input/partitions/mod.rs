@@ -1,8 +1,9 @@
 //! `partitions.conf` of OpenSM: partitions, their members and multicast groups.
 //!
-//! The grammar is OpenSM's; as there, the last `;` may be missing. Probable mistakes that OpenSM accepts silently are accepted with a
-//! warning. Where OpenSM ignores the rest of the line and uses the remaining file, the parser returns errors with positions. Values may
-//! also have units: `mtu=4096`, `rate=400G`.
+//! The grammar is OpenSM's; as there, the last `;` may be missing. Probable mistakes that OpenSM
+//! accepts silently are accepted with a warning. Where OpenSM ignores the rest of the line and uses
+//! the remaining file, the parser returns errors with positions. Values may also have units:
+//! `mtu=4096`, `rate=400G`.
 //!
 //! | module | contents |
 //! |---|---|
@@ -100,7 +101,8 @@ impl PartitionsParser {
         self.errors.push(at.error(message));
     }
 
-    /// `header : member, member, ...`; returns the next definition, if the `;` before it is missing.
+    /// `header : member, member, ...`; returns the next definition, if the `;` before it is
+    /// missing.
     fn parse_definition<'a>(&mut self, text: &Span<'a>) -> Option<Span<'a>> {
         let Some((head, body)) = text.split_once(':') else {
             self.fail(text, "missing `:` between partition and members");
@@ -159,7 +161,8 @@ impl PartitionsParser {
         let index = self.find_or_create_partition(&first, name.text(), number)?;
         let partition = &mut self.partitions[index];
         partition.index0 |= header.index0;
-        // SL 0 is the default: a later definition without an SL, or with SL 0, does not change the SL of an earlier one.
+        // SL 0 is the default: a later definition without an SL, or with SL 0, does not change the
+        // SL of an earlier one.
         if header.flags.sl != Sl(0) {
             partition.sl = header.flags.sl;
         }
@@ -196,7 +199,8 @@ impl PartitionsParser {
         Some(value & DEFAULT_PARTITION)
     }
 
-    /// Index of the partition with this number, or with this name if the header has no number. A missing partition is created.
+    /// Index of the partition with this number, or with this name if the header has no number. A
+    /// missing partition is created.
     fn find_or_create_partition(
         &mut self,
         at: &Span<'_>,

@@ -277,7 +277,8 @@ fn errors_are_reported_with_positions() {
     assert!(errors(&long)[0].starts_with("1:1: the line is longer"));
 }
 
-/// Warnings follow the errors. A partition with an invalid header has no name that others could share.
+/// Warnings follow the errors. A partition with an invalid header has no name that others could
+/// share.
 #[test]
 fn warnings_are_reported_next_to_errors() {
     let text = "a=1,colour=3:ALL;\nb=y:ALL;\n0x5:A;";

@@ -148,7 +148,8 @@ const NO_PORT: &str = "it adds no port to the group";
 const NO_PATH: &str = "no path has it";
 pub(super) const NO_MATCH: &str = "the rule never matches";
 
-/// The warning that no partition has any of these P_Keys. OpenSM discards the whole policy for some of them.
+/// The warning that no partition has any of these P_Keys. OpenSM discards the whole policy for some
+/// of them.
 pub(super) fn unused_pkeys(
     value: &Span<'_>,
     pkeys: &RangeSet,

@@ -1,9 +1,10 @@
 //! `qos-policy.conf` of OpenSM: SL and limits of paths.
 //!
-//! The grammar is OpenSM's, with one keyword per line; a list that ends with a comma continues in the next line. MTU and rate may
-//! also have units: `mtu-limit: 2048`, `rate-limit: 100G`. Where OpenSM rejects the file, the parser returns errors with
-//! positions. Contents without effect cause a warning: the tables of `qos-setup`, which neither OpenSM nor ferrosm writes to
-//! devices (the routing determines VLs), and unknown names.
+//! The grammar is OpenSM's, with one keyword per line; a list that ends with a comma continues in
+//! the next line. MTU and rate may also have units: `mtu-limit: 2048`, `rate-limit: 100G`. Where
+//! OpenSM rejects the file, the parser returns errors with positions. Contents without effect cause
+//! a warning: the tables of `qos-setup`, which neither OpenSM nor ferrosm writes to devices (the
+//! routing determines VLs), and unknown names.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,6 +1,7 @@
 //! OpenSM's simplified QoS policy: `qos-ulps`, where each line is a protocol (ULP) and its SL.
 //!
-//! A protocol is recognized by the ServiceID of its connection requests, its P_Key, or the destination port.
+//! A protocol is recognized by the ServiceID of its connection requests, its P_Key, or the
+//! destination port.
 
 use std::sync::Arc;
 

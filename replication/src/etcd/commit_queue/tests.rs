@@ -98,7 +98,8 @@ fn master_without_etcd_acknowledges_once_leases_are_no_evidence() {
         (l.acknowledged(), l.take_events()),
         (None, vec![ReplicationEvent::MasterReady])
     );
-    // A lease of this node's last process may take two seconds to become old, and stays evidence for the limit of one second after that.
+    // A lease of this node's last process may take two seconds to become old, and stays evidence
+    // for the limit of one second after that.
     l.tick(ms(2999));
     assert_eq!((l.acknowledged(), l.take_events()), (None, vec![]));
     l.tick(ms(3000));
@@ -116,7 +117,8 @@ fn master_without_etcd_acknowledges_once_leases_are_no_evidence() {
     l.committed(3, body(), ms(5001));
     assert_eq!((l.take_events(), l.acknowledged()), (vec![], Some(3)));
     l.on_snapshot_written(2, ms(5002));
-    // Batch 3 was acknowledged without etcd: until etcd has it, the key claims no completeness and the alarm remains.
+    // Batch 3 was acknowledged without etcd: until etcd has it, the key claims no completeness and
+    // the alarm remains.
     assert_eq!(l.take_events(), []);
     assert_eq!(l.work(), Work::Batches(vec![(3, body())]));
     l.committed(4, body(), ms(5003));

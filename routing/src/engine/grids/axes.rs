@@ -1,8 +1,8 @@
 //! The axes x, y and z of a torus, from the detected dimensions and from `torus-2QoS.conf`.
 //!
-//! Detection reports a ring of four switches as two dimensions of size two; here it becomes a ring again. The file also
-//! defines which dimension is x, which direction is up, and where the dateline is: between the last position and the
-//! first, which is at a given offset from the seed.
+//! Detection reports a ring of four switches as two dimensions of size two; here it becomes a ring
+//! again. The file also defines which dimension is x, which direction is up, and where the dateline
+//! is: between the last position and the first, which is at a given offset from the seed.
 
 use std::cmp::Reverse;
 
@@ -82,8 +82,9 @@ impl AxisPart {
     }
 }
 
-/// Positions of all switches along up to three axes: all interpretations, the most likely first. There is more than one
-/// only if more than two dimensions of size two form rings of four and no file says which belong together.
+/// Positions of all switches along up to three axes: all interpretations, the most likely first.
+/// There is more than one only if more than two dimensions of size two form rings of four and no
+/// file says which belong together.
 pub(crate) fn interpretations(
     topo: &Topology,
     grid: &Grid,
@@ -101,9 +102,10 @@ pub(crate) fn interpretations(
     Ok(pairings.into_iter().map(coordinates).collect())
 }
 
-/// Pairs of dimensions of size two become rings of four, because a ring tolerates a lost link. The graph does not show
-/// which dimensions belong together. Both ports of a ring lead along both of its dimensions, so port numbers decide if
-/// one pairing is clearly ahead; otherwise the switches of a ring are assumed to have adjacent LIDs.
+/// Pairs of dimensions of size two become rings of four, because a ring tolerates a lost link. The
+/// graph does not show which dimensions belong together. Both ports of a ring lead along both of
+/// its dimensions, so port numbers decide if one pairing is clearly ahead; otherwise the switches
+/// of a ring are assumed to have adjacent LIDs.
 fn detected_axes(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<AxisPart>>, RouteError> {
     let (dims_of_two, other_dims): (Vec<usize>, Vec<usize>) =
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
@@ -177,7 +179,8 @@ fn pairs(pairing: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// Position of each dimension in the order of the lowest LID whose coordinate differs from the first switch's.
+/// Position of each dimension in the order of the lowest LID whose coordinate differs from the
+/// first switch's.
 fn dims_by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
     let switches = topo.by_lid();
     let first_difference = |d: usize| {

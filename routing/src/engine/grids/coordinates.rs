@@ -5,7 +5,8 @@ use crate::topology::SwitchIdx;
 
 use super::super::graph::Graph;
 
-/// An axis. A ring may have three or four switches, which [`Grid`] represents as a full dimension or as two dimensions of two.
+/// An axis. A ring may have three or four switches, which [`Grid`] represents as a full dimension
+/// or as two dimensions of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Axis {
     pub(crate) kind: DimKind,
@@ -39,7 +40,8 @@ impl GridCoordinates {
         Self::new(axes, coords, grid.is_complete())
     }
 
-    /// Coordinates along any axes. `coords` are distinct for each switch and within the sizes of the axes.
+    /// Coordinates along any axes. `coords` are distinct for each switch and within the sizes of
+    /// the axes.
     pub(crate) fn new(
         axes: Vec<Axis>,
         coords: impl Iterator<Item = Vec<usize>>,

@@ -1,7 +1,9 @@
-//! Credit loop check for packets that change VLs along the path, optionally together with one multicast tree.
+//! Credit loop check for packets that change VLs along the path, optionally together with one
+//! multicast tree.
 //!
-//! For decisions of the engine (choice of the tree, detour around a failed switch); the result is verified by
-//! [`crate::verify()`]. The SLs that can occur at each switch of a destination tree are tracked as a bit set.
+//! For decisions of the engine (choice of the tree, detour around a failed switch); the result is
+//! verified by [`crate::verify()`]. The SLs that can occur at each switch of a destination tree are
+//! tracked as a bit set.
 
 use rayon::prelude::*;
 
@@ -16,8 +18,8 @@ pub(crate) trait VlRule: Sync {
     fn vls(&self) -> usize;
     /// SL of packets from one switch to another.
     fn sl(&self, from: usize, dest: usize) -> u8;
-    /// VL on a channel that leaves along `out_axis`, for packets that arrived along `in_axis` or from the switch itself
-    /// (`None`).
+    /// VL on a channel that leaves along `out_axis`, for packets that arrived along `in_axis` or
+    /// from the switch itself (`None`).
     fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize;
 }
 
@@ -100,7 +102,8 @@ impl<'a> CreditLoopCheck<'a> {
         for leaving in &branches {
             for &x in leaving {
                 let axis = axis_of(x);
-                // Packets on this channel come from the switch's end ports or from its other branches.
+                // Packets on this channel come from the switch's end ports or from its other
+                // branches.
                 let from = leaving.iter().filter(|&&other| other != x);
                 let inputs = from.map(|&other| Some(axis_of(other)));
                 let mut vls: Vec<usize> = inputs

@@ -1,7 +1,8 @@
 //! VLs for pairs of switches that take detours.
 //!
-//! The turns of a detour violate dimension order. A pair with a detour in either direction gets a virtual layer that
-//! stays acyclic with both of its paths: layer 0 with all other packets if possible, otherwise an additional one.
+//! The turns of a detour violate dimension order. A pair with a detour in either direction gets a
+//! virtual layer that stays acyclic with both of its paths: layer 0 with all other packets if
+//! possible, otherwise an additional one.
 
 use super::super::graph::Graph;
 use super::super::neighbors::index_channels;
@@ -26,8 +27,9 @@ pub(crate) enum VlError {
 /// A pair of switches, the lower index first, and its virtual layer.
 pub(crate) type PairVl = (usize, usize, usize);
 
-/// Assigns a virtual layer to every pair with a detour and end ports; also returns the number of additional layers in use, at
-/// most `max_additional`. With `shares_layer_0`, layer 0 is used as well, together with the packets in dimension order.
+/// Assigns a virtual layer to every pair with a detour and end ports; also returns the number of
+/// additional layers in use, at most `max_additional`. With `shares_layer_0`, layer 0 is used as
+/// well, together with the packets in dimension order.
 pub(crate) fn assign_vls(
     graph: &Graph,
     paths: &GridPaths,

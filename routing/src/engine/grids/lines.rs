@@ -1,8 +1,8 @@
 //! Next hops within one line of switches along an axis.
 //!
-//! In a complete ring, packets take the shorter direction. A broken ring is a path. In a full mesh with missing links,
-//! two hops replace a link; the intermediate switch never comes after both ends in the order of the line, so packets do
-//! not turn from down to up and no credit loop can form.
+//! In a complete ring, packets take the shorter direction. A broken ring is a path. In a full mesh
+//! with missing links, two hops replace a link; the intermediate switch never comes after both ends
+//! in the order of the line, so packets do not turn from down to up and no credit loop can form.
 
 use crate::structure::grid::DimKind;
 
@@ -29,21 +29,24 @@ pub(crate) struct Lines {
 /// No path within the line.
 pub(crate) const NONE: u8 = u8::MAX;
 
-/// Whether packets between opposite positions of a ring are split between both directions, so that all links have equal
-/// load. Two VLs permit this for two opposite pairs per direction, that is, in rings of up to eight switches. In rings of
-/// other even sizes, packets of both directions between opposite positions use the same half of the ring.
+/// Whether packets between opposite positions of a ring are split between both directions, so that
+/// all links have equal load. Two VLs permit this for two opposite pairs per direction, that is, in
+/// rings of up to eight switches. In rings of other even sizes, packets of both directions between
+/// opposite positions use the same half of the ring.
 const fn splits_opposite_pairs(size: usize) -> bool {
     size == 4 || size == 8
 }
 
-/// The VL of packets between two positions of a ring, the same in both directions: 1 for paths that cross the dateline
-/// in the shorter direction. If both directions are equally long, every other pair crosses the dateline.
+/// The VL of packets between two positions of a ring, the same in both directions: 1 for paths that
+/// cross the dateline in the shorter direction. If both directions are equally long, every other
+/// pair crosses the dateline.
 ///
-/// In a ring that splits opposite pairs, both directions of such a pair go the same way round, so one of them crosses the
-/// dateline. Together they cause a dependency at every position but their own two. On VL 0, shorter paths cause no
-/// dependency at the dateline. An opposite pair with a position there (the first, upwards; the last, downwards) leaves
-/// that dependency unused, so VL 0 stays acyclic. On VL 1, shorter paths cause dependencies near the dateline only, so
-/// one opposite pair per direction is possible.
+/// In a ring that splits opposite pairs, both directions of such a pair go the same way round, so
+/// one of them crosses the dateline. Together they cause a dependency at every position but their
+/// own two. On VL 0, shorter paths cause no dependency at the dateline. An opposite pair with a
+/// position there (the first, upwards; the last, downwards) leaves that dependency unused, so VL 0
+/// stays acyclic. On VL 1, shorter paths cause dependencies near the dateline only, so one opposite
+/// pair per direction is possible.
 pub(crate) fn crosses_dateline(size: usize, a: usize, b: usize) -> bool {
     let inner = 2 * a.abs_diff(b);
     if inner == size && splits_opposite_pairs(size) {
@@ -61,7 +64,8 @@ fn forward(size: usize, a: usize, b: usize) -> bool {
 }
 
 impl Lines {
-    /// With `past_gaps`, next hops also lead towards missing switches, up to the last switch before the gap.
+    /// With `past_gaps`, next hops also lead towards missing switches, up to the last switch before
+    /// the gap.
     pub(crate) fn new(
         graph: &Graph,
         coordinates: &GridCoordinates,

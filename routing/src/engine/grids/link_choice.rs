@@ -1,7 +1,7 @@
 //! Forwarding tables from next hops: the choice among parallel links.
 //!
-//! LIDs of end ports take the links of a slot in turn. An installed entry stays if its link still leads to the same
-//! neighbour, unless a link of that slot would be idle.
+//! LIDs of end ports take the links of a slot in turn. An installed entry stays if its link still
+//! leads to the same neighbour, unless a link of that slot would be idle.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::paths::GridPaths;
 use crate::tables::{Lft, Tables};
 use crate::topology::{SwitchIdx, Topology};
 
-/// Tables of all switches. `port_order` defines the order in which ports of a destination switch are assigned and links
-/// are used; ports not listed come last, by number.
+/// Tables of all switches. `port_order` defines the order in which ports of a destination switch
+/// are assigned and links are used; ports not listed come last, by number.
 pub(crate) fn choose_links(
     topo: &Topology,
     graph: &Graph,

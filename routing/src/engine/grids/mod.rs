@@ -11,9 +11,9 @@
 //! | `spanning` | multicast trees compatible with the routes |
 //! | `link_choice` | tables: choice among parallel links |
 //!
-//! Dimension order needs one VL on paths and full meshes: packets never turn from a later axis to an earlier one, and
-//! within a line they follow an order as well. Rings form cycles within a line, which a dateline breaks (Dally and
-//! Seitz).
+//! Dimension order needs one VL on paths and full meshes: packets never turn from a later axis to
+//! an earlier one, and within a line they follow an order as well. Rings form cycles within a line,
+//! which a dateline breaks (Dally and Seitz).
 
 pub(super) mod axes;
 pub(super) mod coordinates;

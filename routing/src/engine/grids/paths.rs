@@ -1,8 +1,8 @@
 //! Next hops for all pairs of switches in dimension order.
 //!
-//! All packets to a switch follow one tree, independent of their source. Where dimension order leads into a gap,
-//! packets either turn early (`torus-2QoS` next to a missing switch) or take a detour to the nearest switch from which
-//! dimension order continues (`dor`).
+//! All packets to a switch follow one tree, independent of their source. Where dimension order
+//! leads into a gap, packets either turn early (`torus-2QoS` next to a missing switch) or take a
+//! detour to the nearest switch from which dimension order continues (`dor`).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -139,7 +139,8 @@ fn toward(
     NONE
 }
 
-/// Computes the hops of each switch to the destination, [`UNREACHED`] if the slots do not lead there.
+/// Computes the hops of each switch to the destination, [`UNREACHED`] if the slots do not lead
+/// there.
 fn count_hops(
     graph: &Graph,
     column: &[u8],

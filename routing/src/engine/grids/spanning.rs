@@ -1,9 +1,10 @@
-//! Multicast tree of a grid: the parent of every switch is its next hop towards the root in dimension order.
+//! Multicast tree of a grid: the parent of every switch is its next hop towards the root in
+//! dimension order.
 //!
-//! Upwards, the turns of such a tree are those of unicast packets. Downwards they are reversed, but only in the lines
-//! through the root, and a credit loop would need such turns elsewhere too. From a root in the middle of the grid, no
-//! branch of a ring crosses the dateline. This holds for complete grids; in others each tree is checked together with
-//! the routes.
+//! Upwards, the turns of such a tree are those of unicast packets. Downwards they are reversed, but
+//! only in the lines through the root, and a credit loop would need such turns elsewhere too. From
+//! a root in the middle of the grid, no branch of a ring crosses the dateline. This holds for
+//! complete grids; in others each tree is checked together with the routes.
 
 use ferrosm_mad::ids::PortNum;
 

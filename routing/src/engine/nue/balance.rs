@@ -1,8 +1,10 @@
-//! Gives every LID its own paths within the dependency graph, so that routes spread over the channels.
+//! Gives every LID its own paths within the dependency graph, so that routes spread over the
+//! channels.
 //!
-//! The order of channels is final here. For each destination switch, every other switch gets the next hops that keep
-//! the number of hops and agree with the order for any choice of its neighbours. For one LID after the other, the
-//! lightest of these paths is chosen; the load of a channel is the number of routes (end port, LID) over it so far.
+//! The order of channels is final here. For each destination switch, every other switch gets the
+//! next hops that keep the number of hops and agree with the order for any choice of its
+//! neighbours. For one LID after the other, the lightest of these paths is chosen; the load of a
+//! channel is the number of routes (end port, LID) over it so far.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -84,8 +86,8 @@ impl BalanceScope<'_> {
         }
     }
 
-    /// Slot of each switch for each LID: a row per LID (as in [`Network::lids`]), a cell per switch. Destination
-    /// switches are processed in the order of `dests`.
+    /// Slot of each switch for each LID: a row per LID (as in [`Network::lids`]), a cell per
+    /// switch. Destination switches are processed in the order of `dests`.
     pub(super) fn balance(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
@@ -128,7 +130,8 @@ impl BalanceScope<'_> {
                         fits.min_by_key(|&c| total(c))
                     };
                     let Some(c) = best else {
-                        // No next hop fits the chosen paths of nearer switches: use the tree for this LID.
+                        // No next hop fits the chosen paths of nearer switches: use the tree for
+                        // this LID.
                         row.copy_from_slice(tree);
                         break;
                     };
@@ -152,8 +155,8 @@ impl BalanceScope<'_> {
         Ok(slots)
     }
 
-    /// Whether the path of `v` over `c` agrees with the order of its VL. `vls` has the VLs with which the paths of
-    /// nearer switches agree, one bit each.
+    /// Whether the path of `v` over `c` agrees with the order of its VL. `vls` has the VLs with
+    /// which the paths of nearer switches agree, one bit each.
     fn fits(&self, dest: usize, v: usize, c: u32, row: &[u8], vls: &[u16]) -> bool {
         let w = self.net.channels.head[c as usize] as usize;
         let vl = self.vl_of(v, dest);
@@ -179,8 +182,8 @@ impl BalanceScope<'_> {
     }
 }
 
-/// Next hops of all switches to one destination that keep the number of hops. On one VL, every combination of them
-/// agrees with the order.
+/// Next hops of all switches to one destination that keep the number of hops. On one VL, every
+/// combination of them agrees with the order.
 #[derive(Debug, Default)]
 struct Options {
     channels: Vec<u32>,
@@ -237,8 +240,8 @@ impl Options {
     }
 }
 
-/// Converts slots to links, in place: the index of the port among all ports of the switch to other switches. Of
-/// parallel links, the one with the fewest routes is used.
+/// Converts slots to links, in place: the index of the port among all ports of the switch to other
+/// switches. Of parallel links, the one with the fewest routes is used.
 pub(super) fn choose_links(
     net: &Network,
     slots: &mut [u8],

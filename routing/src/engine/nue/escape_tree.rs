@@ -1,15 +1,17 @@
 //! Start of the dependency graph: an order of the switches, and the escape tree.
 //!
-//! The switches are in an up/down order as for `updn`, which defines an order of the channels; all paths that climb,
-//! then descend, agree with it. In the escape tree, the parent of every switch is above it. The dependencies of the
-//! tree are added first, so every destination stays reachable over it; multicast uses it as well.
+//! The switches are in an up/down order as for `updn`, which defines an order of the channels; all
+//! paths that climb, then descend, agree with it. In the escape tree, the parent of every switch is
+//! above it. The dependencies of the tree are added first, so every destination stays reachable
+//! over it; multicast uses it as well.
 
 use ferrosm_mad::ids::PortNum;
 
 use super::network::Network;
 use crate::channels::{VirtualLayer, to_u32};
 
-/// Order of the switches (by position) and the channel of each switch to its parent in the escape tree.
+/// Order of the switches (by position) and the channel of each switch to its parent in the escape
+/// tree.
 #[derive(Debug)]
 pub(super) struct EscapeTree {
     position: Vec<usize>,
@@ -17,8 +19,8 @@ pub(super) struct EscapeTree {
 }
 
 impl EscapeTree {
-    /// `order` has all switches of a connected graph from the root down: each one but the first has a neighbour before
-    /// it.
+    /// `order` has all switches of a connected graph from the root down: each one but the first has
+    /// a neighbour before it.
     pub(super) fn new(net: &Network, order: &[usize]) -> Self {
         let mut position = vec![0; net.n];
         for (i, &v) in order.iter().enumerate() {
@@ -37,8 +39,9 @@ impl EscapeTree {
         Self { position, up }
     }
 
-    /// A dependency graph without dependencies. Its order starts with the channels that lead up, those of the lowest
-    /// switches first, followed by those that lead down, those of the highest switches first.
+    /// A dependency graph without dependencies. Its order starts with the channels that lead up,
+    /// those of the lowest switches first, followed by those that lead down, those of the highest
+    /// switches first.
     pub(super) fn dependency_graph_without_tree(
         &self,
         net: &Network,

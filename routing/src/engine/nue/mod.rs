@@ -1,9 +1,10 @@
-//! Engine `nue`: routing within an acyclic channel dependency graph; routes any connected graph on any number of VLs
-//! from one.
+//! Engine `nue`: routing within an acyclic channel dependency graph; routes any connected graph on
+//! any number of VLs from one.
 //!
-//! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's thesis (TU Dresden
-//! 2017): paths are searched in the graph of channels and dependencies, without dependencies that would close a cycle.
-//! Differences from the paper are documented where they occur. A connected graph is never rejected.
+//! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's
+//! thesis (TU Dresden 2017): paths are searched in the graph of channels and dependencies, without
+//! dependencies that would close a cycle. Differences from the paper are documented where they
+//! occur. A connected graph is never rejected.
 //!
 //! | module | content |
 //! |---|---|
@@ -48,14 +49,15 @@ use pair_vls::{PairVls, flows};
 use refinement::is_balanced;
 use search::{PathSearch, ReorderPolicy};
 
-/// Maximum number of channels that all cycle searches on one VL visit; limits the time on very large fabrics that are
-/// not trees.
+/// Maximum number of channels that all cycle searches on one VL visit; limits the time on very
+/// large fabrics that are not trees.
 const SEARCH_BUDGET: usize = 20_000_000;
 
 /// The same for each additional VL: a higher limit does not improve the balance on large fabrics.
 const ADDITIONAL_VL_BUDGET: usize = 3_000_000;
 
-/// With more VLs, a routing is improved if its busiest link has more than this percentage of the mean load.
+/// With more VLs, a routing is improved if its busiest link has more than this percentage of the
+/// mean load.
 const SINGLE_VL_PERCENT: u64 = 125;
 
 /// Maximum product of switches and channels for which several attempts on one VL are made.
@@ -83,8 +85,9 @@ impl Engine for Nue {
     }
 }
 
-/// Orders of the switches from the root down, by LID rank: all that `updn` would try. The previous order is not
-/// preferred: routes depend on more than the order, and an unchanged graph gets the same routes anyway.
+/// Orders of the switches from the root down, by LID rank: all that `updn` would try. The previous
+/// order is not preferred: routes depend on more than the order, and an unchanged graph gets the
+/// same routes anyway.
 fn orders<C: HopCell>(graph: &Graph) -> Result<Vec<Vec<usize>>, EngineStop> {
     let closeness = Closeness::new(graph, &HopMatrix::<C>::shortest(graph)?);
     let order = |&strategy| {
@@ -207,8 +210,8 @@ impl Attempt {
     ];
 }
 
-/// The shortest paths of a few attempts on one VL. If the first attempt gives shortest paths (as on trees), or if the
-/// fabric is very large, there is only one.
+/// The shortest paths of a few attempts on one VL. If the first attempt gives shortest paths (as on
+/// trees), or if the fabric is very large, there is only one.
 fn best_single_vl(
     net: &Network,
     orders: &[Vec<usize>],
@@ -234,8 +237,8 @@ fn best_single_vl(
     Ok(attempts.min_by_key(|r| (r.hops, r.squares)))
 }
 
-/// Paths on one VL to all switches with LIDs. Switches without end ports come last and must not change the order of
-/// channels.
+/// Paths on one VL to all switches with LIDs. Switches without end ports come last and must not
+/// change the order of channels.
 fn route_single_vl(
     net: &Network,
     order: &[usize],

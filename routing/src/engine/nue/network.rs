@@ -1,7 +1,8 @@
 //! The graph as this engine uses it: switches numbered by LID, channels in rows.
 //!
-//! A *channel* is one direction of all parallel links between two switches: a cycle of channels corresponds to a cycle
-//! of links. Numbers are independent of the order of discovery. Built once per run, then immutable.
+//! A *channel* is one direction of all parallel links between two switches: a cycle of channels
+//! corresponds to a cycle of links. Numbers are independent of the order of discovery. Built once
+//! per run, then immutable.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 

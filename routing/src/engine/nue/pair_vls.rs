@@ -1,10 +1,13 @@
-//! Uses additional VLs to shorten paths that are detours on one VL, and to balance the load of links.
+//! Uses additional VLs to shorten paths that are detours on one VL, and to balance the load of
+//! links.
 //!
-//! Starts from a routing on one VL. Switch by switch and destination by destination, the next hop changes to one nearer
-//! to the destination, or to one at the same distance with less load. This changes the paths of all sources behind that
-//! switch; each of them must find a VL on which its new path closes no credit loop, otherwise the change is undone. The
-//! VL belongs to the pair of switches, since replies use the SL of their request: the path back must fit as well. (The
-//! published Nue algorithm, cited in the parent module, assigns VLs to sets of destinations; replies could then deadlock.)
+//! Starts from a routing on one VL. Switch by switch and destination by destination, the next hop
+//! changes to one nearer to the destination, or to one at the same distance with less load. This
+//! changes the paths of all sources behind that switch; each of them must find a VL on which its
+//! new path closes no credit loop, otherwise the change is undone. The VL belongs to the pair of
+//! switches, since replies use the SL of their request: the path back must fit as well. (The
+//! published Nue algorithm, cited in the parent module, assigns VLs to sets of destinations;
+//! replies could then deadlock.)
 
 use super::balance::{depths, switches_by_depth};
 use super::network::{NO_SLOT, Network};
@@ -14,8 +17,8 @@ use crate::work::{BudgetExceeded, WorkBudget};
 /// Maximum number of passes over all switches of a destination.
 const ROUNDS: usize = 4;
 
-/// Number of VLs tried for pairs of switches after which balancing ends; those tried by [`PairVls::shorten`] count. Limits the time on
-/// large fabrics.
+/// Number of VLs tried for pairs of switches after which balancing ends; those tried by
+/// [`PairVls::shorten`] count. Limits the time on large fabrics.
 const TRIES_MAX: usize = 4_000_000;
 
 /// Work units for trying a VL for a pair of switches, and per channel visited by a cycle search.
@@ -111,7 +114,8 @@ impl<'a> PairVls<'a> {
         Ok(())
     }
 
-    /// Moves switches to next hops at the same distance so that the sum of the squared loads decreases.
+    /// Moves switches to next hops at the same distance so that the sum of the squared loads
+    /// decreases.
     pub(super) fn balance(&mut self, trees: &mut [u8], dests: &[usize]) {
         let net = self.net;
         let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
@@ -195,12 +199,14 @@ impl<'a> PairVls<'a> {
         self.budget.spend(core::mem::take(&mut self.units))
     }
 
-    /// Load of routes over a channel, divided by its number of links, in load units ([`LOAD_SCALE`]).
+    /// Load of routes over a channel, divided by its number of links, in load units
+    /// ([`LOAD_SCALE`]).
     fn relative_load(&self, channel: usize, routes: u64) -> u64 {
         routes * (LOAD_SCALE / (self.net.ports(channel).len() as u64).max(1))
     }
 
-    /// Decrease of the sum of the squared loads if `u` uses another channel to a switch at the same distance.
+    /// Decrease of the sum of the squared loads if `u` uses another channel to a switch at the same
+    /// distance.
     fn gain(&self, tree: &[u8], u: usize, channel: usize, routes: u64) -> i128 {
         let net = self.net;
         let (mut old, mut new) = (net.channel(u, tree[u]), channel);
@@ -224,7 +230,8 @@ impl<'a> PairVls<'a> {
         gain
     }
 
-    /// Routes `u` over `channel`, towards `dest`, if every source behind `u` finds a VL; otherwise changes nothing.
+    /// Routes `u` over `channel`, towards `dest`, if every source behind `u` finds a VL; otherwise
+    /// changes nothing.
     fn reroute(&mut self, trees: &mut [u8], dest: usize, u: usize, channel: usize) -> bool {
         let net = self.net;
         let row = dest * net.n;
@@ -251,7 +258,8 @@ impl<'a> PairVls<'a> {
         true
     }
 
-    /// A VL for the paths between two switches, preferably the current one. Adds their dependencies there.
+    /// A VL for the paths between two switches, preferably the current one. Adds their dependencies
+    /// there.
     fn find_vl(&mut self, trees: &[u8], x: usize, dest: usize) -> Option<usize> {
         let net = self.net;
         if net.hosts[x] == 0 && net.hosts[dest] == 0 {

@@ -1,8 +1,9 @@
 //! Moves routes off busy links, one switch and LID at a time.
 //!
-//! A switch changes to another link, to a neighbour at the same distance from the LID, if that lowers the sum of a
-//! power of all loads and if the paths of all sources behind it still agree with the order of channels on their VLs. So
-//! the routing is deadlock-free after every step and no path gets longer. The orders do not change here.
+//! A switch changes to another link, to a neighbour at the same distance from the LID, if that
+//! lowers the sum of a power of all loads and if the paths of all sources behind it still agree
+//! with the order of channels on their VLs. So the routing is deadlock-free after every step and no
+//! path gets longer. The orders do not change here.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -67,8 +68,8 @@ fn power_increase(load: u64, added: u64, power: u32) -> i128 {
 }
 
 impl BalanceScope<'_> {
-    /// Refines all trees: a row per LID, a cell per switch with the index of a port among its ports. Returns the routes
-    /// over each link.
+    /// Refines all trees: a row per LID, a cell per switch with the index of a port among its
+    /// ports. Returns the routes over each link.
     pub(super) fn refine(&self, cells: &mut [u8]) -> Result<Vec<u64>, BudgetExceeded> {
         let net = self.net;
         let mut load = vec![0u64; net.num_ports()];

@@ -1,14 +1,16 @@
 //! One path from every switch to one destination, within the dependency graph of a VL.
 //!
-//! Breadth first from the destination: a switch selects a neighbour one hop nearer, the one with the lightest path
-//! among those that the dependency graph admits. Some switches may find none, since all paths to one destination share
-//! next hops. They are repaired, and a repair always exists:
+//! Breadth first from the destination: a switch selects a neighbour one hop nearer, the one with
+//! the lightest path among those that the dependency graph admits. Some switches may find none,
+//! since all paths to one destination share next hops. They are repaired, and a repair always
+//! exists:
 //!
-//! The order of channels always agrees with the escape tree, so every switch has a path to the destination with
-//! ascending channels. If such a path meets a switch that is already routed, it either joins the path of that switch,
-//! or that switch changes to the repair path. The change is allowed if the new channel of the switch comes after all
-//! channels that lead packets to it. This always holds for the last channel, in the order, that starts a path to the
-//! destination. So no destination falls back to the escape tree as a whole, unlike in the paper.
+//! The order of channels always agrees with the escape tree, so every switch has a path to the
+//! destination with ascending channels. If such a path meets a switch that is already routed, it
+//! either joins the path of that switch, or that switch changes to the repair path. The change is
+//! allowed if the new channel of the switch comes after all channels that lead packets to it. This
+//! always holds for the last channel, in the order, that starts a path to the destination. So no
+//! destination falls back to the escape tree as a whole, unlike in the paper.
 
 use super::network::{NO_SLOT, Network};
 use crate::channels::{Dependency, DependencyStatus, VirtualLayer, to_u32};
@@ -57,8 +59,8 @@ impl<'a> PathSearch<'a> {
         }
     }
 
-    /// Slot of each switch towards `dest`, [`NO_SLOT`] at `dest`. The graph must be connected. Adds the dependencies of
-    /// the paths.
+    /// Slot of each switch towards `dest`, [`NO_SLOT`] at `dest`. The graph must be connected. Adds
+    /// the dependencies of the paths.
     pub(super) fn tree(
         &mut self,
         cdg: &mut VirtualLayer,
@@ -163,8 +165,8 @@ impl<'a> PathSearch<'a> {
         }
     }
 
-    /// Finds a path with the fewest hops for a switch without an admissible neighbour. Returns the hops of the nearest
-    /// switch that was routed by this.
+    /// Finds a path with the fewest hops for a switch without an admissible neighbour. Returns the
+    /// hops of the nearest switch that was routed by this.
     fn repair(&mut self, cdg: &VirtualLayer, dest: usize, unreached: usize) -> Option<usize> {
         let net = self.net;
         self.from.fill(NONE);

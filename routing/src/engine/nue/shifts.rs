@@ -1,11 +1,12 @@
-//! Spreads the flows of shift patterns over links; in a shift, every end port sends to the end port at a fixed
-//! distance in rank.
+//! Spreads the flows of shift patterns over links; in a shift, every end port sends to the end port
+//! at a fixed distance in rank.
 //!
-//! Balancing the number of routes does not determine which pairs of end ports share a link. Pairs at the same distance
-//! send at the same time in the stages of a collective operation. So routes with a distance that is frequent on a link
-//! move to a link where it is less frequent, if no path gets longer, no link carries more routes than the busiest did
-//! before, and all paths still agree with the order of channels on their VLs. Minimizes the sum of the fourth powers of
-//! the flows on each link in each shift. Not for large fabrics: needs a counter for each link and distance.
+//! Balancing the number of routes does not determine which pairs of end ports share a link. Pairs
+//! at the same distance send at the same time in the stages of a collective operation. So routes
+//! with a distance that is frequent on a link move to a link where it is less frequent, if no path
+//! gets longer, no link carries more routes than the busiest did before, and all paths still agree
+//! with the order of channels on their VLs. Minimizes the sum of the fourth powers of the flows on
+//! each link in each shift. Not for large fabrics: needs a counter for each link and distance.
 
 use std::ops::Range;
 
@@ -63,8 +64,8 @@ impl BalanceScope<'_> {
         ranks
     }
 
-    /// Improves all trees. `cells`: a row for each LID, with the output port of each switch as an index of its ports.
-    /// `load`: number of routes over each link.
+    /// Improves all trees. `cells`: a row for each LID, with the output port of each switch as an
+    /// index of its ports. `load`: number of routes over each link.
     pub(super) fn balance_shifts(&self, cells: &mut [u8], load: &mut [u64]) {
         let ranks = self.ranks();
         let Some(size) = ranks.count.checked_mul(load.len()) else {

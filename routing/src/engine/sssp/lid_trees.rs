@@ -1,7 +1,7 @@
 //! One forwarding tree for each LID, as built by engines that weigh channels.
 //!
-//! Stored by LID (a column has the port of every switch), because building and walking both process one LID at a time.
-//! Converted to forwarding tables at the end. Owned by one engine run.
+//! Stored by LID (a column has the port of every switch), because building and walking both process
+//! one LID at a time. Converted to forwarding tables at the end. Owned by one engine run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,7 +70,8 @@ impl LidTrees {
         topo.switches().flat_map(|s| topo.destinations_on(s))
     }
 
-    /// Replaces columns with the installed ones where those still reach their LID from every switch.
+    /// Replaces columns with the installed ones where those still reach their LID from every
+    /// switch.
     pub(crate) fn keep_installed_columns(&mut self, topo: &Topology, previous: &PreviousRouting) {
         let lids: Vec<Destination> = self.destinations(topo).copied().collect();
         let n = self.n;

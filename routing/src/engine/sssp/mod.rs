@@ -1,6 +1,6 @@
-//! Engine `sssp`: shortest paths over the channels with the fewest routes so far. Gives the best load balance on
-//! irregular topologies but does not prevent credit loops: suitable for trees, rejected by verification on rings and
-//! tori (use `dfsssp` there).
+//! Engine `sssp`: shortest paths over the channels with the fewest routes so far. Gives the best
+//! load balance on irregular topologies but does not prevent credit loops: suitable for trees,
+//! rejected by verification on rings and tori (use `dfsssp` there).
 
 mod lid_trees;
 mod weigh;

@@ -1,10 +1,11 @@
-//! Weighted path selection: each LID in turn gets the lightest tree of shortest paths and adds its routes to the weight
-//! of the channels that it uses (Hoefler, Schneider, Lumsdaine: Optimized Routing for Large-Scale InfiniBand Networks,
-//! HOTI 2009).
+//! Weighted path selection: each LID in turn gets the lightest tree of shortest paths and adds its
+//! routes to the weight of the channels that it uses (Hoefler, Schneider, Lumsdaine: Optimized
+//! Routing for Large-Scale InfiniBand Networks, HOTI 2009).
 //!
-//! Only paths with the fewest hops are considered, so Dijkstra's queue becomes a sweep over the switches by distance.
-//! The links that lead nearer to a switch are computed once for all LIDs on it, in parallel to weighing the LIDs of the
-//! previous switches. Weighing itself is sequential, one LID after the other.
+//! Only paths with the fewest hops are considered, so Dijkstra's queue becomes a sweep over the
+//! switches by distance. The links that lead nearer to a switch are computed once for all LIDs on
+//! it, in parallel to weighing the LIDs of the previous switches. Weighing itself is sequential,
+//! one LID after the other.
 
 use rayon::prelude::*;
 
@@ -28,7 +29,8 @@ const BATCH: usize = 32;
 pub(crate) enum Granularity {
     /// Each LID has its own tree: best balance.
     PerLid,
-    /// All LIDs on a switch use the same switches and differ in parallel links only: fewest channel dependencies.
+    /// All LIDs on a switch use the same switches and differ in parallel links only: fewest channel
+    /// dependencies.
     PerSwitch,
 }
 
@@ -45,8 +47,8 @@ pub(crate) enum PathPreference<'a> {
     Orders(&'a SwitchOrders),
 }
 
-/// Computes the trees of all LIDs. Installed next hops stay in use if they are still on a shortest path, unless a link was
-/// added. The flag is `true` if no installed next hop was considered.
+/// Computes the trees of all LIDs. Installed next hops stay in use if they are still on a shortest
+/// path, unless a link was added. The flag is `true` if no installed next hop was considered.
 pub(crate) fn weigh_lids<C: HopCell>(
     request: &RoutingRequest<'_>,
     graph: &Graph,
@@ -143,7 +145,8 @@ impl LinkTable {
         (link != Self::NONE).then_some(link as usize)
     }
 
-    /// Ports (switch, port) of links between known switches that no installed table uses in either direction.
+    /// Ports (switch, port) of links between known switches that no installed table uses in either
+    /// direction.
     fn idle_links(&self, topo: &Topology, previous: &PreviousRouting) -> Vec<(usize, u8)> {
         let used: Vec<Option<[bool; 256]>> = (0..topo.num_switches())
             .into_par_iter()
@@ -238,7 +241,8 @@ impl ShortestPathDag {
 struct DestinationJob {
     dest: usize,
     columns: Vec<usize>,
-    /// The switch has no end ports: its LIDs carry management packets only, which are not counted as load.
+    /// The switch has no end ports: its LIDs carry management packets only, which are not counted
+    /// as load.
     without_end_ports: bool,
 }
 
@@ -307,7 +311,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// Weighs all LIDs. LIDs whose installed trees stay complete come first, so that the others see that load.
+    /// Weighs all LIDs. LIDs whose installed trees stay complete come first, so that the others see
+    /// that load.
     fn weigh_all(
         mut self,
         request: &RoutingRequest<'_>,
@@ -361,8 +366,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         Ok(self.trees)
     }
 
-    /// LIDs in the order of weighing: first the order in the hints, then compute, I/O and other end ports, by switch
-    /// within each class.
+    /// LIDs in the order of weighing: first the order in the hints, then compute, I/O and other end
+    /// ports, by switch within each class.
     fn jobs(&self, request: &RoutingRequest<'_>) -> Vec<DestinationJob> {
         let hints = request.hints;
         let class = |d: &Destination| {
@@ -476,8 +481,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// Chooses the lightest path of every switch to one LID; if `template` is set, through the switches that this
-    /// column uses.
+    /// Chooses the lightest path of every switch to one LID; if `template` is set, through the
+    /// switches that this column uses.
     fn choose_links(
         &mut self,
         job: &DestinationJob,
@@ -606,7 +611,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         }
     }
 
-    /// Routes LIDs of switches with end ports along the tree of one of their end ports, which adds no dependency.
+    /// Routes LIDs of switches with end ports along the tree of one of their end ports, which adds
+    /// no dependency.
     fn route_switch_lids(&mut self, installed: Option<&PreviousRouting>) {
         for (rank, &dest) in self.graph.by_lid.iter().enumerate() {
             let columns = self.trees.columns_on(dest);

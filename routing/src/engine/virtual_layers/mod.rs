@@ -1,8 +1,8 @@
 //! Acyclic virtual layers, shared by `dfsssp` and `lash`.
 //!
-//! Packets can deadlock only if channels wait for each other in a cycle (Dally and Seitz). Paths that would close such
-//! a cycle are placed on different virtual layers. Shares no code with the verification of the result,
-//! [`crate::verify()`].
+//! Packets can deadlock only if channels wait for each other in a cycle (Dally and Seitz). Paths
+//! that would close such a cycle are placed on different virtual layers. Shares no code with the
+//! verification of the result, [`crate::verify()`].
 //!
 //! | module | content |
 //! |---|---|

@@ -1,7 +1,9 @@
-//! Channel dependencies of paths, which a virtual layer must admit before it can carry their packets.
+//! Channel dependencies of paths, which a virtual layer must admit before it can carry their
+//! packets.
 //!
-//! Only packets that can occur are counted: to end ports from every switch, to switches from switches with end ports.
-//! LIDs on one switch that are reached over the same channels are processed once.
+//! Only packets that can occur are counted: to end ports from every switch, to switches from
+//! switches with end ports. LIDs on one switch that are reached over the same channels are
+//! processed once.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -20,7 +22,8 @@ pub(crate) struct PairPaths<'a> {
     lid_trees: &'a LidTrees,
     /// Index of each switch's first column in `columns`, and the total.
     first: Vec<usize>,
-    /// Columns of each switch with distinct paths, and whether the LID is the switch's own (management packets only).
+    /// Columns of each switch with distinct paths, and whether the LID is the switch's own
+    /// (management packets only).
     columns: Vec<(usize, bool)>,
 }
 
@@ -73,7 +76,8 @@ impl<'a> PairPaths<'a> {
         &self.columns[self.first[dest]..self.first[dest + 1]]
     }
 
-    /// Whether a switch sends packets to a LID. Only switches with end ports send to management LIDs.
+    /// Whether a switch sends packets to a LID. Only switches with end ports send to management
+    /// LIDs.
     fn sends_packets(&self, from: usize, management: bool) -> bool {
         !management || self.graph.hosts[from] > 0
     }

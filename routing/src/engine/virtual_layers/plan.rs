@@ -1,9 +1,10 @@
 //! Computes several sets of paths and selects one.
 //!
-//! Load balance prefers many different paths, few VLs prefer paths that coincide. So paths are computed with several
-//! preferences and each set is assigned to virtual layers. Of those that fit the usable VLs, the best by the engine's
-//! objective is used. Assignments in which replies can use the SL of the request (both directions of a pair on one VL)
-//! are tried before those in which they cannot.
+//! Load balance prefers many different paths, few VLs prefer paths that coincide. So paths are
+//! computed with several preferences and each set is assigned to virtual layers. Of those that fit
+//! the usable VLs, the best by the engine's objective is used. Assignments in which replies can use
+//! the SL of the request (both directions of a pair on one VL) are tried before those in which they
+//! cannot.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ pub(crate) enum Objective {
     FewVls,
 }
 
-/// Above this number of table entries, additional preferences are tried only until one gives a good load.
+/// Above this number of table entries, additional preferences are tried only until one gives a good
+/// load.
 const THOROUGH_ENTRIES: usize = 2_000_000;
 
 /// A load is good up to `GOOD_LOAD / GOOD_LOAD_DIVISOR` times the load of the lightest paths.
@@ -46,8 +48,9 @@ const GOOD_LOAD: u64 = 5;
 /// See [`GOOD_LOAD`].
 const GOOD_LOAD_DIVISOR: u64 = 4;
 
-/// Paths are rejected if their busiest channel has more than this multiple of the load of the lightest paths: another
-/// engine, or VLs that replies cannot use, are better than one overloaded link.
+/// Paths are rejected if their busiest channel has more than this multiple of the load of the
+/// lightest paths: another engine, or VLs that replies cannot use, are better than one overloaded
+/// link.
 const CROWDED_FACTOR: u64 = 4;
 
 /// Maximum number of pairs of switches for which several orders of assignment are tried.
@@ -66,7 +69,8 @@ enum PreferenceKind {
     Tree,
 }
 
-/// In the order in which they are tried: first those with good balance that need few VLs on trees and ordered fabrics.
+/// In the order in which they are tried: first those with good balance that need few VLs on trees
+/// and ordered fabrics.
 const PREFERENCES: [(PreferenceKind, Granularity); 7] = [
     (PreferenceKind::LeastLoad, Granularity::PerLid),
     (PreferenceKind::Tree, Granularity::PerLid),
@@ -101,7 +105,8 @@ enum Attempt {
     Unfit,
 }
 
-/// Paths that are deadlock-free on one VL with compatible multicast trees, or else the lightest paths.
+/// Paths that are deadlock-free on one VL with compatible multicast trees, or else the lightest
+/// paths.
 pub(crate) enum SingleVl {
     Fits(LidTrees, TreeConstraint),
     DoesNotFit(LidTrees),
@@ -193,7 +198,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }
     }
 
-    /// Paths for one preference, and whether none of them is an installed one; `None` if the preference does not apply.
+    /// Paths for one preference, and whether none of them is an installed one; `None` if the
+    /// preference does not apply.
     fn lid_trees(
         &self,
         kind: PreferenceKind,
@@ -237,7 +243,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok(Some((lid_trees, is_new, orders)))
     }
 
-    /// Places all paths on one VL and balances fresh ones there; returns the compatible multicast trees.
+    /// Places all paths on one VL and balances fresh ones there; returns the compatible multicast
+    /// trees.
     fn route_on_one_vl(
         &self,
         lid_trees: &mut LidTrees,
@@ -248,7 +255,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         // Every path is followed once.
         budget.spend_len(graph.len() * topo.destinations().len())?;
         if !is_new {
-            // Paths that were adapted to one VL are not the shortest; keep them while they reach their destination.
+            // Paths that were adapted to one VL are not the shortest; keep them while they reach
+            // their destination.
             lid_trees.keep_installed_columns(topo, self.request.previous);
         }
         let layer = VirtualLayer::from_dependencies(
@@ -289,7 +297,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         })))
     }
 
-    /// The best result of all preferences by the objective, and the lowest number of VLs that any requires.
+    /// The best result of all preferences by the objective, and the lowest number of VLs that any
+    /// requires.
     fn try_all(
         &self,
         objective: Objective,
@@ -299,7 +308,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut fitting, mut vls_needed) = (Vec::<Candidate>::new(), usize::MAX);
         let mut min_load = 0;
-        // On large fabrics, later preferences have never needed fewer VLs without overloading a channel.
+        // On large fabrics, later preferences have never needed fewer VLs without overloading a
+        // channel.
         let tried = if entries > THOROUGH_ENTRIES {
             3
         } else {
@@ -340,8 +350,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok((best, vls_needed))
     }
 
-    /// Paths of one preference on virtual layers. `min_load` is the load of the busiest channel with the lightest
-    /// paths, once known.
+    /// Paths of one preference on virtual layers. `min_load` is the load of the busiest channel
+    /// with the lightest paths, once known.
     fn try_preference(
         &self,
         (kind, granularity): (PreferenceKind, Granularity),
@@ -412,8 +422,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }))
     }
 
-    /// Assigns the pairs to layers: the previous layers if installed paths stay, otherwise the best of several
-    /// orders of the pairs.
+    /// Assigns the pairs to layers: the previous layers if installed paths stay, otherwise the best
+    /// of several orders of the pairs.
     fn assign_pairs(
         &self,
         paths: &PairPaths<'_>,
@@ -471,8 +481,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         )
     }
 
-    /// Adds a spanning tree to one layer, which becomes the first. If no layer has room, the tree gets
-    /// a new layer, as far as the usable VLs allow it.
+    /// Adds a spanning tree to one layer, which becomes the first. If no layer has room, the tree
+    /// gets a new layer, as far as the usable VLs allow it.
     fn add_spanning_tree(
         &self,
         assignment: &mut VlAssignment,
@@ -484,7 +494,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         let num_layers = assignment.layers.len();
         // Paths that stay would get other SLs.
         let may_add = !is_installed && num_layers < usable;
-        // The last layer has the fewest packets and so the most room for a tree. An installed tree is on the first.
+        // The last layer has the fewest packets and so the most room for a tree. An installed tree
+        // is on the first.
         let vls = is_installed
             .then_some(0)
             .into_iter()

@@ -1,8 +1,9 @@
 //! Moves routes off busy links, one switch and LID at a time, while all layers stay acyclic.
 //!
-//! A switch changes to another link, to a neighbour at the same distance from the LID, if that lowers the sum of a
-//! power of all loads and if the layers of all sources behind the switch admit the new dependencies. So every step is
-//! free of credit loops, no path gets longer and no VL is added. Owned by one engine run.
+//! A switch changes to another link, to a neighbour at the same distance from the LID, if that
+//! lowers the sum of a power of all loads and if the layers of all sources behind the switch admit
+//! the new dependencies. So every step is free of credit loops, no path gets longer and no VL is
+//! added. Owned by one engine run.
 
 use super::super::RoutingRequest;
 use super::super::cell::HopCell;
@@ -72,7 +73,8 @@ struct Tree {
     sibling: Vec<u32>,
     /// End ports that send through each switch.
     flow: Vec<u64>,
-    /// Whether the path of each switch is a shortest one. Others must not become next hops, because they might loop.
+    /// Whether the path of each switch is a shortest one. Others must not become next hops, because
+    /// they might loop.
     shortest: Vec<bool>,
 }
 
@@ -141,8 +143,9 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         self.max_load() * 100 * self.links <= self.load.iter().sum::<u64>() * BALANCED_PERCENT
     }
 
-    /// Refines all LIDs of end ports, pass by pass, until nothing improves. After each pass `rebuild_layers` may drop
-    /// unused dependencies. Ends early if the work budget is exceeded; paths and layers are valid after every step.
+    /// Refines all LIDs of end ports, pass by pass, until nothing improves. After each pass
+    /// `rebuild_layers` may drop unused dependencies. Ends early if the work budget is exceeded;
+    /// paths and layers are valid after every step.
     pub(crate) fn run(
         &mut self,
         lid_trees: &mut LidTrees,

@@ -1,8 +1,9 @@
 //! Adapts paths without end ports at the source or destination, so that one VL is enough.
 //!
-//! Even if the paths between end ports alone are free of credit loops, shortest paths to switch LIDs and from switches
-//! without end ports may close one: on a tree with a lost link they climb after a descent. These paths are rebuilt hop
-//! by hop with dependencies that the layer admits. Paths between end ports never change.
+//! Even if the paths between end ports alone are free of credit loops, shortest paths to switch
+//! LIDs and from switches without end ports may close one: on a tree with a lost link they climb
+//! after a descent. These paths are rebuilt hop by hop with dependencies that the layer admits.
+//! Paths between end ports never change.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -21,8 +22,8 @@ const UNREACHED: u32 = u32::MAX;
 /// Ports towards the root of a spanning tree, by switch.
 type Up = Vec<Option<PortNum>>;
 
-/// Places all paths on one layer, if the paths between end ports fit. Returns the layer and a spanning tree whose
-/// dependencies it includes. Switches join the tree in the order of `order`.
+/// Places all paths on one layer, if the paths between end ports fit. Returns the layer and a
+/// spanning tree whose dependencies it includes. Switches join the tree in the order of `order`.
 pub(crate) fn fit_one_vl(
     request: &RoutingRequest<'_>,
     graph: &Graph,
@@ -139,7 +140,8 @@ fn dependencies_of_lid(
     }
 }
 
-/// Marks the switches that packets between end ports pass on their path to a LID, including the last.
+/// Marks the switches that packets between end ports pass on their path to a LID, including the
+/// last.
 fn mark_used(
     graph: &Graph,
     channels: &NeighborChannels,
@@ -161,8 +163,8 @@ fn mark_used(
     }
 }
 
-/// Rebuilds the paths of the switches that are not in `is_used`, each over the nearest neighbour whose dependency the layer
-/// admits. Returns `false` if a switch has no path.
+/// Rebuilds the paths of the switches that are not in `is_used`, each over the nearest neighbour
+/// whose dependency the layer admits. Returns `false` if a switch has no path.
 fn rebuild_paths(
     graph: &Graph,
     channels: &NeighborChannels,

@@ -1,7 +1,8 @@
 //! Spanning tree for multicast whose dependencies fit into a virtual layer.
 //!
-//! At each switch, packets of a group on the tree travel from any of its links to any other. The tree alone is acyclic;
-//! together with the other packets of the layer it might not be, so it grows link by link.
+//! At each switch, packets of a group on the tree travel from any of its links to any other. The
+//! tree alone is acyclic; together with the other packets of the layer it might not be, so it grows
+//! link by link.
 
 use ferrosm_mad::ids::PortNum;
 
@@ -9,9 +10,9 @@ use super::super::graph::Graph;
 use crate::channels::{ChannelIndex, Dependency, VirtualLayer, to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
-/// Grows a spanning tree. Returns each switch's port towards the root (`None` for the root), or `None` if no tree fits.
-/// Afterwards the layer includes the dependencies of the tree, or some of them if there is none. Switches join in the
-/// given order, each at the first switch that fits.
+/// Grows a spanning tree. Returns each switch's port towards the root (`None` for the root), or
+/// `None` if no tree fits. Afterwards the layer includes the dependencies of the tree, or some of
+/// them if there is none. Switches join in the given order, each at the first switch that fits.
 pub(crate) fn grow_spanning_tree(
     graph: &Graph,
     index: &ChannelIndex,

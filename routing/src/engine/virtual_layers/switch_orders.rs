@@ -1,7 +1,9 @@
-//! A few up/down orders of the switches, each by distance from its own root; the roots are far from each other.
+//! A few up/down orders of the switches, each by distance from its own root; the roots are far from
+//! each other.
 //!
-//! Paths that climb in one order and then descend never form a cycle (up/down routing). Paths that follow one of a few
-//! orders need few VLs if pairs are assigned by the order that both their paths follow.
+//! Paths that climb in one order and then descend never form a cycle (up/down routing). Paths that
+//! follow one of a few orders need few VLs if pairs are assigned by the order that both their paths
+//! follow.
 
 use super::super::cell::HopCell;
 use super::super::graph::Graph;

@@ -1,9 +1,10 @@
 //! Assigns pairs of switches to virtual layers so that every layer stays acyclic.
 //!
-//! Both directions of a pair share a layer if possible, because replies use the SL of their request. Each pair goes to
-//! the first layer that stays acyclic (Skeie, Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area
-//! Networks, IPDPS 2002). The farthest pairs come first: their paths include those of nearer pairs, whose dependencies
-//! are then mostly present. If every path is up/down in one of a few orders of the switches (`switch_orders`), each layer
+//! Both directions of a pair share a layer if possible, because replies use the SL of their
+//! request. Each pair goes to the first layer that stays acyclic (Skeie, Lysne, Theiss: Layered
+//! Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). The farthest pairs come
+//! first: their paths include those of nearer pairs, whose dependencies are then mostly present. If
+//! every path is up/down in one of a few orders of the switches (`switch_orders`), each layer
 //! starts with the pairs whose paths are up/down in one order.
 
 use std::sync::Arc;
@@ -30,7 +31,8 @@ pub(crate) enum Directions {
 pub(crate) struct VlAssignment {
     /// The layers.
     pub(crate) layers: Vec<VirtualLayer>,
-    /// Layer by source and destination switch. Layer n becomes VL n; [`Self::make_first`] exchanges layer 0.
+    /// Layer by source and destination switch. Layer n becomes VL n; [`Self::make_first`] exchanges
+    /// layer 0.
     pub(crate) layer_of: Vec<u8>,
     directions: Directions,
 }
@@ -68,8 +70,8 @@ pub(crate) fn pairs<C: HopCell>(
     by_distance.into_iter().rev().flatten().collect()
 }
 
-/// Assigns the pairs to as many layers as required; `None` if that exceeds [`LAYERS_MAX`]. A pair keeps its layer in
-/// `old` (by source and destination switch) if possible.
+/// Assigns the pairs to as many layers as required; `None` if that exceeds [`LAYERS_MAX`]. A pair
+/// keeps its layer in `old` (by source and destination switch) if possible.
 pub(crate) fn assign_vls(
     paths: &PairPaths<'_>,
     pairs: &[Pair],
@@ -103,8 +105,8 @@ pub(crate) fn assign_vls(
             Some(vl) => vl,
             None if assignment.layers.len() == LAYERS_MAX => return Ok(None),
             None => {
-                // Cannot fail: the dependencies of the shortest paths of one pair contain no cycle, because no shortest path
-                // makes a U-turn.
+                // Cannot fail: the dependencies of the shortest paths of one pair contain no cycle,
+                // because no shortest path makes a U-turn.
                 let mut new_layer = VirtualLayer::new(&paths.channels.index);
                 new_layer.admit(&paths.channels.index, &dependencies);
                 assignment.layers.push(new_layer);
@@ -206,8 +208,8 @@ impl VlAssignment {
         Ok(remaining)
     }
 
-    /// Starts one layer for each order, by the number of pairs whose paths are up/down in it, and fills it with other pairs that fit.
-    /// Returns the pairs left over.
+    /// Starts one layer for each order, by the number of pairs whose paths are up/down in it, and
+    /// fills it with other pairs that fit. Returns the pairs left over.
     fn assign_by_orders(
         &mut self,
         paths: &PairPaths<'_>,
@@ -268,8 +270,8 @@ impl VlAssignment {
         }
     }
 
-    /// Moves pairs, the nearest first, from layers with many routes to layers with few, while the layers stay acyclic
-    /// and the work budget lasts.
+    /// Moves pairs, the nearest first, from layers with many routes to layers with few, while the
+    /// layers stay acyclic and the work budget lasts.
     pub(crate) fn balance(&mut self, paths: &PairPaths<'_>, pairs: &[Pair], budget: &WorkBudget) {
         let n = paths.graph.len();
         let hosts = &paths.graph.hosts;

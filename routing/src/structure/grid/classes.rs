@@ -1,10 +1,11 @@
 //! Classes of parallel links of a grid, from its squares and triangles.
 //!
-//! In a product of paths, rings and full meshes (a ring of four counts as two dimensions of two), every triangle lies in one full
-//! dimension, and opposite sides of every four-cycle are parallel in one dimension, even if parts are missing. Links that are joined
-//! by triangles or as opposite sides of squares form *classes*, each within one dimension: a full dimension is one class; the links
-//! between two adjacent layers of a ring or path are one. Two classes that meet in a square are in different dimensions. Missing
-//! links can only split classes.
+//! In a product of paths, rings and full meshes (a ring of four counts as two dimensions of two),
+//! every triangle lies in one full dimension, and opposite sides of every four-cycle are parallel
+//! in one dimension, even if parts are missing. Links that are joined by triangles or as opposite
+//! sides of squares form *classes*, each within one dimension: a full dimension is one class; the
+//! links between two adjacent layers of a ring or path are one. Two classes that meet in a square
+//! are in different dimensions. Missing links can only split classes.
 
 use super::mismatch::GridMismatch;
 use crate::structure::simple_graph::SimpleGraph;
@@ -14,7 +15,8 @@ use crate::structure::simple_graph::SimpleGraph;
 pub(super) struct Classes {
     /// Class of each edge.
     pub(super) by_edge: Vec<usize>,
-    /// Whether the edge, from its lower to its upper vertex, is opposite to the direction of its class.
+    /// Whether the edge, from its lower to its upper vertex, is opposite to the direction of its
+    /// class.
     pub(super) reversed: Vec<bool>,
     /// Whether a class has triangles: it is (part of) a full dimension, without a direction.
     pub(super) full: Vec<bool>,
@@ -123,7 +125,8 @@ fn common(g: &SimpleGraph, a: usize, b: usize) -> impl Iterator<Item = (usize, u
     })
 }
 
-/// Joins the opposite sides of all squares without a diagonal; returns two adjacent sides of each square.
+/// Joins the opposite sides of all squares without a diagonal; returns two adjacent sides of each
+/// square.
 fn squares(
     g: &SimpleGraph,
     sets: &mut DirectedEdgeSets,
@@ -151,14 +154,16 @@ fn squares(
         wedges.sort_unstable();
         for paths in wedges.chunk_by(|x, y| x.0 == y.0) {
             if let [(b, c, ac, cb), (_, d, ad, db)] = *paths {
-                // From a to b over c or d: the first side of each path is parallel to the second side of the other.
+                // From a to b over c or d: the first side of each path is parallel to the second
+                // side of the other.
                 sets.join(ac, db, (a > c) != (d > b));
                 sets.join(ad, cb, (a > d) != (c > b));
                 squares.push((ac, ad));
             } else if let [first, rest @ ..] = paths
                 && rest.len() >= 2
             {
-                // Three or more common neighbours: only in a full dimension without the link from a to b.
+                // Three or more common neighbours: only in a full dimension without the link from a
+                // to b.
                 if !paths.iter().any(|w| in_triangle[w.2] || in_triangle[w.3]) {
                     return Err(GridMismatch::SharedNeighbours);
                 }
@@ -173,7 +178,8 @@ fn squares(
     Ok(squares)
 }
 
-/// Disjoint sets of edges, each with a direction relative to the root of its set (union-find with parity).
+/// Disjoint sets of edges, each with a direction relative to the root of its set (union-find with
+/// parity).
 struct DirectedEdgeSets {
     parent: Vec<usize>,
     /// Whether an edge is opposite to its parent.

@@ -1,6 +1,7 @@
 //! Coordinates in full dimensions.
 //!
-//! A layer of a full dimension is a connected component of the graph without the links of that dimension.
+//! A layer of a full dimension is a connected component of the graph without the links of that
+//! dimension.
 
 use petgraph::unionfind::UnionFind;
 
@@ -26,7 +27,8 @@ pub(super) fn contract_full_dimensions(g: &SimpleGraph, classes: &Classes) -> (u
 pub(super) fn layers(g: &SimpleGraph, classes: &Classes) -> Layers {
     let dims = dimensions(g, classes);
     let count = dims.iter().flatten().max().map_or(0, |d| d + 1);
-    // Links of paths and rings cross every full dimension. A class that does not may be part of a full dimension.
+    // Links of paths and rings cross every full dimension. A class that does not may be part of a
+    // full dimension.
     let crosses_all = |class: usize| {
         let crossed = classes.crossing(class).iter().filter_map(|&c| dims[c]);
         crossed.fold(0u64, |all, d| all | 1 << d).count_ones() as usize == count
@@ -110,7 +112,8 @@ fn dimensions(g: &SimpleGraph, classes: &Classes) -> Vec<Option<usize>> {
     }
 }
 
-/// Connected components over the edges for which `is_included` is true, numbered by their lowest vertices.
+/// Connected components over the edges for which `is_included` is true, numbered by their lowest
+/// vertices.
 fn components(g: &SimpleGraph, is_included: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (e, &(a, b)) in g.edges.iter().enumerate() {

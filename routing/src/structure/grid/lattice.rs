@@ -1,9 +1,10 @@
 //! Coordinates in ring and path dimensions.
 //!
-//! From a node with the most dimensions, nodes are placed in an unbounded lattice. The dimension of a link follows from its class
-//! of parallel links: a class that crosses all dimensions but one belongs to that one. A link to a node that already has other
-//! coordinates closes a ring. If nothing more can be deduced, a free position is guessed; the caller checks the result against every
-//! link. A node is a switch, or a set of switches contracted over full dimensions.
+//! From a node with the most dimensions, nodes are placed in an unbounded lattice. The dimension of
+//! a link follows from its class of parallel links: a class that crosses all dimensions but one
+//! belongs to that one. A link to a node that already has other coordinates closes a ring. If
+//! nothing more can be deduced, a free position is guessed; the caller checks the result against
+//! every link. A node is a switch, or a set of switches contracted over full dimensions.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +66,8 @@ struct Growth<'a> {
     attempt: usize,
 }
 
-/// Places all nodes. `node_of`: node of each vertex. Each `attempt` uses a different start and different guesses.
+/// Places all nodes. `node_of`: node of each vertex. Each `attempt` uses a different start and
+/// different guesses.
 pub(super) fn grow(
     g: &SimpleGraph,
     nodes: usize,
@@ -347,7 +349,8 @@ impl Growth<'_> {
         progress
     }
 
-    /// Places one node next to its placed neighbours: a node with one free position or, as a guess, a node with the fewest.
+    /// Places one node next to its placed neighbours: a node with one free position or, as a guess,
+    /// a node with the fewest.
     fn place_single(&mut self, guess: bool) -> Result<bool, GridMismatch> {
         let mut best: Option<(usize, usize, Vec<i32>)> = None;
         for v in 0..self.placed.len() {
@@ -385,8 +388,8 @@ impl Growth<'_> {
         Ok(true)
     }
 
-    /// Free positions next to all placed neighbours of a node, each with whether it is outside of the known extent; `None` without
-    /// placed neighbours.
+    /// Free positions next to all placed neighbours of a node, each with whether it is outside of
+    /// the known extent; `None` without placed neighbours.
     fn free_positions(&self, v: usize) -> Option<Vec<(bool, Vec<i32>)>> {
         let mut positions: Option<Vec<Vec<i32>>> = None;
         for i in self.steps_of(v) {

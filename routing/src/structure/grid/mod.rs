@@ -1,12 +1,13 @@
 //! Detection of tori, meshes, hypercubes and HyperX: dimensions, and coordinates of every switch.
 //!
-//! Uses the simple graph only, without parallel links, port numbers and end ports. A grid is a product of paths, rings and full
-//! meshes of switches; links and some switches may be missing. `classes` finds parallel links, `lattice` computes coordinates along
-//! rings and paths, `full` along full dimensions. Finally, every link is checked against the coordinates, so that the result is
-//! a grid even if coordinates were guessed.
+//! Uses the simple graph only, without parallel links, port numbers and end ports. A grid is a
+//! product of paths, rings and full meshes of switches; links and some switches may be missing.
+//! `classes` finds parallel links, `lattice` computes coordinates along rings and paths, `full`
+//! along full dimensions. Finally, every link is checked against the coordinates, so that the
+//! result is a grid even if coordinates were guessed.
 //!
-//! A ring of four switches is also a square of two dimensions of two. It counts as two dimensions, which need no additional VL
-//! against credit loops; engines that need rings join the dimensions.
+//! A ring of four switches is also a square of two dimensions of two. It counts as two dimensions,
+//! which need no additional VL against credit loops; engines that need rings join the dimensions.
 
 mod classes;
 mod full;
@@ -265,8 +266,8 @@ fn for_each_neighbour(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize]
     }
 }
 
-/// Completes coordinates that full dimensions left open, and checks the grid: one switch per position, links only between
-/// neighbours, not too much missing.
+/// Completes coordinates that full dimensions left open, and checks the grid: one switch per
+/// position, links only between neighbours, not too much missing.
 fn complete_and_check(
     g: &SimpleGraph,
     dims: Vec<Dim>,
@@ -361,8 +362,8 @@ fn complete_and_check(
     })
 }
 
-/// Renumbers the coordinates of each dimension by LIDs, so that they do not depend on the start of the search and survive the loss
-/// of a link.
+/// Renumbers the coordinates of each dimension by LIDs, so that they do not depend on the start of
+/// the search and survive the loss of a link.
 fn renumber(g: &SimpleGraph, grid: &mut Grid) {
     for (d, dim) in grid.dims.clone().into_iter().enumerate() {
         let along: Vec<usize> = g
@@ -423,8 +424,8 @@ fn index_switches(grid: &mut Grid) {
     }
 }
 
-/// Sorts the dimensions by the lowest port along each, as in the cabling rule of dimension-order routing, if nine of ten switches
-/// agree; else by LIDs. Both orders survive the loss of a link.
+/// Sorts the dimensions by the lowest port along each, as in the cabling rule of dimension-order
+/// routing, if nine of ten switches agree; else by LIDs. Both orders survive the loss of a link.
 fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
     let width = grid.dims.len();
     let mut votes: BTreeMap<Vec<usize>, usize> = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! Columns of a tree: corresponding switches of one level in different subtrees.
 //!
-//! In a full tree, the middle switches of all pods with links to the same spines form one column. A destination uses the same column
-//! everywhere, so that shift permutations have no conflicts. Columns are determined by majority, so that missing and additional links
-//! have little effect. A column is numbered among the parents of its children.
+//! In a full tree, the middle switches of all pods with links to the same spines form one column. A
+//! destination uses the same column everywhere, so that shift permutations have no conflicts.
+//! Columns are determined by majority, so that missing and additional links have little effect. A
+//! column is numbered among the parents of its children.
 
 use petgraph::unionfind::UnionFind;
 
@@ -14,7 +15,8 @@ pub const NONE: u32 = u32::MAX;
 /// Columns of a tree.
 #[derive(Debug)]
 pub(super) struct Columns {
-    /// Number of the column among the parents of its children, by switch; [`NONE`] for irregular switches.
+    /// Number of the column among the parents of its children, by switch; [`NONE`] for irregular
+    /// switches.
     pub(super) column: Vec<u32>,
     /// Number of columns above a switch, by level.
     pub(super) arity: Vec<u32>,
@@ -35,7 +37,8 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
         peers.filter(move |&p| rank[p] == level)
     };
 
-    // From the top: each top switch is a group; below, switches with the same parent groups form a group.
+    // From the top: each top switch is a group; below, switches with the same parent groups form a
+    // group.
     let mut group = vec![NONE; n];
     let mut groups_of: Vec<u32> = vec![0; top as usize + 1];
     for level in (0..=top).rev() {
@@ -109,7 +112,8 @@ pub(super) fn detect(graph: &Graph, rank: &[u32]) -> Columns {
     }
 }
 
-/// Numbers the parent groups among those that share children, and returns the usual number of groups that share children.
+/// Numbers the parent groups among those that share children, and returns the usual number of
+/// groups that share children.
 fn number_groups(
     graph: &Graph,
     children: &[usize],
@@ -145,7 +149,8 @@ fn number_groups(
         number[g] = next[family];
         next[family] += 1;
     }
-    // A family of unusual size (such as one irregular pod) does not determine the number of columns.
+    // A family of unusual size (such as one irregular pod) does not determine the number of
+    // columns.
     let mut sizes: Vec<u32> = (0..groups)
         .filter(|&g| number[g] != NONE)
         .map(|g| next[family.find(g)])

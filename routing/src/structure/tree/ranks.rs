@@ -1,9 +1,10 @@
 //! Levels of switches.
 //!
-//! A leaf is an edge switch: one with many end ports, compared with the others of the fabric. An aggregation node in every switch, or
-//! a few servers on a spine, do not count. The level of other switches is the distance to the nearest leaf, except for switches with few
-//! or no end ports that hang below other switches (a leaf with two hosts, a chain of switches behind a spine): they are farther from the
-//! end ports than their neighbours, so they rank below these.
+//! A leaf is an edge switch: one with many end ports, compared with the others of the fabric. An
+//! aggregation node in every switch, or a few servers on a spine, do not count. The level of other
+//! switches is the distance to the nearest leaf, except for switches with few or no end ports that
+//! hang below other switches (a leaf with two hosts, a chain of switches behind a spine): they are
+//! farther from the end ports than their neighbours, so they rank below these.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
@@ -18,12 +19,13 @@ pub(super) const UNREACHED: u32 = u32::MAX;
 pub(super) struct Ranks {
     /// Level, by switch; 0 for leaves.
     pub(super) rank: Vec<u32>,
-    /// Hops below rank 0, by switch, for switches that hang below a leaf; 0 for all others. Among switches of one rank, the one with
-    /// fewer hops is higher.
+    /// Hops below rank 0, by switch, for switches that hang below a leaf; 0 for all others. Among
+    /// switches of one rank, the one with fewer hops is higher.
     pub(super) outside_hops: Vec<u32>,
 }
 
-/// Detects the levels. `weight`: number of compute end ports of each switch; `is_edge`: whether it is an edge switch.
+/// Detects the levels. `weight`: number of compute end ports of each switch; `is_edge`: whether it
+/// is an edge switch.
 pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
     if is_acyclic(graph) {
         return detect_acyclic(graph, weight);
@@ -36,8 +38,9 @@ pub(super) fn detect(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Ranks {
         .sum();
     let sum = distance_sums(graph, weight, is_edge);
     let mut outside_hops = vec![0; n];
-    // A switch that is at least half a hop farther from the edge switches than its neighbours on average is below them. A switch
-    // above its neighbours is nearer to the edge switches than they are, even if it has lost a fifth of its links.
+    // A switch that is at least half a hop farther from the edge switches than its neighbours on
+    // average is below them. A switch above its neighbours is nearer to the edge switches than they
+    // are, even if it has lost a fifth of its links.
     let mut children: Vec<usize> = (0..n)
         .filter(|&v| {
             let slots = graph.slots(v);
@@ -97,7 +100,8 @@ pub(crate) fn distances(graph: &Graph, from: impl Iterator<Item = usize>) -> Vec
     hops
 }
 
-/// Sum of the hops from each switch to all end ports of edge switches. Evaluates 64 edge switches at a time.
+/// Sum of the hops from each switch to all end ports of edge switches. Evaluates 64 edge switches
+/// at a time.
 fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
     let n = graph.len();
     let mut sum = vec![0u64; n];
@@ -137,10 +141,12 @@ fn is_acyclic(graph: &Graph) -> bool {
     graph.num_slots() + 2 == 2 * graph.len()
 }
 
-/// Levels of an acyclic graph with the central switch as the root: the height of each switch above its deepest descendant.
+/// Levels of an acyclic graph with the central switch as the root: the height of each switch above
+/// its deepest descendant.
 fn detect_acyclic(graph: &Graph, weight: &[u32]) -> Ranks {
     let n = graph.len();
-    // Remove switches with at most one neighbour until one switch remains; of the last two, the one with more end ports is below.
+    // Remove switches with at most one neighbour until one switch remains; of the last two, the one
+    // with more end ports is below.
     let mut degree: Vec<usize> = (0..n).map(|v| graph.slots(v).len()).collect();
     let mut rank = vec![0u32; n];
     let mut frontier: BTreeSet<(u32, Reverse<u32>, usize)> = BTreeSet::new();

@@ -33,7 +33,8 @@ pub struct GroupParameters {
 }
 
 impl GroupParameters {
-    /// Whether packets of both groups have the same fields. PacketLifeTime is not compared: no packet contains it.
+    /// Whether packets of both groups have the same fields. PacketLifeTime is not compared: no
+    /// packet contains it.
     pub(super) fn has_same_packet_fields(&self, other: &Self) -> bool {
         let packet_life_time = other.packet_life_time;
         Self {

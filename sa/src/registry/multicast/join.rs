@@ -80,7 +80,8 @@ impl MulticastGroups {
                 join_state: JoinState(member.join_state.0 | requested.join_state.0),
                 ..*member
             },
-            // The source decides, not the request: a host that set ProxyJoin for its own port could be removed by any other.
+            // The source decides, not the request: a host that set ProxyJoin for its own port could
+            // be removed by any other.
             None => GroupMember {
                 join_state: requested.join_state,
                 proxy: joiner.client != joiner.port,
@@ -154,7 +155,8 @@ impl MulticastGroups {
         let broadcast = self.broadcast_parameters(requested.mgid)?;
         let port = view.port(view.end_port(joiner.port).port);
         let (mtu, rate) = match broadcast {
-            // Hosts join every IP group with the broadcast group's values: a group with other values could not be joined.
+            // Hosts join every IP group with the broadcast group's values: a group with other
+            // values could not be joined.
             Some(broadcast) => {
                 check_mtu_and_rate(request, requested, broadcast)?;
                 check_port(port, broadcast)?;
@@ -199,8 +201,8 @@ impl MulticastGroups {
         Ok(gid)
     }
 
-    /// The parameters of the broadcast group, which a new IPoIB group must match (RFC 4391, 8); `None` for the broadcast group
-    /// itself and for groups outside IPoIB.
+    /// The parameters of the broadcast group, which a new IPoIB group must match (RFC 4391, 8);
+    /// `None` for the broadcast group itself and for groups outside IPoIB.
     ///
     /// # Errors
     /// The broadcast group does not exist.
@@ -242,7 +244,8 @@ fn is_ip_group(gid: Gid) -> bool {
     gid.is_multicast() && matches!(gid.mgid_signature(), mgid::IPV4 | mgid::IPV6)
 }
 
-/// Checks whether a client may create this MGID (docs/sm-behaviour.md 10.3). `broadcast` is the broadcast group of an IPoIB group.
+/// Checks whether a client may create this MGID (docs/sm-behaviour.md 10.3). `broadcast` is the
+/// broadcast group of an IPoIB group.
 fn check_mgid(
     gid: Gid,
     new: &GroupParameters,
@@ -326,9 +329,10 @@ fn decode_joiner(
     Ok(Joiner { port, guid, client })
 }
 
-/// Only the port itself may change its membership, or a member of the group's partition if another port created the membership
-/// (IBA o15-0.1.2, o15-0.1.14, o15-0.2.1; docs/sm-behaviour.md 10.6). ProxyJoin in the request has no effect. As in OpenSM, any member of
-/// the partition may create a membership of another port: osmtest does.
+/// Only the port itself may change its membership, or a member of the group's partition if another
+/// port created the membership (IBA o15-0.1.2, o15-0.1.14, o15-0.2.1; docs/sm-behaviour.md 10.6).
+/// ProxyJoin in the request has no effect. As in OpenSM, any member of the partition may create a
+/// membership of another port: osmtest does.
 fn check_may_act_for(
     view: &View,
     joiner: &Joiner,
@@ -346,7 +350,8 @@ fn check_may_act_for(
     }
 }
 
-/// Checks that a port can join a group and that the request's components match the group (docs/sm-behaviour.md 10.4).
+/// Checks that a port can join a group and that the request's components match the group
+/// (docs/sm-behaviour.md 10.4).
 fn check_join(
     view: &View,
     request: &SaRequest<'_>,

@@ -1,6 +1,7 @@
 //! Index of groups by member, the inverse of [`MulticastGroup::members`](super::MulticastGroup).
 //!
-//! All changes of memberships go through the functions of this module, which keep both directions consistent.
+//! All changes of memberships go through the functions of this module, which keep both directions
+//! consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! Allocation of MLIDs to groups (docs/sm-behaviour.md 1.18, 10.9, 10.10).
 //!
-//! A new group gets the lowest free MLID. If there is none that the largest MFT can hold, the group shares the MLID of a group with the
-//! same partition and SL. Packets then reach the members of both groups, and adapters filter by MGID. This costs bandwidth;
-//! without an MLID the group could not be created.
+//! A new group gets the lowest free MLID. If there is none that the largest MFT can hold, the group
+//! shares the MLID of a group with the same partition and SL. Packets then reach the members of
+//! both groups, and adapters filter by MGID. This costs bandwidth; without an MLID the group could
+//! not be created.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,8 @@ pub struct MlidAllocator {
     report_pending: bool,
 }
 
-/// Fewer MLIDs than groups. Each variant is reported once, and again only after an eighth of the MLIDs was free.
+/// Fewer MLIDs than groups. Each variant is reported once, and again only after an eighth of the
+/// MLIDs was free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MlidExhaustion {
     /// All MLIDs are in use; new groups share them.
@@ -109,8 +111,9 @@ impl MlidAllocator {
         (MLID_FIRST..MLID_FIRST.saturating_add(self.count)).contains(&mlid.0)
     }
 
-    /// The MLID for a new group: the requested one if it is free, one shared by equal solicited-node groups, the lowest free one,
-    /// or the one that the fewest groups of the same partition and SL share.
+    /// The MLID for a new group: the requested one if it is free, one shared by equal
+    /// solicited-node groups, the lowest free one, or the one that the fewest groups of the same
+    /// partition and SL share.
     pub(super) fn allocate(
         &mut self,
         gid: Gid,
@@ -139,7 +142,8 @@ impl MlidAllocator {
         Some(mlid)
     }
 
-    /// The MLID that a group had before a restart, if it is free or used by a group of the same partition.
+    /// The MLID that a group had before a restart, if it is free or used by a group of the same
+    /// partition.
     pub(super) fn restore(
         &mut self,
         gid: Gid,
@@ -148,7 +152,8 @@ impl MlidAllocator {
         groups: &BTreeMap<Gid, MulticastGroup>,
     ) -> Option<Lid> {
         let sharing = self.groups_by_mlid.get(&mlid).and_then(BTreeSet::first);
-        // Sharing was checked when the MLID was allocated; comparing one group detects inconsistent records.
+        // Sharing was checked when the MLID was allocated; comparing one group detects inconsistent
+        // records.
         let is_compatible = |g: &MulticastGroup| {
             partition_number(g.parameters.pkey) == partition_number(parameters.pkey)
         };
@@ -193,7 +198,8 @@ impl MlidAllocator {
         Some(Lid(self.free_from)).filter(|l| self.is_usable(*l))
     }
 
-    /// The MLID of solicited-node groups of the same partition and scope whose parameters are equal.
+    /// The MLID of solicited-node groups of the same partition and scope whose parameters are
+    /// equal.
     fn solicited_node_mlid(
         &self,
         gid: Gid,
@@ -287,9 +293,10 @@ mod tests {
     }
 
     proptest! {
-        /// Adds and removes groups with few MLIDs, whose number changes as switches join and leave. Free MLIDs are used before any is
-        /// shared, only groups of equal partition and SL share, the least shared usable MLID is chosen, no group is rejected that
-        /// could share, and exhaustion is reported only while it lasts.
+        /// Adds and removes groups with few MLIDs, whose number changes as switches join and leave.
+        /// Free MLIDs are used before any is shared, only groups of equal partition and SL share,
+        /// the least shared usable MLID is chosen, no group is rejected that could share, and
+        /// exhaustion is reported only while it lasts.
         #[test]
         fn mlids_are_shared_between_groups_of_equal_partition_and_sl(
             steps in prop::collection::vec((0..40u8, 0..3u16, 0..2u8, any::<bool>()), 1..200),
@@ -340,7 +347,8 @@ mod tests {
         }
     }
 
-    /// Two solicited-node groups have the MLIDs 0xC000 and 0xC001. A further one shares the only MLID that remains below the limit.
+    /// Two solicited-node groups have the MLIDs 0xC000 and 0xC001. A further one shares the only
+    /// MLID that remains below the limit.
     #[test]
     fn solicited_node_groups_share_usable_mlids_only() {
         let parameters = parameters(0x8001, 0);

@@ -9,7 +9,8 @@
 //! | `memberships` | index of groups by member |
 //! | [`query`] | Get and GetTable |
 //!
-//! This module does not access switches: the SM computes trees from [`MulticastGroups::members_of_mlid`].
+//! This module does not access switches: the SM computes trees from
+//! [`MulticastGroups::members_of_mlid`].
 
 mod group;
 pub mod join;
@@ -31,8 +32,8 @@ use memberships::MembershipIndex;
 use mlid::MlidAllocator;
 pub use mlid::MlidExhaustion;
 
-/// Maximum number of groups. Groups beyond the number of MLIDs share them, so only this limit bounds memory. Further creating
-/// joins fail with NO_RESOURCES.
+/// Maximum number of groups. Groups beyond the number of MLIDs share them, so only this limit
+/// bounds memory. Further creating joins fail with NO_RESOURCES.
 const GROUPS_MAX: usize = 1 << 17;
 
 /// Creation or deletion of a group: notice 66 or 67.
@@ -56,7 +57,8 @@ pub struct MulticastGroups {
     events: Vec<GroupEvent>,
     /// Groups and members that changed since the last [`MulticastGroups::take_updates`].
     unsaved: BTreeSet<(Gid, Option<PortGuid>)>,
-    /// Members of groups whose parameters changed since the last [`MulticastGroups::take_outdated_members`].
+    /// Members of groups whose parameters changed since the last
+    /// [`MulticastGroups::take_outdated_members`].
     outdated_members: BTreeSet<PortGuid>,
 }
 
@@ -95,12 +97,14 @@ impl MulticastGroups {
         self.mlids.used_mlids()
     }
 
-    /// Sets the number of MLIDs, which the largest MFT limits (docs/sm-behaviour.md 1.18). Existing groups retain their MLIDs.
+    /// Sets the number of MLIDs, which the largest MFT limits (docs/sm-behaviour.md 1.18). Existing
+    /// groups retain their MLIDs.
     pub fn set_mlid_count(&mut self, count: u16) {
         self.mlids.set_count(count);
     }
 
-    /// Moves groups to free ones of the first `count` MLIDs. Their members have to join again ([`Self::take_outdated_members`]).
+    /// Moves groups to free ones of the first `count` MLIDs. Their members have to join again
+    /// ([`Self::take_outdated_members`]).
     pub fn move_below(&mut self, count: u16) {
         let limit = self.mlids.count();
         self.mlids.set_count(count.min(limit));
@@ -135,7 +139,8 @@ impl MulticastGroups {
         self.mlids.set_count(limit);
     }
 
-    /// Sets whether new IPv6 solicited-node groups of one partition and scope share an MLID. Existing groups retain their MLIDs.
+    /// Sets whether new IPv6 solicited-node groups of one partition and scope share an MLID.
+    /// Existing groups retain their MLIDs.
     pub fn consolidate_solicited_node(&mut self, consolidate: bool) {
         self.mlids.set_consolidate(consolidate);
     }
@@ -155,8 +160,9 @@ impl MulticastGroups {
         self.mlids.take_exhaustion()
     }
 
-    /// Removes members outside the partition of their group. OpenSM retains them: they still receive packets of a group that they
-    /// may not join. Their hosts detect the P_Key change themselves. Returns the number of memberships removed.
+    /// Removes members outside the partition of their group. OpenSM retains them: they still
+    /// receive packets of a group that they may not join. Their hosts detect the P_Key change
+    /// themselves. Returns the number of memberships removed.
     pub fn remove_members_outside_partition(&mut self, view: &View) -> usize {
         let belongs = |guid: &PortGuid, pkey: PKey| {
             let port = view.by_guid(*guid);
@@ -176,8 +182,8 @@ impl MulticastGroups {
         count
     }
 
-    /// Creates a well-known group, or changes the parameters of an existing one (docs/sm-behaviour.md 10.12). `None` if no MLID
-    /// is available.
+    /// Creates a well-known group, or changes the parameters of an existing one
+    /// (docs/sm-behaviour.md 10.12). `None` if no MLID is available.
     pub fn set_well_known(&mut self, mgid: Gid, parameters: GroupParameters) -> Option<Lid> {
         if let Some(group) = self.groups.get_mut(&mgid) {
             if !group.parameters.has_same_packet_fields(&parameters) {
@@ -218,7 +224,8 @@ impl MulticastGroups {
         self.delete_if_unused(mgid);
     }
 
-    /// The ports of CAs and routers that cannot join the broadcast group of a partition of theirs, and why: their hosts have no IPoIB.
+    /// The ports of CAs and routers that cannot join the broadcast group of a partition of theirs,
+    /// and why: their hosts have no IPoIB.
     #[must_use]
     pub fn ports_below_broadcast_group(&self, view: &View) -> Vec<(EndPortIdx, PKey, SaRefusal)> {
         let is_broadcast = |gid: Gid| gid == mgid::broadcast(gid.mgid_pkey(), gid.mgid_scope());
@@ -251,7 +258,8 @@ impl MulticastGroups {
         self.memberships.groups_of(guid).next().is_some()
     }
 
-    /// Removes a port from all groups (docs/sm-behaviour.md 10.18). Returns whether it was a member of any.
+    /// Removes a port from all groups (docs/sm-behaviour.md 10.18). Returns whether it was a member
+    /// of any.
     pub fn remove_port(&mut self, guid: PortGuid) -> bool {
         let groups: Vec<Gid> = self.memberships.groups_of(guid).collect();
         for mgid in &groups {
@@ -329,7 +337,8 @@ impl MulticastGroups {
             };
             self.changed_mlids.insert(group.mlid);
             if record.port_gid == Gid::default() {
-                // The record says that the group was well known; partition configuration decides whether it still is.
+                // The record says that the group was well known; partition configuration decides
+                // whether it still is.
                 group.well_known = true;
             } else if record.join_state != JoinState(0) {
                 let member = GroupMember {

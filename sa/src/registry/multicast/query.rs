@@ -1,4 +1,5 @@
-//! Get and GetTable of MCMemberRecord (docs/sm-behaviour.md 10.11). Untrusted clients see groups, trusted clients see members.
+//! Get and GetTable of MCMemberRecord (docs/sm-behaviour.md 10.11). Untrusted clients see groups,
+//! trusted clients see members.
 
 use ferrosm_mad::ids::{Gid, PortGuid};
 use ferrosm_mad::sa::multicast::McMemberRecord;

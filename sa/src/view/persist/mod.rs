@@ -6,8 +6,9 @@
 //! | `records` | contents and encoding of records |
 //! | `restore` | records to a view |
 //!
-//! Each node has several records, split by what changes together: a join rewrites no LFT, and unchanged tables are compared by pointer.
-//! The module is pure; the caller stores the bytes and protects their integrity. Registrations are persisted separately
+//! Each node has several records, split by what changes together: a join rewrites no LFT, and
+//! unchanged tables are compared by pointer. The module is pure; the caller stores the bytes and
+//! protects their integrity. Registrations are persisted separately
 //! ([`crate::registry::registration`]), alias GUIDs among them.
 
 mod records;
@@ -79,10 +80,12 @@ pub struct ViewSaver {
 }
 
 impl ViewSaver {
-    /// Passes the changes since the last saved view to `apply`, or all records if there is none. The changes are one transaction.
+    /// Passes the changes since the last saved view to `apply`, or all records if there is none.
+    /// The changes are one transaction.
     ///
     /// # Errors
-    /// The first error of `apply`. The state of the persisted records is then unknown, and the next call writes all records.
+    /// The first error of `apply`. The state of the persisted records is then unknown, and the next
+    /// call writes all records.
     pub fn save<E>(
         &mut self,
         view: &Arc<View>,
@@ -293,7 +296,8 @@ impl View {
         }
     }
 
-    /// A copy that contains only the end ports for which `is_retained` is true. The others are not found by LID, GUID or node.
+    /// A copy that contains only the end ports for which `is_retained` is true. The others are not
+    /// found by LID, GUID or node.
     #[must_use]
     pub fn with_end_ports(&self, is_retained: impl Fn(&EndPort) -> bool) -> Self {
         let mut end_ports = super::EndPortTable::with_capacity(self.nodes.len());

@@ -1,5 +1,5 @@
-//! Restores a view from records. Invalid or inconsistent records are an error; no record content causes a panic, here or in the
-//! view.
+//! Restores a view from records. Invalid or inconsistent records are an error; no record content
+//! causes a panic, here or in the view.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -217,7 +217,8 @@ fn parse<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 fn decode_node(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
     let node: records::NodeRecord<'_> = parse(bytes)?;
     let node_type = NodeType(node.node_type);
-    // A node has SwitchInfo if and only if it is a switch, and a node has at least port 0 or the unused entry before port 1.
+    // A node has SwitchInfo if and only if it is a switch, and a node has at least port 0 or the
+    // unused entry before port 1.
     let fits = node.guid == guid.0
         && (node_type == NodeType::Switch) == node.switch_info.is_some()
         && (1..=PORTS_MAX).contains(&node.ports.len());
@@ -300,7 +301,8 @@ fn insert_end_ports(
 }
 
 impl DecodedNode {
-    /// Converts to a node in `slot`, with its ports; `None` if a link leads to a port that does not exist.
+    /// Converts to a node in `slot`, with its ports; `None` if a link leads to a port that does not
+    /// exist.
     fn into_view(
         self,
         guid: NodeGuid,

@@ -1,8 +1,8 @@
-//! The kernel's RMPP: multi-segment messages (IBA 13.6, Linux `mad_rmpp.c`), for agents with RMPP version 1 that
-//! do not implement it themselves.
+//! The kernel's RMPP: multi-segment messages (IBA 13.6, Linux `mad_rmpp.c`), for agents with RMPP
+//! version 1 that do not implement it themselves.
 //!
-//! [`send`] is one outgoing message, [`receive`] the incoming messages of all agents; this module dispatches
-//! received packets.
+//! [`send`] is one outgoing message, [`receive`] the incoming messages of all agents; this module
+//! dispatches received packets.
 
 pub(super) mod receive;
 pub(super) mod send;
@@ -176,7 +176,8 @@ fn acknowledgement(mad: &Mad, segment: u32, window: u32) -> Mad {
     reply
 }
 
-/// ACK of the final ACK of a double-sided transfer: the peer now sends the response (IBA 13.6.6.3, kernel `ack_ds_ack`).
+/// ACK of the final ACK of a double-sided transfer: the peer now sends the response (IBA 13.6.6.3,
+/// kernel `ack_ds_ack`).
 fn double_sided_ack(mad: &Mad) -> Mad {
     let (mut reply, header) = reply_headers(mad);
     RmppHeader {

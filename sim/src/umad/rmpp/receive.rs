@@ -1,7 +1,7 @@
 //! Incoming messages: reassembly and acknowledgement of segments.
 //!
-//! A reception is identified by its sender, TID, class and method. A completed one is remembered for a while, so
-//! that repeated segments are acknowledged again instead of starting a new message.
+//! A reception is identified by its sender, TID, class and method. A completed one is remembered
+//! for a while, so that repeated segments are acknowledged again instead of starting a new message.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::umad::{Timer, UmadLayer, class};
 const RECEPTION_TIMEOUT: Duration = Duration::from_secs(40);
 /// Time for which a completed reception is remembered.
 const REMEMBER_TIME: Duration = Duration::from_secs(10);
-/// Maximum number of receptions of one agent, including completed ones that are remembered; further first segments
-/// are dropped. The kernel is limited by memory only.
+/// Maximum number of receptions of one agent, including completed ones that are remembered; further
+/// first segments are dropped. The kernel is limited by memory only.
 const MAX_RECEPTIONS: usize = 200_000;
 const FULL_PAYLOAD: u32 = 220;
 

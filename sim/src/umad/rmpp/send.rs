@@ -24,7 +24,8 @@ pub(in crate::umad) struct Segments {
     acknowledged: u32,
     /// Last segment in the window.
     window: u32,
-    /// Whether one segment may be sent with a closed window, because the ACK that opened it may be lost.
+    /// Whether one segment may be sent with a closed window, because the ACK that opened it may be
+    /// lost.
     may_probe: bool,
     /// Whether it is queued in the outbox.
     pub(in crate::umad) is_queued: bool,

@@ -1,5 +1,6 @@
-//! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows (docs/sm-behaviour.md, 8.10). The reply
-//! precedes all other decisions. Controls of ignored SMs are rejected, and so are those that the SM at their source does not confirm.
+//! Controls that other SMs send by Set(SMInfo): which are accepted in which state, and what follows
+//! (docs/sm-behaviour.md, 8.10). The reply precedes all other decisions. Controls of ignored SMs
+//! are rejected, and so are those that the SM at their source does not confirm.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -26,7 +27,8 @@ impl Election {
         }
     }
 
-    /// No SM responds where the control came from. It gets no reply: if the query was lost, its sender repeats it.
+    /// No SM responds where the control came from. It gets no reply: if the query was lost, its
+    /// sender repeats it.
     pub(super) fn on_unconfirmed_control(
         &mut self,
         now: Instant,
@@ -40,12 +42,14 @@ impl Election {
             claimed,
             port,
         };
-        // What a control claims is the choice of its sender: all from unknown ports count as from one.
+        // What a control claims is the choice of its sender: all from unknown ports count as from
+        // one.
         let reported_as = port.unwrap_or(PortGuid(0));
         self.ignored.on_request(now, reported_as, notice, out);
     }
 
-    /// Whether the SM at the source of a control may send it and confirms that it did. Reports the reason if not.
+    /// Whether the SM at the source of a control may send it and confirms that it did. Reports the
+    /// reason if not.
     fn may_send_control(
         &mut self,
         now: Instant,
@@ -72,12 +76,14 @@ impl Election {
 
     fn is_confirmed(&self, control: SmControl, from: &OtherSm, source: &ControlSource) -> bool {
         let sm = &source.sm;
-        // OpenSM is standby as soon as it has sent HANDOVER, and an SM that acknowledges one is master.
+        // OpenSM is standby as soon as it has sent HANDOVER, and an SM that acknowledges one is
+        // master.
         let may_be_standby = matches!(control, SmControl::Handover | SmControl::Acknowledge);
         let is_in_state = sm.is_master() || may_be_standby && sm.state == SmState::Standby;
         let is_at_port = match source.port {
             Some(port) => port == from.guid,
-            // HANDOVER during discovery only repeats the discovery, which may not have reached the sender's port yet.
+            // HANDOVER during discovery only repeats the discovery, which may not have reached the
+            // sender's port yet.
             None => {
                 control == SmControl::Handover
                     && self.state == State::Discovering

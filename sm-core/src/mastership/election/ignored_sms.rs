@@ -1,5 +1,5 @@
-//! SMs that the election ignores: not on the allow-list, or with another SM_Key. Each is reported when it appears, and once an hour while
-//! it stays. The election classifies them.
+//! SMs that the election ignores: not on the allow-list, or with another SM_Key. Each is reported
+//! when it appears, and once an hour while it stays. The election classifies them.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use ferrosm_mad::time::Instant;
 
 use super::{Decision, ElectionNotice, OtherSm};
 
-/// Limit of reported SMs, separately for SMs that responded and SMs that sent a control. A control may contain any GUID; those beyond the
-/// limit are rejected without a report.
+/// Limit of reported SMs, separately for SMs that responded and SMs that sent a control. A control
+/// may contain any GUID; those beyond the limit are rejected without a report.
 const REPORTED_MAX: usize = 64;
 /// Interval after which an SM that is still present is reported again.
 const REPORT_INTERVAL: Duration = Duration::from_hours(1);
@@ -22,7 +22,8 @@ type Reports = BTreeMap<PortGuid, (ElectionNotice, Instant)>;
 pub(super) struct IgnoredSms {
     /// SMs that responded, and therefore exist.
     responders: Reports,
-    /// SMs that only sent controls. They have a limit of their own, so that forged GUIDs hide no real SM.
+    /// SMs that only sent controls. They have a limit of their own, so that forged GUIDs hide no
+    /// real SM.
     senders: Reports,
 }
 
@@ -44,7 +45,8 @@ impl IgnoredSms {
         self.responders.is_empty()
     }
 
-    /// An ignored SM responded. It is reported even if its control was reported before, because its location is known now.
+    /// An ignored SM responded. It is reported even if its control was reported before, because its
+    /// location is known now.
     pub(super) fn on_response(
         &mut self,
         now: Instant,

@@ -12,7 +12,8 @@ use super::other_sm::OtherSm;
 /// An input of the election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ElectionInput {
-    /// Response to [`Decision::Poll`]. Responses to other queries are part of [`ElectionInput::ScanCompleted`].
+    /// Response to [`Decision::Poll`]. Responses to other queries are part of
+    /// [`ElectionInput::ScanCompleted`].
     SmInfoReceived(OtherSm),
     /// No response to [`Decision::Poll`], or a response from another SM.
     PollUnanswered {
@@ -21,7 +22,8 @@ pub enum ElectionInput {
         /// Number of known paths to it.
         paths: u8,
     },
-    /// Another SM sent Set(SMInfo) with the correct M_Key, and the SM at the port that it came from responded to Get(SMInfo).
+    /// Another SM sent Set(SMInfo) with the correct M_Key, and the SM at the port that it came from
+    /// responded to Get(SMInfo).
     ControlReceived {
         /// The attribute modifier.
         control: SmControl,
@@ -101,15 +103,18 @@ pub enum ElectionInput {
         /// This process was itself impaired: the SM may be alive.
         uncertain: bool,
     },
-    /// Another SM holds the master's lease (replication through etcd): this SM must not remain master.
+    /// Another SM holds the master's lease (replication through etcd): this SM must not remain
+    /// master.
     Deposed(PortGuid),
     /// The SM's own port has no link.
     LinkDown,
-    /// [`Election::poll_timeout`](super::Election::poll_timeout) has passed. Has no effect if it has not.
+    /// [`Election::poll_timeout`](super::Election::poll_timeout) has passed. Has no effect if it
+    /// has not.
     Timer,
 }
 
-/// The SM that a control came from: a control identifies its sender itself, so that any host can forge one.
+/// The SM that a control came from: a control identifies its sender itself, so that any host can
+/// forge one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ControlSource {
     /// The port that the control came from; `None` if discovery has not found it yet.
@@ -130,22 +135,24 @@ pub enum AfterHandover {
 /// An output of the election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Decision {
-    /// Send Get(SMInfo); [`ElectionInput::SmInfoReceived`] or [`ElectionInput::PollUnanswered`] follows.
+    /// Send Get(SMInfo); [`ElectionInput::SmInfoReceived`] or [`ElectionInput::PollUnanswered`]
+    /// follows.
     Poll {
         /// The SM to poll.
         to: PortGuid,
         /// Index of the path: 0 is the shortest; the index wraps around after the last alternative.
         path: u8,
     },
-    /// Send Set(SMInfo); [`ElectionInput::ControlAnswered`] or [`ElectionInput::ControlUnanswered`] follows.
+    /// Send Set(SMInfo); [`ElectionInput::ControlAnswered`] or [`ElectionInput::ControlUnanswered`]
+    /// follows.
     SendControl {
         /// The receiver.
         to: PortGuid,
         /// The attribute modifier.
         control: SmControl,
     },
-    /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo from before the step
-    /// (docs/sm-behaviour.md, 8.11).
+    /// Reply to the [`ElectionInput::ControlReceived`] of this step. The reply contains the SMInfo
+    /// from before the step (docs/sm-behaviour.md, 8.11).
     Reply {
         /// Whether the control is accepted.
         accepted: bool,
@@ -157,16 +164,18 @@ pub enum Decision {
         /// The reason.
         why: RoleChangeReason,
     },
-    /// Start a full sweep that trusts no earlier result, because another SM may have configured devices. It ends with
-    /// [`ElectionInput::ScanCompleted`].
+    /// Start a full sweep that trusts no earlier result, because another SM may have configured
+    /// devices. It ends with [`ElectionInput::ScanCompleted`].
     Sweep,
     /// Start an SMInfo scan soon; [`ElectionInput::ScanCompleted`] follows.
     ScanSms,
-    /// Start an SMInfo scan next. One in progress is abandoned: its responses may be older than this step.
+    /// Start an SMInfo scan next. One in progress is abandoned: its responses may be older than
+    /// this step.
     RescanSms,
     /// Load the replica of the last master's records; [`ElectionInput::ReplicaLoadEnded`] follows.
     LoadReplica,
-    /// Send trap 144 with the priority flag to this master, which then scans the SMs (docs/sm-behaviour.md, 8.4).
+    /// Send trap 144 with the priority flag to this master, which then scans the SMs
+    /// (docs/sm-behaviour.md, 8.4).
     SendPriorityTrap {
         /// The master.
         to: PortGuid,
@@ -227,7 +236,8 @@ pub enum RoleChangeReason {
     Controlled(SmControl, PortGuid),
     /// The operator requested it.
     OperatorRequest,
-    /// The subnet is configured by another SM, and the configuration refuses to take over such subnets.
+    /// The subnet is configured by another SM, and the configuration refuses to take over such
+    /// subnets.
     SubnetManaged,
     /// The given SM holds the master's lease.
     Deposed(PortGuid),
@@ -327,7 +337,8 @@ impl fmt::Display for HandoverReason {
 pub struct PollLimit {
     /// Number of consecutive polls.
     pub polls: u8,
-    /// The number of paths to the master determines `polls`: it exceeds the configured number of polls.
+    /// The number of paths to the master determines `polls`: it exceeds the configured number of
+    /// polls.
     pub is_one_per_path: bool,
     /// Interval of polls.
     pub interval: Duration,
@@ -366,7 +377,8 @@ pub enum ElectionNotice {
     SmSilent(PortGuid),
     /// The SM left.
     SmGone(PortGuid),
-    /// The SM at the port that a control came from does not confirm that it sent the control. An alarm.
+    /// The SM at the port that a control came from does not confirm that it sent the control. An
+    /// alarm.
     ControlUnconfirmed {
         /// The control.
         control: SmControl,
@@ -379,9 +391,11 @@ pub enum ElectionNotice {
     HandoverNotTaken(PortGuid),
     /// The SM is also master and of lower rank. It is expected to hand over.
     SecondMaster(PortGuid),
-    /// The SM is also master, of lower rank, and did not hand over: this SM hands over to it. An alarm.
+    /// The SM is also master, of lower rank, and did not hand over: this SM hands over to it. An
+    /// alarm.
     LowerMasterRemains(PortGuid),
-    /// The subnet is configured by an SM that does not respond, and the configuration refuses to take over such subnets. An alarm.
+    /// The subnet is configured by an SM that does not respond, and the configuration refuses to
+    /// take over such subnets. An alarm.
     ManagedSubnetRefused,
     /// The polled master did not respond, for the first time since its last response.
     MasterPollMissed {

@@ -1,5 +1,6 @@
-//! The master's states: active, verifying its role, offering the subnet, waiting for a lower-ranked master, and leaving
-//! (docs/sm-behaviour.md, 8.5 to 8.7). Only an active master writes. The other states end by a response, a missed response or a timeout.
+//! The master's states: active, verifying its role, offering the subnet, waiting for a lower-ranked
+//! master, and leaving (docs/sm-behaviour.md, 8.5 to 8.7). Only an active master writes. The other
+//! states end by a response, a missed response or a timeout.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -38,7 +39,8 @@ impl MasterState {
 /// An SMInfo scan that decides whether this SM is still master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Verification {
-    /// The process stalled, or the lease was lost: the state of another master is newer than this SM's.
+    /// The process stalled, or the lease was lost: the state of another master is newer than this
+    /// SM's.
     pub is_outdated: bool,
     /// The handover that the operator requested follows the scan.
     pub handover: Option<AfterHandover>,
@@ -141,8 +143,8 @@ impl Election {
         }
     }
 
-    /// This SM is to stop: it offers the subnet to an SM that is ready. After the last scan it accepts one that is not ready, which may
-    /// lack SA registrations.
+    /// This SM is to stop: it offers the subnet to an SM that is ready. After the last scan it
+    /// accepts one that is not ready, which may lack SA registrations.
     pub(super) fn prepare_stop(
         &mut self,
         now: Instant,
@@ -241,7 +243,8 @@ impl Election {
                 polled.accepted = true;
             }
         } else if !offer.polling {
-            // The other SM also rejects HANDOVER if an earlier one, whose response was lost, made it master.
+            // The other SM also rejects HANDOVER if an earlier one, whose response was lost, made
+            // it master.
             self.poll_offered_sm(now, offer, out);
         }
     }
@@ -418,8 +421,9 @@ impl Election {
         let State::Master(state) = self.state else {
             return;
         };
-        // A master that is to stop accepts no subnet; it hands over its own to a master. One with outdated state may be reading a request
-        // from before the stall, whose sender is master again.
+        // A master that is to stop accepts no subnet; it hands over its own to a master. One with
+        // outdated state may be reading a request from before the stall, whose sender is master
+        // again.
         let rejects = match state {
             MasterState::Leaving(_) => true,
             MasterState::Verifying(verification) => {

@@ -1,44 +1,54 @@
-//! The election: which SM is master (IBA vol. 1, 14.4; docs/sm-behaviour.md, 8). A step function without I/O.
+//! The election: which SM is master (IBA vol. 1, 14.4; docs/sm-behaviour.md, 8). A step function
+//! without I/O.
 //!
-//! Owned by the subnet manager, which sends and receives the MADs and carries out the decisions. [`Election::may_write`] states whether
-//! this SM may configure the subnet, [`Election::may_register`] whether it may acknowledge SA registrations, and
+//! Owned by the subnet manager, which sends and receives the MADs and carries out the decisions.
+//! [`Election::may_write`] states whether this SM may configure the subnet,
+//! [`Election::may_register`] whether it may acknowledge SA registrations, and
 //! [`Election::reported_state`] and [`Election::priority`] what its SMInfo contains.
 //!
 //! # States
 //!
-//! NotActive; Discovering; Standby, which polls one SM; and Master in one of five states: *active*; *verifying* its role by an SMInfo scan,
-//! because its process *stalled*, it lost its lease, or it is *handing over* at the operator's request; *offering* the subnet to another
-//! SM; *waiting* for a lower-ranked master to hand over (IBA C14-60.2.1); *leaving*, which is to stop and waits for a successor. Only an
-//! active master writes.
+//! NotActive; Discovering; Standby, which polls one SM; and Master in one of five states: *active*;
+//! *verifying* its role by an SMInfo scan, because its process *stalled*, it lost its lease, or it
+//! is *handing over* at the operator's request; *offering* the subnet to another SM; *waiting* for
+//! a lower-ranked master to hand over (IBA C14-60.2.1); *leaving*, which is to stop and waits for a
+//! successor. Only an active master writes.
 //!
 //! # How exactly one master remains
 //!
-//! * An offering master stops writing before it sends HANDOVER and becomes standby after the other SM has taken over. If the response is
-//!   lost, it sends HANDOVER again and finally polls the other SM: only an SM that is master has taken over.
-//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer than
-//!   [`ElectionSettings::wait_polls`], it hands over to the lower-ranked one and raises an alarm.
-//! * A standby considers its master dead only after missed polls over several paths. It then restarts discovery instead of becoming master
-//!   at once.
+//! * An offering master stops writing before it sends HANDOVER and becomes standby after the other
+//!   SM has taken over. If the response is lost, it sends HANDOVER again and finally polls the
+//!   other SM: only an SM that is master has taken over.
+//! * Of two masters the lower-ranked hands over and the higher-ranked waits. If it waits longer
+//!   than [`ElectionSettings::wait_polls`], it hands over to the lower-ranked one and raises an
+//!   alarm.
+//! * A standby considers its master dead only after missed polls over several paths. It then
+//!   restarts discovery instead of becoming master at once.
 //! * This SM also waits no longer than `wait_polls` for a higher-ranked SM to become master.
-//! * An SM that is starting or has no complete replica is not handed the subnet. A master that is to stop repeats the SMInfo scan for a
-//!   while, and hands over to such an SM only if there is no other.
-//! * An SM that handed over on the operator's request has priority 0 until it is master again or its priority is set. The handover goes to
-//!   an SM that outranks it then, so the subnet is not handed back.
-//! * A standby with an incomplete replica has priority 0, too: a standby with a complete one outranks it when the master fails. It reports
-//!   Discovering, so that no master hands over to it.
-//! * A master that stalled or lost its lease reports Discovering until a scan that began afterwards is complete; a second stall starts
-//!   another scan. If the scan finds a master of any rank, that one stays master, because its state is newer.
+//! * An SM that is starting or has no complete replica is not handed the subnet. A master that is
+//!   to stop repeats the SMInfo scan for a while, and hands over to such an SM only if there is no
+//!   other.
+//! * An SM that handed over on the operator's request has priority 0 until it is master again or
+//!   its priority is set. The handover goes to an SM that outranks it then, so the subnet is not
+//!   handed back.
+//! * A standby with an incomplete replica has priority 0, too: a standby with a complete one
+//!   outranks it when the master fails. It reports Discovering, so that no master hands over to it.
+//! * A master that stalled or lost its lease reports Discovering until a scan that began afterwards
+//!   is complete; a second stall starts another scan. If the scan finds a master of any rank, that
+//!   one stays master, because its state is newer.
 //!
-//! `tests/election_model` checks over all orders of events, with MADs lost, delayed and duplicated, that an SM that has handed over does
-//! not write, and that one master remains in each fragment of the subnet once faults end.
+//! `tests/election_model` checks over all orders of events, with MADs lost, delayed and duplicated,
+//! that an SM that has handed over does not write, and that one master remains in each fragment of
+//! the subnet once faults end.
 //!
 //! # State transitions
 //!
-//! Rows are inputs, columns are states. A test generates the table from the step function and compares it. Inputs come from the SM that is
-//! polled, offered the subnet or waited for; *higher* and *lower* compare its rank with this SM's. The limits are one missed poll, one
-//! HANDOVER, one scan and two `wait_polls`, so that a cell shows the final result of repeated failures. *sweep* is a full sweep,
-//! *scan* an SMInfo scan, *rescan* one that abandons a scan in progress; the state in bold is the new state. The last rows are outputs of
-//! the state.
+//! Rows are inputs, columns are states. A test generates the table from the step function and
+//! compares it. Inputs come from the SM that is polled, offered the subnet or waited for; *higher*
+//! and *lower* compare its rank with this SM's. The limits are one missed poll, one HANDOVER, one
+//! scan and two `wait_polls`, so that a cell shows the final result of repeated failures. *sweep*
+//! is a full sweep, *scan* an SMInfo scan, *rescan* one that abandons a scan in progress; the state
+//! in bold is the new state. The last rows are outputs of the state.
 //!
 #![doc = include_str!("transitions.md")]
 
@@ -91,14 +101,15 @@ enum InactiveReason {
     Stopped,
 }
 
-/// The last SMInfo of an SM that did not take over, or did not become master although it outranks this one. The SM is offered the subnet
-/// again when its SMInfo has changed.
+/// The last SMInfo of an SM that did not take over, or did not become master although it outranks
+/// this one. The SM is offered the subnet again when its SMInfo has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Refusal {
     priority: u8,
     state: SmState,
     act_count: u32,
-    /// It was offered the subnet. Otherwise this SM only waited for it, and it may be waiting for an offer.
+    /// It was offered the subnet. Otherwise this SM only waited for it, and it may be waiting for
+    /// an offer.
     offered: bool,
 }
 
@@ -107,7 +118,8 @@ struct Refusal {
 struct Replica {
     /// It lacks records, as far as replication knows.
     is_incomplete: bool,
-    /// It lacked records when this SM was last standby, and no master has been elected since: other standbys may have them.
+    /// It lacked records when this SM was last standby, and no master has been elected since: other
+    /// standbys may have them.
     was_incomplete: bool,
     /// This SM takes over and the replica is being loaded: SA registrations must wait.
     is_loading: bool,
@@ -124,7 +136,8 @@ pub struct Election {
     /// This SM handed over on the operator's request.
     handed_over_by_operator: bool,
     replica: Replica,
-    /// A process that was itself impaired reported that the last master is silent: the master may be alive.
+    /// A process that was itself impaired reported that the last master is silent: the master may
+    /// be alive.
     silence_uncertain: bool,
     /// This SM was master or saw another one: it may take over a managed subnet.
     knows_subnet: bool,
@@ -134,7 +147,8 @@ pub struct Election {
 }
 
 impl Election {
-    /// Starts in Discovering. The caller starts a sweep, which ends with [`ElectionInput::ScanCompleted`].
+    /// Starts in Discovering. The caller starts a sweep, which ends with
+    /// [`ElectionInput::ScanCompleted`].
     #[must_use]
     pub const fn new(own_guid: PortGuid, settings: ElectionSettings) -> Self {
         Self {
@@ -160,7 +174,8 @@ impl Election {
         self.own_guid = own_guid;
     }
 
-    /// Replaces the settings except for the priority, which is set by [`ElectionInput::SetPriority`].
+    /// Replaces the settings except for the priority, which is set by
+    /// [`ElectionInput::SetPriority`].
     pub fn set_settings(&mut self, settings: ElectionSettings) {
         let priority = self.settings.priority;
         self.settings = ElectionSettings {
@@ -269,7 +284,8 @@ impl Election {
         ignore_reason.is_none()
     }
 
-    /// Whether this SM yields to the other one: the other competes, outranks this one and did not refuse.
+    /// Whether this SM yields to the other one: the other competes, outranks this one and did not
+    /// refuse.
     fn is_preferred(&self, peer: &OtherSm) -> bool {
         peer.competes() && peer.rank() > self.rank() && !self.refusals.contains_key(&peer.guid)
     }
@@ -289,7 +305,8 @@ impl Election {
         self.refusals.insert(peer.guid, refusal);
     }
 
-    /// Removes refusals of SMs whose state or priority has changed or whose ActCount has restarted, and of SMs that did not respond.
+    /// Removes refusals of SMs whose state or priority has changed or whose ActCount has restarted,
+    /// and of SMs that did not respond.
     fn expire_refusals(&mut self, seen: &[OtherSm]) {
         self.refusals.retain(|guid, refusal| {
             seen.iter().any(|p| {
@@ -322,7 +339,8 @@ impl Election {
         }
     }
 
-    /// End of discovery (docs/sm-behaviour.md, 8.3): yields to a master of any rank, then to a higher-ranked SM, otherwise becomes master.
+    /// End of discovery (docs/sm-behaviour.md, 8.3): yields to a master of any rank, then to a
+    /// higher-ranked SM, otherwise becomes master.
     fn finish_discovery(
         &mut self,
         now: Instant,
@@ -412,7 +430,8 @@ impl Election {
         }
     }
 
-    /// This SM cannot or must not remain master: it stops if it is to stop, otherwise restarts discovery.
+    /// This SM cannot or must not remain master: it stops if it is to stop, otherwise restarts
+    /// discovery.
     fn on_mastership_lost(&mut self, reason: RoleChangeReason, out: &mut Vec<Decision>) {
         match &self.state {
             State::Master(MasterState::Offering(offer)) if offer.after == AfterHandover::Stop => {

@@ -5,8 +5,8 @@ use core::cmp::{Ordering, Reverse};
 use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
 
-/// The rank of an SM: a higher priority outranks a lower one; at equal priority the lower GUID outranks the higher (IBA vol. 1, 14.4.1;
-/// docs/sm-behaviour.md, 8.2).
+/// The rank of an SM: a higher priority outranks a lower one; at equal priority the lower GUID
+/// outranks the higher (IBA vol. 1, 14.4.1; docs/sm-behaviour.md, 8.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SmRank {
     /// SM priority, 0 to 15.
@@ -39,7 +39,8 @@ pub struct OtherSm {
     pub state: SmState,
     /// ActCount: increases while the SM runs, and restarts with it.
     pub act_count: u32,
-    /// Whether its SM_Key is acceptable. An SM with another key belongs to another administrative domain.
+    /// Whether its SM_Key is acceptable. An SM with another key belongs to another administrative
+    /// domain.
     pub sm_key_matches: bool,
 }
 
@@ -71,7 +72,8 @@ impl OtherSm {
         self.state == SmState::Master
     }
 
-    /// Whether it can take over now. An SM in Discovering has just started, or its replica is incomplete.
+    /// Whether it can take over now. An SM in Discovering has just started, or its replica is
+    /// incomplete.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.competes() && self.state != SmState::Discovering

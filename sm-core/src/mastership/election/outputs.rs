@@ -67,20 +67,22 @@ impl Election {
         }
     }
 
-    /// Whether this SM may configure the subnet: it is master, verified to be, and neither offers the subnet nor waits for another master.
+    /// Whether this SM may configure the subnet: it is master, verified to be, and neither offers
+    /// the subnet nor waits for another master.
     #[must_use]
     pub const fn may_write(&self) -> bool {
         matches!(self.state, State::Master(MasterState::Active))
     }
 
-    /// Whether this SM may acknowledge SA registrations: it is the active master, and the replica of the last one is not being loaded.
+    /// Whether this SM may acknowledge SA registrations: it is the active master, and the replica
+    /// of the last one is not being loaded.
     #[must_use]
     pub const fn may_register(&self) -> bool {
         self.may_write() && !self.replica.is_loading
     }
 
-    /// Whether this master may have no request in progress except SMInfo. An idle one, or one that sweeps to find the other SMs, abandons
-    /// nothing when it verifies its role.
+    /// Whether this master may have no request in progress except SMInfo. An idle one, or one that
+    /// sweeps to find the other SMs, abandons nothing when it verifies its role.
     #[must_use]
     pub const fn must_yield(&self) -> bool {
         match self.state {
@@ -121,7 +123,8 @@ impl Election {
         matches!(self.state, State::Master(MasterState::Offering(_)))
     }
 
-    /// Whether this SM has stopped, or will stop after another SM has taken over or the wait for a successor has ended.
+    /// Whether this SM has stopped, or will stop after another SM has taken over or the wait for a
+    /// successor has ended.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         match self.state {
@@ -139,7 +142,8 @@ impl Election {
         }
     }
 
-    /// The SM whose response is awaited: the polled master, the SM offered the subnet, or the master expected to hand over.
+    /// The SM whose response is awaited: the polled master, the SM offered the subnet, or the
+    /// master expected to hand over.
     #[must_use]
     pub const fn other(&self) -> Option<PortGuid> {
         match &self.state {

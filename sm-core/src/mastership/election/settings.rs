@@ -11,22 +11,25 @@ use ferrosm_mad::ids::PortGuid;
 pub struct ElectionSettings {
     /// SM priority, 0 to 15.
     pub priority: u8,
-    /// Priority while master, if higher than `priority`; prevents failback when a higher-ranked SM returns. 0: not used.
+    /// Priority while master, if higher than `priority`; prevents failback when a higher-ranked SM
+    /// returns. 0: not used.
     pub master_priority: u8,
     /// Interval of polls, and time to wait for the response to HANDOVER.
     pub poll_interval: Duration,
-    /// Ports with ferrosm SMs, which respond in any state without delay. The `peer_` settings apply to them.
+    /// Ports with ferrosm SMs, which respond in any state without delay. The `peer_` settings apply
+    /// to them.
     pub peers: Arc<BTreeSet<PortGuid>>,
     /// `poll_interval` for `peers`.
     pub peer_poll_interval: Duration,
     /// `missed_polls` for `peers`.
     pub peer_missed_polls: u8,
-    /// Consecutive polls without a response after which an SM counts as dead. If more paths lead to it, each is tried first, up to
-    /// [`ElectionSettings::MAX_PATHS`].
+    /// Consecutive polls without a response after which an SM counts as dead. If more paths lead to
+    /// it, each is tried first, up to [`ElectionSettings::MAX_PATHS`].
     pub missed_polls: u8,
     /// HANDOVER requests to an SM that does not respond.
     pub handover_tries: u8,
-    /// Polls for which this SM waits for a higher-ranked SM to become master, or for a lower-ranked master to hand over.
+    /// Polls for which this SM waits for a higher-ranked SM to become master, or for a lower-ranked
+    /// master to hand over.
     pub wait_polls: u8,
     /// Interval of SMInfo scans for a successor before this SM stops.
     pub successor_scan_interval: Duration,

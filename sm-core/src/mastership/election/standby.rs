@@ -1,5 +1,5 @@
-//! Standby: polls one SM (docs/sm-behaviour.md, 8.4). A standby becomes master only by HANDOVER. If the polled SM is silent, it restarts
-//! discovery first.
+//! Standby: polls one SM (docs/sm-behaviour.md, 8.4). A standby becomes master only by HANDOVER. If
+//! the polled SM is silent, it restarts discovery first.
 
 use ferrosm_mad::ids::PortGuid;
 
@@ -56,7 +56,8 @@ impl Election {
                 self.restart_discovery(RoleChangeReason::StayedStandby(peer.guid), out);
             }
         } else {
-            // The polled SM is alive but neither master nor of higher rank. Its successor may still be starting.
+            // The polled SM is alive but neither master nor of higher rank. Its successor may still
+            // be starting.
             polled.missed = polled.missed.saturating_add(1);
             if polled.missed >= allowed {
                 self.restart_discovery(RoleChangeReason::MasterSteppedDown(peer.guid), out);
@@ -64,7 +65,8 @@ impl Election {
         }
     }
 
-    /// Replication reports whether the replica lacks records. A standby with a complete one announces itself to the master.
+    /// Replication reports whether the replica lacks records. A standby with a complete one
+    /// announces itself to the master.
     pub(super) fn on_replica_changed(&mut self, is_incomplete: bool, out: &mut Vec<Decision>) {
         let before = core::mem::replace(&mut self.replica.is_incomplete, is_incomplete);
         let State::Standby(polled) = self.state else {
@@ -76,8 +78,8 @@ impl Election {
         }
     }
 
-    /// Replication reports that an SM is silent. All its polls count as missed; if it responds to the SMInfo scan that follows, it is
-    /// polled again.
+    /// Replication reports that an SM is silent. All its polls count as missed; if it responds to
+    /// the SMInfo scan that follows, it is polled again.
     pub(super) fn on_peer_silent(
         &mut self,
         guid: PortGuid,

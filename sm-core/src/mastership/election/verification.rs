@@ -1,4 +1,5 @@
-//! Verification: a master that stalled, lost its lease, or is to hand over queries the other SMs before it writes again.
+//! Verification: a master that stalled, lost its lease, or is to hand over queries the other SMs
+//! before it writes again.
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
@@ -20,8 +21,8 @@ impl Election {
         self.verify(true, handover, work, sms_known, out);
     }
 
-    /// The lease is lost: another SM may acquire it. The process did not stall and has received all MADs, so if it is idle and no other SM
-    /// is master, nothing has to be repeated.
+    /// The lease is lost: another SM may acquire it. The process did not stall and has received all
+    /// MADs, so if it is idle and no other SM is master, nothing has to be repeated.
     pub(super) fn on_lease_lost(
         &mut self,
         is_idle: bool,
@@ -45,8 +46,8 @@ impl Election {
         self.verify(true, handover, work, sms_known, out);
     }
 
-    /// The operator requests a handover from an active master, or one that waits for another. The other SMs are queried first, because one
-    /// may have just started.
+    /// The operator requests a handover from an active master, or one that waits for another. The
+    /// other SMs are queried first, because one may have just started.
     pub(super) fn prepare_handover(
         &mut self,
         now: Instant,
@@ -115,7 +116,8 @@ impl Election {
     ) {
         let master = seen.iter().find(|p| p.is_master());
         if let Some(master) = master.filter(|_| verification.is_outdated) {
-            // It may have acknowledged registrations that this SM does not know: its state is loaded before anything else.
+            // It may have acknowledged registrations that this SM does not know: its state is
+            // loaded before anything else.
             self.on_mastership_lost(RoleChangeReason::Deposed(master.guid), out);
             return;
         }
@@ -124,8 +126,8 @@ impl Election {
             Some(after) => self.choose_successor(now, after, seen, out),
             None => self.compare_sms(now, seen, out),
         }
-        // An SM of higher rank may be about to become master, because it queried this one while that reported Discovering. A sweep queries
-        // it again.
+        // An SM of higher rank may be about to become master, because it queried this one while
+        // that reported Discovering. A sweep queries it again.
         let own_rank = self.rank();
         let discovers = |p: &OtherSm| p.state == SmState::Discovering && p.rank() > own_rank;
         let repeats = match verification.work {
@@ -150,7 +152,8 @@ impl Election {
             self.prepare_stop(now, Leaving { scans: 0 }, seen, out);
             return;
         }
-        // After the handover this SM has priority 0. A successor that it outranks then would hand the subnet back.
+        // After the handover this SM has priority 0. A successor that it outranks then would hand
+        // the subnet back.
         let min_rank = SmRank {
             priority: 0,
             guid: self.own_guid,

@@ -50,7 +50,8 @@ impl Node {
         self.replica.on_timeout(&mut self.out, at(ms))
     }
 
-    /// Ends a load. Returns the aliases restored and whether the state is complete; `None` if the load was abandoned.
+    /// Ends a load. Returns the aliases restored and whether the state is complete; `None` if the
+    /// load was abandoned.
     fn end_load(&mut self, load: u64, complete: Option<bool>) -> Option<(usize, bool)> {
         let mut registrations = Registrations::default();
         registrations.aliases.push(RegisteredAlias {
@@ -150,7 +151,8 @@ fn without_replication_only_loads_are_requested() {
     assert_eq!(node.replica.poll_timeout(), None);
 }
 
-/// If the restored state lacks records, the first term clears the stored view, so that a restart does not use it as complete.
+/// If the restored state lacks records, the first term clears the stored view, so that a restart
+/// does not use it as complete.
 #[test]
 fn first_term_of_an_incomplete_store_clears_the_view() {
     let mut node = Node::in_states(&[]);
@@ -198,7 +200,8 @@ fn complete_replica_is_used_unchanged() {
     assert_eq!(node.outputs(), ["master"]);
 }
 
-/// A standby that was never in sync has only records of its own; otherwise the last report decides whether the replica is complete.
+/// A standby that was never in sync has only records of its own; otherwise the last report decides
+/// whether the replica is complete.
 #[test]
 fn last_report_decides_whether_the_replica_is_complete() {
     for (was_in_sync, in_sync, answer, loaded) in [
@@ -221,7 +224,8 @@ fn last_report_decides_whether_the_replica_is_complete() {
     }
 }
 
-/// If the SM was not standby in between, the master may have changed records that this SM did not receive.
+/// If the SM was not standby in between, the master may have changed records that this SM did not
+/// receive.
 #[test]
 fn replica_is_incomplete_at_the_second_load() {
     let mut node = Node::in_states(&[SmState::Standby]);

@@ -39,7 +39,8 @@ impl LidDemand {
 pub enum LidPolicy {
     /// Those of the LID map, then present ones.
     Map,
-    /// The present ones of Active ports, then those of the map: another SM may have been master since the map was written.
+    /// The present ones of Active ports, then those of the map: another SM may have been master
+    /// since the map was written.
     ActivePorts,
     /// None.
     Reassign,
@@ -69,7 +70,8 @@ pub struct AssignedLids {
     pub conflicts: Vec<usize>,
     /// The LID map with all assignments.
     pub map: LidMap,
-    /// The earlier map is of another subnet: there are ports besides the SM's own, and the map contains none of them.
+    /// The earlier map is of another subnet: there are ports besides the SM's own, and the map
+    /// contains none of them.
     pub is_map_of_other_subnet: bool,
 }
 
@@ -87,7 +89,8 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     if policy == LidPolicy::Reassign {
         occupy(&mut space, &known.quarantined);
     } else {
-        // The map first, then reservations of ports without a demand, so that present LIDs do not override them.
+        // The map first, then reservations of ports without a demand, so that present LIDs do not
+        // override them.
         let demanding: BTreeSet<PortGuid> = demands.iter().map(|d| d.guid).collect();
         let without_demand = |confirmed: bool| {
             let is_wanted = |guid: &PortGuid| {
@@ -105,10 +108,11 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             is_known && demand.lmc <= lmc
         };
         take_from_map(&mut space, &mut assigned, demands, map, may_retain);
-        // Confirmed LIDs of ports without a demand stay reserved, even if another port has them now.
+        // Confirmed LIDs of ports without a demand stay reserved, even if another port has them
+        // now.
         reserve(&mut space, &mut after, &without_demand(true));
-        // Otherwise an Active port retains its LID, even if the map has it for an absent port: the map may belong to another subnet, or be
-        // older than the assignment of another master.
+        // Otherwise an Active port retains its LID, even if the map has it for an absent port: the
+        // map may belong to another subnet, or be older than the assignment of another master.
         let misdirected = Misdirected::new(demands, known, is_map_of_other_subnet);
         for (slot, demand) in assigned.iter_mut().zip(demands) {
             let current = demand.current;
@@ -123,7 +127,8 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             }
         }
         take_from_map(&mut space, &mut assigned, demands, map, |_, _| true);
-        // Entries of another subnet yield to the present LIDs of ports, except those that no SM assigned to them.
+        // Entries of another subnet yield to the present LIDs of ports, except those that no SM
+        // assigned to them.
         let (foreign, own): (Vec<_>, Vec<_>) = without_demand(false)
             .into_iter()
             .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
@@ -175,8 +180,8 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     }
 }
 
-/// LIDs that ports got from Sets of this SM that were for other ports: a cable was exchanged. The map was persisted before these Sets were
-/// sent, so that it precedes them.
+/// LIDs that ports got from Sets of this SM that were for other ports: a cable was exchanged. The
+/// map was persisted before these Sets were sent, so that it precedes them.
 struct Misdirected<'a> {
     /// This SM's LID, if Sets may have been misdirected.
     own_lid: Option<Lid>,
@@ -235,8 +240,8 @@ fn take_from_map(
     }
 }
 
-/// Assigns the first free LIDs to ports whose switch cannot deliver all LIDs, the smallest LFT first, after the SM port; only LIDs that the
-/// switch can deliver.
+/// Assigns the first free LIDs to ports whose switch cannot deliver all LIDs, the smallest LFT
+/// first, after the SM port; only LIDs that the switch can deliver.
 fn take_deliverable(
     space: &mut LidSpace,
     assigned: &mut [Option<Lid>],
@@ -353,7 +358,8 @@ impl LidSpace {
                 .is_some_and(|r| !r.contains(&true))
     }
 
-    /// Whether another port has the LID. A LID that is misaligned for a higher LMC, or too high, could not be retained in any case.
+    /// Whether another port has the LID. A LID that is misaligned for a higher LMC, or too high,
+    /// could not be retained in any case.
     fn is_taken(&self, base: Lid, count: usize) -> bool {
         let first = usize::from(base.0);
         first.is_multiple_of(count) && self.taken.get(first) == Some(&true)

@@ -1,11 +1,13 @@
 //! LID assignment (docs/sm-behaviour.md 2.1 to 2.11).
 //!
-//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free ones. After a takeover the present LIDs
-//! of Active ports come first, because another SM assigned them. LIDs of absent ports stay reserved. Entries that this master confirmed on
-//! devices have precedence; persisted and replicated entries may be outdated or belong to another subnet.
+//! In order of preference a port gets the LIDs of the LID map, its present LIDs, or the first free
+//! ones. After a takeover the present LIDs of Active ports come first, because another SM assigned
+//! them. LIDs of absent ports stay reserved. Entries that this master confirmed on devices have
+//! precedence; persisted and replicated entries may be outdated or belong to another subnet.
 //!
-//! No LID changes because one switch has a small LFT: it only drops packets to LIDs that it cannot hold. New LIDs are assigned so that the
-//! switch of each port can deliver them, as far as possible.
+//! No LID changes because one switch has a small LFT: it only drops packets to LIDs that it cannot
+//! hold. New LIDs are assigned so that the switch of each port can deliver them, as far as
+//! possible.
 
 mod assign;
 
@@ -31,7 +33,8 @@ pub struct LidPlan {
     pub conflicts: Vec<(PortRef, Lid)>,
     /// The LID map with all assignments.
     pub map: LidMap,
-    /// The earlier map is of another subnet: there are ports besides the SM's own, and the map contains none of them.
+    /// The earlier map is of another subnet: there are ports besides the SM's own, and the map
+    /// contains none of them.
     pub is_map_of_other_subnet: bool,
 }
 
@@ -81,8 +84,8 @@ impl LidPlan {
     }
 }
 
-/// The highest LID that any switch can forward (docs/sm-behaviour.md 1.18). A switch with a smaller LFT than others does not limit the LIDs
-/// of the fabric.
+/// The highest LID that any switch can forward (docs/sm-behaviour.md 1.18). A switch with a smaller
+/// LFT than others does not limit the LIDs of the fabric.
 #[must_use]
 pub fn highest_lid(subnet: &Subnet) -> Lid {
     let caps = subnet.nodes().map(|(_, n)| n.table_caps().lft);
@@ -111,7 +114,8 @@ pub struct LimitedLft {
     pub entries: u16,
 }
 
-/// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set (docs/sm-behaviour.md 2.3).
+/// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set
+/// (docs/sm-behaviour.md 2.3).
 #[must_use]
 pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = subnet.get(at.node) else {
@@ -121,8 +125,9 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
     if many { cfg.lmc } else { Lmc(0) }
 }
 
-/// End ports in the order of LID assignment: the SM port, then each switch followed by its neighbours by port. The order depends on GUIDs
-/// and links only, so the same unconfigured fabric gets the same LIDs.
+/// End ports in the order of LID assignment: the SM port, then each switch followed by its
+/// neighbours by port. The order depends on GUIDs and links only, so the same unconfigured fabric
+/// gets the same LIDs.
 fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
     // The number of LIDs of a switch depends on its SwitchInfo.
     let is_ready = |p: &PortRef| {
@@ -143,7 +148,8 @@ fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
     ports
 }
 
-/// LIDs of Active end ports that are quarantined: the ports may use them until they lose their links.
+/// LIDs of Active end ports that are quarantined: the ports may use them until they lose their
+/// links.
 fn quarantined_lids(subnet: &Subnet) -> Vec<(Lid, Lmc)> {
     let nodes = subnet.nodes().map(|(_, node)| node);
     let quarantined = nodes.flat_map(Node::quarantined_end_ports);
@@ -152,13 +158,15 @@ fn quarantined_lids(subnet: &Subnet) -> Vec<(Lid, Lmc)> {
     lids.filter(|(lid, _)| lid.is_unicast()).collect()
 }
 
-/// Ports whose LIDs in the map this SM has confirmed on the device while master. For absent ports only these entries are certain.
+/// Ports whose LIDs in the map this SM has confirmed on the device while master. For absent ports
+/// only these entries are certain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfirmedLids {
     ports: BTreeSet<PortGuid>,
     /// Ports whose entries are of another subnet, as long as they are absent.
     foreign: BTreeSet<PortGuid>,
-    /// The last sweep in which a Set of this SM reached another port than the one it was for, until a later full sweep is complete.
+    /// The last sweep in which a Set of this SM reached another port than the one it was for, until
+    /// a later full sweep is complete.
     misdirected_in: Option<u32>,
 }
 
@@ -284,7 +292,8 @@ mod tests {
     /// The LID of another SM.
     const OTHER_SM: Lid = Lid(0xB000);
 
-    /// A switch with `has.len()` CAs whose ports have the LIDs in `has`, assigned by another SM; the SM is at the first.
+    /// A switch with `has.len()` CAs whose ports have the LIDs in `has`, assigned by another SM;
+    /// the SM is at the first.
     fn star(has: &[u16]) -> Subnet {
         let mut subnet = Subnet::default();
         let hosts = u8::try_from(has.len()).unwrap();
@@ -364,7 +373,8 @@ mod tests {
         let plan = plan_of(&star(&[3, 0]), &map);
         assert_eq!(lid_of(&plan, 77), Some(Lid(3)));
         assert_ne!(lid_of(&plan, 1), Some(Lid(3)));
-        // No port of the map is present: it belongs to another subnet. Its LIDs are reserved only if they are free.
+        // No port of the map is present: it belongs to another subnet. Its LIDs are reserved only
+        // if they are free.
         map.remove(&PortGuid(2));
         let plan = plan_of(&star(&[3, 0]), &map);
         assert_eq!((lid_of(&plan, 77), lid_of(&plan, 1)), (None, Some(Lid(3))));
@@ -383,7 +393,8 @@ mod tests {
         port.raw = info.encode().into();
     }
 
-    /// No port of the map is present. Its entry does not yield to the LID of a switch that no SM has configured.
+    /// No port of the map is present. Its entry does not yield to the LID of a switch that no SM
+    /// has configured.
     #[test]
     fn lid_of_an_unconfigured_switch_is_not_taken_from_an_absent_port() {
         let map = LidMap::from([(PortGuid(77), (Lid(5), Lmc(0)))]);
@@ -402,7 +413,8 @@ mod tests {
         assert_eq!(with(&subnet), [Some(1), Some(5)]);
     }
 
-    /// A Set for an absent port reached another port, which is Active with the LID of the absent one.
+    /// A Set for an absent port reached another port, which is Active with the LID of the absent
+    /// one.
     #[test]
     fn misdirected_lid_stays_reserved() {
         let lids = |lid| (Lid(lid), Lmc(0));
@@ -436,7 +448,8 @@ mod tests {
         assert_eq!(with(&subnet, &other_map, &confirmed_lids), [Some(5), None]);
     }
 
-    /// Entries of another subnet yield to the present LID of a port that joins later, although ports of this subnet are in the map by then.
+    /// Entries of another subnet yield to the present LID of a port that joins later, although
+    /// ports of this subnet are in the map by then.
     #[test]
     fn foreign_entries_yield_to_a_port_that_joins_later() {
         let foreign = LidMap::from([(PortGuid(77), (Lid(5), Lmc(0)))]);
@@ -491,8 +504,8 @@ mod tests {
         );
     }
 
-    /// A port is absent, and a new Active port has its LID. A confirmed LID stays reserved, and the new port is reported; an unconfirmed
-    /// one is released.
+    /// A port is absent, and a new Active port has its LID. A confirmed LID stays reserved, and the
+    /// new port is reported; an unconfirmed one is released.
     #[test]
     fn active_port_does_not_take_a_confirmed_lid() {
         let map = LidMap::from([
@@ -545,7 +558,8 @@ mod tests {
         );
     }
 
-    /// A switch without forwarding tables does not use its LID, which stays reserved for an absent port although port 0 is Active.
+    /// A switch without forwarding tables does not use its LID, which stays reserved for an absent
+    /// port although port 0 is Active.
     #[test]
     fn switch_without_tables_does_not_use_its_lid() {
         let map = LidMap::from([
@@ -574,7 +588,8 @@ mod tests {
         assert_ne!(lid_with_top(0), Some(Lid(9)));
     }
 
-    /// With LMC 2, base LIDs are multiples of 4. Ports with other LIDs get new ones; two ports with LID 8 conflict.
+    /// With LMC 2, base LIDs are multiples of 4. Ports with other LIDs get new ones; two ports with
+    /// LID 8 conflict.
     #[test]
     fn misaligned_lid_is_not_reported_as_conflict() {
         let cfg = SmConfig {
@@ -619,7 +634,8 @@ mod tests {
         assert_ne!(lid_of(&grown, 1), Some(Lid(8)));
     }
 
-    /// An Active port with the GUID of another port is quarantined, and retains its LIDs: no other port gets them.
+    /// An Active port with the GUID of another port is quarantined, and retains its LIDs: no other
+    /// port gets them.
     #[test]
     fn lid_of_a_quarantined_active_port_is_not_assigned() {
         for policy in [LidPolicy::Map, LidPolicy::Reassign] {
@@ -643,7 +659,8 @@ mod tests {
         }
     }
 
-    /// LIDs are exhausted. The reservation of a quarantined Active port is released, but its LID is not assigned.
+    /// LIDs are exhausted. The reservation of a quarantined Active port is released, but its LID is
+    /// not assigned.
     #[test]
     fn lid_of_a_quarantined_port_is_not_assigned_when_lids_are_exhausted() {
         let mut subnet = star(&[1, 0, 3]);
@@ -691,7 +708,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any present LIDs and any map, ranges are legal, aligned and disjoint, the SM port is first, and a second plan is equal.
+        /// For any present LIDs and any map, ranges are legal, aligned and disjoint, the SM port is
+        /// first, and a second plan is equal.
         #[test]
         fn ranges_are_legal_and_stable(
             has in prop::collection::vec(0u16..40, 1..12),

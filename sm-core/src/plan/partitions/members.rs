@@ -20,7 +20,8 @@ pub struct EndPortFacts {
 /// The P_Keys that a port should have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedPKeys {
-    /// In order of precedence: the P_Key for index 0, that of the default partition, then by number.
+    /// In order of precedence: the P_Key for index 0, that of the default partition, then by
+    /// number.
     pub keys: Vec<PKey>,
     /// Whether the first P_Key replaces another wanted P_Key at index 0.
     pub force_first: bool,
@@ -29,7 +30,8 @@ pub struct WantedPKeys {
 /// A member entry: its position in the list, and the membership.
 type Entry = (usize, Membership);
 
-/// Member entries of all partitions, indexed so that the lookup for one port is independent of the number of ports.
+/// Member entries of all partitions, indexed so that the lookup for one port is independent of the
+/// number of ports.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct MemberIndex {
     /// By partition: the last entry of each selector other than a GUID.
@@ -104,7 +106,8 @@ impl MemberIndex {
 }
 
 impl Partitions {
-    /// The P_Keys of an end port. There is at least one, because all ports are in the default partition.
+    /// The P_Keys of an end port. There is at least one, because all ports are in the default
+    /// partition.
     #[must_use]
     pub fn wanted_p_keys(&self, port: &EndPortFacts) -> WantedPKeys {
         let mut ranked: Vec<(u8, PKey)> = Vec::new();

@@ -1,7 +1,7 @@
 //! Configured partitions and the P_Keys of each port (docs/sm-behaviour.md 9.1 to 9.11).
 //!
-//! Pure values and functions: the daemon reads the configuration, and the P_Key component writes the tables. An error never widens a
-//! membership.
+//! Pure values and functions: the daemon reads the configuration, and the P_Key component writes
+//! the tables. An error never widens a membership.
 //!
 //! | module | contents |
 //! |---|---|
@@ -212,8 +212,8 @@ impl From<Lists> for Partitions {
 }
 
 impl Default for Partitions {
-    /// Without configured partitions all ports are full members of the default partition (docs/sm-behaviour.md 9.2), and switches do not
-    /// enforce P_Keys.
+    /// Without configured partitions all ports are full members of the default partition
+    /// (docs/sm-behaviour.md 9.2), and switches do not enforce P_Keys.
     fn default() -> Self {
         let default = Partition {
             name: "Default".to_owned(),
@@ -238,8 +238,9 @@ impl Partitions {
         self.list.iter().map(|p| (p.number, p.sl))
     }
 
-    /// Configured partitions. The default partition is added if it is absent. By default all ports are limited members of it; the port of
-    /// the SM is always a full member (docs/sm-behaviour.md 9.2).
+    /// Configured partitions. The default partition is added if it is absent. By default all ports
+    /// are limited members of it; the port of the SM is always a full member (docs/sm-behaviour.md
+    /// 9.2).
     ///
     /// # Errors
     /// If a number is invalid, or two partitions have the same number or group.

@@ -46,7 +46,8 @@ impl GroupSpec {
         }
     }
 
-    /// The parameters of the group. `only_sl` is the SL of multicast trees, if routing prescribes one; `life` the PacketLifeTime code.
+    /// The parameters of the group. `only_sl` is the SL of multicast trees, if routing prescribes
+    /// one; `life` the PacketLifeTime code.
     #[must_use]
     pub fn parameters(&self, number: u16, only_sl: Option<Sl>, life: u8) -> GroupParameters {
         let scope = self.mgid.mgid_scope();

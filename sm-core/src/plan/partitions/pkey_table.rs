@@ -1,8 +1,9 @@
 //! The index of each P_Key in its table (docs/sm-behaviour.md 9.3 to 9.5).
 //!
-//! Programs on hosts address P_Keys by index, and IPoIB fails if the P_Key at index 0 changes. So a P_Key in the table retains its index, a
-//! freed entry is reused only if the table has no unused one, and index 0 changes only if its P_Key is not wanted any more. If the table is
-//! full, the P_Key for index 0 and that of the default partition take the entries of the last ones.
+//! Programs on hosts address P_Keys by index, and IPoIB fails if the P_Key at index 0 changes. So a
+//! P_Key in the table retains its index, a freed entry is reused only if the table has no unused
+//! one, and index 0 changes only if its P_Key is not wanted any more. If the table is full, the
+//! P_Key for index 0 and that of the default partition take the entries of the last ones.
 
 use ferrosm_mad::ids::PKey;
 
@@ -29,7 +30,8 @@ impl PKeyTablePlan {
 
 const EMPTY: PKey = PKey(0);
 
-/// Assigns wanted P_Keys to the entries of a table with the contents `current`, whose length is the capacity.
+/// Assigns wanted P_Keys to the entries of a table with the contents `current`, whose length is the
+/// capacity.
 #[must_use]
 pub fn assign_pkey_indices(current: &[PKey], required: &WantedPKeys) -> PKeyTablePlan {
     let mut slots: Vec<Option<PKey>> = vec![None; current.len()];
@@ -100,7 +102,8 @@ pub fn assign_pkey_indices(current: &[PKey], required: &WantedPKeys) -> PKeyTabl
     }
 }
 
-/// The P_Keys that a switch port must accept for an end port with this table. A full P_Key covers the limited one.
+/// The P_Keys that a switch port must accept for an end port with this table. A full P_Key covers
+/// the limited one.
 #[must_use]
 pub fn enforcement_pkeys(table: &[PKey]) -> WantedPKeys {
     let full = |key: PKey| PKey(key.0 | super::FULL);
@@ -216,8 +219,9 @@ mod tests {
     }
 
     proptest! {
-        /// For any sequence of configurations no P_Key changes its index, that of the default partition stays at index 0, every table
-        /// contains exactly the wanted P_Keys that fit, and a correct table is unchanged.
+        /// For any sequence of configurations no P_Key changes its index, that of the default
+        /// partition stays at index 0, every table contains exactly the wanted P_Keys that fit, and
+        /// a correct table is unchanged.
         #[test]
         fn indices_never_move(
             cap in 1..12usize,
@@ -252,7 +256,8 @@ mod tests {
             }
         }
 
-        /// From any contents, the table then contains the wanted P_Keys and no other, the first one at index 0 if that is forced.
+        /// From any contents, the table then contains the wanted P_Keys and no other, the first one
+        /// at index 0 if that is forced.
         #[test]
         fn any_table_is_corrected(
             current in prop::collection::vec(prop::sample::select(&[0u16, 1, 0x8001, 2, 0x8002, 3, 0x7FFF, 0xFFFF, 0x8000][..]), 1..10),

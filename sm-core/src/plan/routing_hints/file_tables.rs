@@ -39,7 +39,8 @@ pub(super) fn resolve(
     }
 }
 
-/// The current LID for each LID (index) of the dump: that of the port that owned it; `None` if that port is absent or has no LID.
+/// The current LID for each LID (index) of the dump: that of the port that owned it; `None` if that
+/// port is absent or has no LID.
 fn current_lids(
     file: &GuidTables,
     index: &GuidIndex,
@@ -152,7 +153,8 @@ fn path_sl(
     PathSl::BySwitchAndLid(rows.into_iter().map(finish).collect())
 }
 
-/// The SLtoVL maps of all switches, and the highest data VL in them. A pair of ports that is not in the file drops.
+/// The SLtoVL maps of all switches, and the highest data VL in them. A pair of ports that is not in
+/// the file drops.
 fn maps(file: &GuidTables, index: &GuidIndex, warnings: &mut Vec<HintWarning>) -> (SlToVl, u8) {
     let mut missing = AbsentGuids::new("sl2vl_file", "switch");
     let drop_all = |ports: &u8| SlToVlMaps::uniform(*ports, [15; SLS]);

@@ -26,7 +26,8 @@ fn drain(r: &mut SmpQueue<u32>, now: Instant) -> Vec<Dispatch<u32>> {
     core::iter::from_fn(|| r.next(now, |_| true)).collect()
 }
 
-/// Ten requests to one device and one to another: the first device gets its initial window of four, the second does not wait.
+/// Ten requests to one device and one to another: the first device gets its initial window of four,
+/// the second does not wait.
 #[test]
 fn windows_of_devices_are_independent() {
     let mut r = smp_queue(100, 16, 3);
@@ -99,7 +100,8 @@ fn requests_fail_after_the_last_retry() {
     );
 }
 
-/// A late response completes the request, before and after the retry is sent; the response to the retry then matches no request.
+/// A late response completes the request, before and after the retry is sent; the response to the
+/// retry then matches no request.
 #[test]
 fn late_responses_complete_the_request() {
     for retry_sent in [false, true] {
@@ -123,7 +125,8 @@ fn late_responses_complete_the_request() {
     }
 }
 
-/// Timeouts halve the common window, once per timeout and not below its minimum; responses widen it again.
+/// Timeouts halve the common window, once per timeout and not below its minimum; responses widen it
+/// again.
 #[test]
 fn common_window_halves_on_loss_and_recovers() {
     let mut r = smp_queue(64, 4, 0);
@@ -169,7 +172,8 @@ fn common_window_limits_all_devices() {
     assert_eq!(r.complete(again[0].tid), Some(5));
 }
 
-/// A dead device with two hundred requests: all fail after the time of one request; requests to another device succeed.
+/// A dead device with two hundred requests: all fail after the time of one request; requests to
+/// another device succeed.
 #[test]
 fn requests_to_a_dead_device_fail_together() {
     let mut r = smp_queue(100, 16, 3);
@@ -200,7 +204,8 @@ fn requests_to_a_dead_device_fail_together() {
     assert!(now.since(Instant::START) <= 1600 * MS, "{now:?}");
 }
 
-/// Requests and retries that are not allowed yet wait; other requests to the same device overtake them.
+/// Requests and retries that are not allowed yet wait; other requests to the same device overtake
+/// them.
 #[test]
 fn requests_and_retries_wait_until_they_are_allowed() {
     let mut q = smp_queue(100, 16, 3);
@@ -223,7 +228,8 @@ fn requests_and_retries_wait_until_they_are_allowed() {
     assert_eq!(q.pending(), 3);
 }
 
-/// A busy agent: each request is retried when its attempt times out, and the device does not count as dead, however many requests fail.
+/// A busy agent: each request is retried when its attempt times out, and the device does not count
+/// as dead, however many requests fail.
 #[test]
 fn busy_agent_is_retried_after_the_timeout() {
     let mut r = smp_queue(1000, 8, 3);

@@ -1,9 +1,11 @@
 //! How many switches a sweep accepts that were not in the subnet before.
 //!
-//! A device can report a switch with a new GUID behind each of its ports, without end. As master, the SM accepts [`UNCOUNTED_MAX`] new
-//! switch ports behind a port of a known node. What exceeds them is excluded behind that port until a survey ([`crate::survey`]) has
-//! counted it; the rest of the fabric is configured meanwhile. Before it is master, the SM knows no node yet, and it must find every other
-//! SM: it discovers everything, except behind a port that alone leads to more switch ports than a fabric has.
+//! A device can report a switch with a new GUID behind each of its ports, without end. As master,
+//! the SM accepts [`UNCOUNTED_MAX`] new switch ports behind a port of a known node. What exceeds
+//! them is excluded behind that port until a survey ([`crate::survey`]) has counted it; the rest of
+//! the fabric is configured meanwhile. Before it is master, the SM knows no node yet, and it must
+//! find every other SM: it discovers everything, except behind a port that alone leads to more
+//! switch ports than a fabric has.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +21,8 @@ use crate::sweep::quarantine::{discard_node, quarantine};
 /// Most nodes of a subnet: each end port needs a unicast LID.
 const NODES_MAX: usize = 0xBFFF;
 
-/// New switch ports that a master accepts behind a port of a known node before they are counted: some 60 switches.
+/// New switch ports that a master accepts behind a port of a known node before they are counted:
+/// some 60 switches.
 pub(crate) const UNCOUNTED_MAX: u32 = 2_560;
 
 /// What a sweep accepts behind a port whose new switches were, or are to be, counted.
@@ -47,9 +50,11 @@ pub(crate) struct Budget {
     /// `sweep.new-port-budget`.
     max: u32,
     allowances: BTreeMap<PortRef, Allowance>,
-    /// New nodes, with the port of a known node that they were first found behind; of the whole fabric, only switches.
+    /// New nodes, with the port of a known node that they were first found behind; of the whole
+    /// fabric, only switches.
     new_nodes: BTreeMap<NodeIdx, PortRef>,
-    /// Ports of new switches behind each port of a known node; of the whole fabric, behind [`Self::WHOLE`].
+    /// Ports of new switches behind each port of a known node; of the whole fabric, behind
+    /// [`Self::WHOLE`].
     switch_ports: BTreeMap<Option<PortRef>, u32>,
     /// The number of new switch ports at which the fabric is searched for endless switches next.
     next_search: u32,
@@ -108,7 +113,8 @@ impl Budget {
 }
 
 impl Discovery {
-    /// Whether a node that is not in the subnet may be added. `had_lid`: it had a LID before, so that it is not new.
+    /// Whether a node that is not in the subnet may be added. `had_lid`: it had a LID before, so
+    /// that it is not new.
     pub(super) fn admits(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -153,7 +159,8 @@ impl Discovery {
         }
     }
 
-    /// Whether the new switches behind a port of a known node may become one more; if not, all of them are excluded.
+    /// Whether the new switches behind a port of a known node may become one more; if not, all of
+    /// them are excluded.
     fn admits_behind(&mut self, ctx: &mut Ctx<'_>, from: PortRef, info: &NodeInfo) -> bool {
         let entry = self.budget.entry(from);
         let max = match self.budget.allowances.get(&entry) {
@@ -174,8 +181,8 @@ impl Discovery {
         false
     }
 
-    /// Whenever the number of new switch ports has doubled: excludes what is behind a port that alone leads to more of them than a fabric
-    /// has.
+    /// Whenever the number of new switch ports has doubled: excludes what is behind a port that
+    /// alone leads to more of them than a fabric has.
     fn search_endless_switches(&mut self, ctx: &mut Ctx<'_>) {
         let total = self.budget.switch_ports.get(&Budget::WHOLE);
         if total.is_none_or(|total| *total < self.budget.next_search) {
@@ -205,7 +212,8 @@ impl Discovery {
         find_endless(links, &self.budget.new_nodes, self.budget.max)
     }
 
-    /// Excludes new nodes behind a port. They are not reported one by one, because they were not reported as added.
+    /// Excludes new nodes behind a port. They are not reported one by one, because they were not
+    /// reported as added.
     fn exclude_behind(
         &mut self,
         ctx: &mut Ctx<'_>,

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
-/// More ports of new switches than this behind a port, and no host, are endless: in a fabric, hosts are a few switches away from any
-/// switch.
+/// More ports of new switches than this behind a port, and no host, are endless: in a fabric, hosts
+/// are a few switches away from any switch.
 pub(crate) const WITHOUT_HOST_MAX: u32 = 16_384;
 
 /// New switches to exclude, and the hosts that only they connect.
@@ -24,7 +24,8 @@ pub(super) struct Endless {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Links<'a> {
     pub(super) fabric: &'a Subnet,
-    /// The port behind each port, as NodeInfo reported it. Endless switches contradict themselves, so that links may be missing in `fabric`.
+    /// The port behind each port, as NodeInfo reported it. Endless switches contradict themselves,
+    /// so that links may be missing in `fabric`.
     pub(super) neighbours: &'a BTreeMap<PortRef, PortRef>,
 }
 
@@ -35,7 +36,8 @@ impl Links<'_> {
         reported.or_else(|| self.fabric.peer(p))
     }
 
-    /// Whether nothing is known that contradicts a link from `p` to `to`. A device may report a copy of a NodeInfo.
+    /// Whether nothing is known that contradicts a link from `p` to `to`. A device may report a
+    /// copy of a NodeInfo.
     fn may_link(&self, p: PortRef, to: PortRef) -> bool {
         let is_back = |back: &PortRef| *back == p;
         let is_down = |port: &Port| port.known && !port.is_up();
@@ -55,9 +57,9 @@ impl Links<'_> {
     }
 }
 
-/// Finds a port that alone leads (over a bridge of the graph) to more than `max` ports of new switches, or to more than
-/// [`WITHOUT_HOST_MAX`] and no host. If most of them are behind one further port like that, and there are hosts, it is that port: what is before it is
-/// spared.
+/// Finds a port that alone leads (over a bridge of the graph) to more than `max` ports of new
+/// switches, or to more than [`WITHOUT_HOST_MAX`] and no host. If most of them are behind one
+/// further port like that, and there are hosts, it is that port: what is before it is spared.
 pub(super) fn find_endless(
     links: Links<'_>,
     new_switches: &BTreeMap<NodeIdx, PortRef>,

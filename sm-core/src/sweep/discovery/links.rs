@@ -1,8 +1,9 @@
 //! Which port is linked to which, and conflicting reports.
 //!
-//! A NodeInfo response to a query out of a port reports the port at the other end of the link. If two ports report the same far end, or the
-//! two ends of a link report different neighbours, a GUID is used twice or a cable was moved during the sweep. Conflicts are resolved
-//! when all responses are in.
+//! A NodeInfo response to a query out of a port reports the port at the other end of the link. If
+//! two ports report the same far end, or the two ends of a link report different neighbours, a GUID
+//! is used twice or a cable was moved during the sweep. Conflicts are resolved when all responses
+//! are in.
 
 use std::collections::BTreeSet;
 
@@ -23,10 +24,12 @@ fn forwards(fabric: &Subnet, p: PortRef) -> bool {
 }
 
 impl Discovery {
-    /// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own link, leads elsewhere than before.
+    /// Whether `to`, which is behind `from`, shows that a link between switches, or the SM's own
+    /// link, leads elsewhere than before.
     ///
-    /// DR paths over the link then end at other nodes than was assumed, so values read or written over them belong to unknown nodes.
-    /// It does not, if the known link of `to` is or will be verified in this sweep: then the node behind `from` has a duplicate GUID.
+    /// DR paths over the link then end at other nodes than was assumed, so values read or written
+    /// over them belong to unknown nodes. It does not, if the known link of `to` is or will be
+    /// verified in this sweep: then the node behind `from` has a duplicate GUID.
     pub(super) fn has_moved(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
         let elsewhere = |port_ref: PortRef, seen: PortRef| {
             let before = || fabric.port(port_ref).and_then(|port| port.last_peer);
@@ -37,7 +40,8 @@ impl Discovery {
         elsewhere(from, to) || (elsewhere(to, from) && !self.is_verified(fabric, from, to))
     }
 
-    /// Whether the known link of `to` is verified in this sweep, although `from` reports `to` as well.
+    /// Whether the known link of `to` is verified in this sweep, although `from` reports `to` as
+    /// well.
     fn is_verified(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
         let Some(other) = fabric.peer(to) else {
             return false;
@@ -49,7 +53,8 @@ impl Discovery {
         self.neighbours.get(&to) == Some(&other) || self.neighbours.get(&other) == Some(&to)
     }
 
-    /// Whether an earlier sweep excluded the node behind `from`, because it has the node GUID of `to`.
+    /// Whether an earlier sweep excluded the node behind `from`, because it has the node GUID of
+    /// `to`.
     fn is_known_duplicate(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
         let guid = fabric.get(to.node).map(|node| node.info.node_guid);
         guid.is_some() && self.known_duplicates.get(&from).copied() == guid
@@ -64,7 +69,8 @@ impl Discovery {
         guid: PortGuid,
     ) {
         if ctx.fabric.peer(from) == Some(to) {
-            // An active link is unchanged; one that came up again may have a rebooted switch behind it.
+            // An active link is unchanged; one that came up again may have a rebooted switch behind
+            // it.
             let port = ctx.fabric.port(from);
             let is_active = port.is_some_and(|p| p.state() == PortState::Active);
             if self.is_local() && !is_active {
@@ -88,8 +94,9 @@ impl Discovery {
         }
     }
 
-    /// Another port reports `to` as its neighbour: the known link between `to` and `other` is queried again out of its switch port, because
-    /// the cable may have moved, or the node behind the other port may use a GUID that is not its own.
+    /// Another port reports `to` as its neighbour: the known link between `to` and `other` is
+    /// queried again out of its switch port, because the cable may have moved, or the node behind
+    /// the other port may use a GUID that is not its own.
     fn verify_link(&mut self, ctx: &mut Ctx<'_>, to: PortRef, other: PortRef) {
         let is_switch = |p: &PortRef| ctx.fabric.get(p.node).is_some_and(Node::is_switch);
         if let Some(end) = [other, to].into_iter().find(is_switch)
@@ -99,17 +106,18 @@ impl Discovery {
         }
     }
 
-    /// Reads the switch at the far end of a changed link, which may have lost its tables. Only once a sweep: two switches
-    /// would cause reads of each other without end.
+    /// Reads the switch at the far end of a changed link, which may have lost its tables. Only once
+    /// a sweep: two switches would cause reads of each other without end.
     fn read_far_end(&mut self, ctx: &mut Ctx<'_>, to: PortRef) {
         if ctx.fabric.get(to.node).is_some_and(Node::is_switch) && self.far_ends.insert(to.node) {
             ctx.smps.enqueue(SmpOp::SwitchInfo(to.node));
         }
     }
 
-    /// Two ports report the same far end. The older link is preserved if it is still reported: the node behind the other port uses a GUID
-    /// that is not its own. If only one port still reports the far end, the cable was moved. Of the links of a CA or router that was not
-    /// known before the sweep, an Active one is preferred: an SM has configured it.
+    /// Two ports report the same far end. The older link is preserved if it is still reported: the
+    /// node behind the other port uses a GUID that is not its own. If only one port still reports
+    /// the far end, the cable was moved. Of the links of a CA or router that was not known before
+    /// the sweep, an Active one is preferred: an SM has configured it.
     pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>) {
         for ((from, to), guid) in core::mem::take(&mut self.conflicts) {
             if self.neighbours.get(&from) != Some(&to) {
@@ -147,8 +155,8 @@ impl Discovery {
         }
     }
 
-    /// A link between switches must be reported by both ends. If one end reports another neighbour, or is down, the node behind the other
-    /// end uses a GUID that is not its own.
+    /// A link between switches must be reported by both ends. If one end reports another neighbour,
+    /// or is down, the node behind the other end uses a GUID that is not its own.
     pub(super) fn check_both_ends(&self, ctx: &mut Ctx<'_>) {
         let mut rejected = BTreeSet::new();
         for (from, to) in &self.neighbours {
@@ -189,7 +197,8 @@ impl Discovery {
             }
         }
         ctx.effects.routing_stale = true;
-        // A full sweep finds DR paths together with the nodes; a local sweep may find a new path to a known node.
+        // A full sweep finds DR paths together with the nodes; a local sweep may find a new path to
+        // a known node.
         if self.is_local() {
             ctx.fabric.mark_paths_stale();
         }
@@ -199,8 +208,8 @@ impl Discovery {
         ctx.effects.added_links.push((from, to));
     }
 
-    /// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another
-    /// node may have responded.
+    /// Connects a link after a conflict. A CA or router port at its far end was read over the
+    /// earlier link, so it is read again: another node may have responded.
     fn reconnect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, guid: PortGuid) {
         self.connect(ctx, from, to);
         if let Some(node) = ctx.fabric.get_mut(to.node).filter(|node| !node.is_switch()) {
@@ -254,8 +263,8 @@ mod tests {
         port.raw = info.encode().into();
     }
 
-    /// A host moved from port 1 to port 2 of a switch, and both ports are down by the end of the sweep: what was behind port 2 before is
-    /// not connected.
+    /// A host moved from port 1 to port 2 of a switch, and both ports are down by the end of the
+    /// sweep: what was behind port 2 before is not connected.
     #[test]
     fn port_that_went_down_after_a_conflict_stays_unconnected() {
         let mut fabric = Subnet::default();

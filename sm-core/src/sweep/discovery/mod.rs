@@ -1,11 +1,14 @@
-//! Discovery by directed route (IBA vol. 1, 14.4.3): of the whole fabric, or of the switches and ports that are to be read again.
+//! Discovery by directed route (IBA vol. 1, 14.4.3): of the whole fabric, or of the switches and
+//! ports that are to be read again.
 //!
-//! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports, and the node behind a port by NodeInfo. A
-//! full sweep queries the node behind every port that is up, a local sweep only where the state of a port changed. A bad or missing
-//! response does not end a sweep: the node or port is quarantined and reported.
+//! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports,
+//! and the node behind a port by NodeInfo. A full sweep queries the node behind every port that is
+//! up, a local sweep only where the state of a port changed. A bad or missing response does not end
+//! a sweep: the node or port is quarantined and reported.
 //!
-//! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node or port owns a GUID, [`budget`] how many
-//! new switches are accepted, [`other_ports`] which ports of hosts lead to another subnet.
+//! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node
+//! or port owns a GUID, [`budget`] how many new switches are accepted, [`other_ports`] which ports
+//! of hosts lead to another subnet.
 
 pub(crate) mod budget;
 pub(crate) mod endless;
@@ -78,7 +81,8 @@ pub(crate) enum NodeInfoOutcome {
     Done,
     /// The local node cannot be used.
     NoLocalNode(NoLinkReason),
-    /// A link between switches leads to another node than before: the contents of tables are unknown. A local sweep cannot continue.
+    /// A link between switches leads to another node than before: the contents of tables are
+    /// unknown. A local sweep cannot continue.
     LinkMoved(PortRef),
 }
 
@@ -88,9 +92,11 @@ pub(crate) struct Discovery {
     scope: ScopeKind,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
-    /// Links whose far end is already linked to another port, with the port GUID that was reported over them.
+    /// Links whose far end is already linked to another port, with the port GUID that was reported
+    /// over them.
     conflicts: BTreeMap<(PortRef, PortRef), PortGuid>,
-    /// NodeInfos, and the ports that they were received over, whose GUIDs belong to a known node that this sweep has not reached yet.
+    /// NodeInfos, and the ports that they were received over, whose GUIDs belong to a known node
+    /// that this sweep has not reached yet.
     contested: Vec<(PortRef, NodeInfo)>,
     /// Nodes that this sweep added.
     added: BTreeSet<NodeIdx>,
@@ -115,7 +121,8 @@ pub(crate) struct Discovery {
     budget: Budget,
 }
 
-/// Whether two NodeInfos can be of the same device. The ports of a switch may have been split or joined.
+/// Whether two NodeInfos can be of the same device. The ports of a switch may have been split or
+/// joined.
 fn is_same_device(a: &NodeInfo, b: &NodeInfo) -> bool {
     (a.node_type, a.device_id, a.vendor_id) == (b.node_type, b.device_id, b.vendor_id)
 }
@@ -161,7 +168,8 @@ impl Discovery {
         self.neighbours.contains_key(&p)
     }
 
-    /// Whether nodes have been added since the last SMInfo scan: another SM may have configured them.
+    /// Whether nodes have been added since the last SMInfo scan: another SM may have configured
+    /// them.
     pub(crate) const fn has_unscanned_nodes(&self) -> bool {
         self.has_unscanned_nodes
     }
@@ -171,7 +179,8 @@ impl Discovery {
         self.has_unscanned_nodes = false;
     }
 
-    /// A NodeInfo response; `from` is the port that the node is behind. `had_lid`: the node is not in the subnet, but had a LID before.
+    /// A NodeInfo response; `from` is the port that the node is behind. `had_lid`: the node is not
+    /// in the subnet, but had a LID before.
     pub(crate) fn on_node_info(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -207,8 +216,9 @@ impl Discovery {
         self.locate(ctx, from, &info, had_lid)
     }
 
-    /// Takes a contested NodeInfo, and the port that it was received over. Call it when all responses of discovery are in: a known
-    /// node that has not been reached by then is gone. Switches come first, because known nodes may be behind them.
+    /// Takes a contested NodeInfo, and the port that it was received over. Call it when all
+    /// responses of discovery are in: a known node that has not been reached by then is gone.
+    /// Switches come first, because known nodes may be behind them.
     pub(crate) fn take_contested(&mut self) -> Option<(PortRef, NodeInfo)> {
         let is_switch = |(_, info): &(_, NodeInfo)| info.node_type == NodeType::Switch;
         let next = self.contested.iter().position(is_switch).unwrap_or(0);
@@ -261,8 +271,8 @@ impl Discovery {
         outcome
     }
 
-    /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR paths. Call it when all responses of
-    /// discovery are in.
+    /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR
+    /// paths. Call it when all responses of discovery are in.
     pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>) {
         self.forget_unexplained(ctx);
         self.resolve_conflicts(ctx);
@@ -285,7 +295,8 @@ impl Discovery {
         }
     }
 
-    /// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
+    /// The node that responded, added if it is new; `None` if another node of this sweep has its
+    /// GUID.
     fn visit(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -305,7 +316,8 @@ impl Discovery {
                     ctx.effects.full_sweep = true;
                     return None;
                 }
-                // A switch has precedence over a CA with its GUID, because more is attached to it, except over one that was in use before.
+                // A switch has precedence over a CA with its GUID, because more is attached to it,
+                // except over one that was in use before.
                 let switch_came_second = self.added.contains(&idx)
                     && !node.is_switch()
                     && info.node_type == NodeType::Switch;
@@ -333,8 +345,8 @@ impl Discovery {
         self.add_if_admitted(ctx, from, info, path, had_lid)
     }
 
-    /// Whether the ports of a switch were split or joined since the last full sweep, which the next one adopts; unless that one found that
-    /// two devices have its GUID.
+    /// Whether the ports of a switch were split or joined since the last full sweep, which the next
+    /// one adopts; unless that one found that two devices have its GUID.
     fn has_new_ports(&self, known: &NodeInfo, from: Option<PortRef>, info: &NodeInfo) -> bool {
         let guid = from.and_then(|from| self.known_duplicates.get(&from));
         is_same_device(known, info) && guid != Some(&info.node_guid)
@@ -413,8 +425,8 @@ pub(crate) fn on_node_info_failed(
     NodeInfoOutcome::Done
 }
 
-/// A NodeInfo query timed out, or its response was implausible. A local sweep preserves an active link: the agent may hang while the node
-/// forwards. The problem is located at that node.
+/// A NodeInfo query timed out, or its response was implausible. A local sweep preserves an active
+/// link: the agent may hang while the node forwards. The problem is located at that node.
 fn on_no_neighbour(
     ctx: &mut Ctx<'_>,
     from: PortRef,
@@ -436,7 +448,8 @@ fn on_no_neighbour(
     }
 }
 
-/// A switch was read. `top` is the LinearFDBTop that this SM writes. Returns whether the ports are read while PortStateChange remains set.
+/// A switch was read. `top` is the LinearFDBTop that this SM writes. Returns whether the ports are
+/// read while PortStateChange remains set.
 pub(crate) fn on_switch_info(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
@@ -468,7 +481,8 @@ pub(crate) fn on_switch_info(
     if has_restarted {
         ctx.outbox.emit(Event::SwitchRestarted(node.name()));
     }
-    // A switch that lost LinearFDBTop rebooted and lost its tables, also those that it rejected in part before.
+    // A switch that lost LinearFDBTop rebooted and lost its tables, also those that it rejected in
+    // part before.
     if has_restarted || (node.installed.is_some() && info.linear_fdb_top != node.lft_top(top).0) {
         node.forget_tables();
         ctx.effects.routing_stale = true;
@@ -491,7 +505,8 @@ pub(crate) fn on_switch_info(
     info.port_state_change && !mode.is_master
 }
 
-/// A switch cannot be read: a full sweep cannot use it; otherwise its neighbours are read for the state of their links.
+/// A switch cannot be read: a full sweep cannot use it; otherwise its neighbours are read for the
+/// state of their links.
 fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
@@ -529,8 +544,9 @@ pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, outcome: &SmpOutcome
     }
 }
 
-/// PortStateChange was cleared: the ports are read now. A full sweep also reads them if the Set was not answered, because the switch has
-/// answered a Get. Returns whether the ports are read while PortStateChange remains set.
+/// PortStateChange was cleared: the ports are read now. A full sweep also reads them if the Set was
+/// not answered, because the switch has answered a Get. Returns whether the ports are read while
+/// PortStateChange remains set.
 pub(crate) fn on_port_state_change_cleared(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
@@ -567,8 +583,9 @@ fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {
     }
 }
 
-/// Schedules reads of ports that may have changed after they were read and before PortStateChange of their switches, `uncleared`, was
-/// cleared; of each link, one end. Links armed since are also queried again, because an exchanged cable leaves no trace in their state.
+/// Schedules reads of ports that may have changed after they were read and before PortStateChange
+/// of their switches, `uncleared`, was cleared; of each link, one end. Links armed since are also
+/// queried again, because an exchanged cable leaves no trace in their state.
 pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>) {
     let fabric = &*ctx.fabric;
     for n in uncleared {
@@ -608,8 +625,9 @@ fn remove_unlinked_end_ports(ctx: &mut Ctx<'_>) {
     }
 }
 
-/// Schedules reads of linked CA and router ports that a full sweep did not reach, because the switch port that they are attached to could
-/// not be read. Their node was reached over another port, and nothing else reads them: their link is not reported as changed.
+/// Schedules reads of linked CA and router ports that a full sweep did not reach, because the
+/// switch port that they are attached to could not be read. Their node was reached over another
+/// port, and nothing else reads them: their link is not reported as changed.
 fn reread_unreached_end_ports(ctx: &mut Ctx<'_>) {
     let fabric = &*ctx.fabric;
     let this_sweep = fabric.full_sweep_number();

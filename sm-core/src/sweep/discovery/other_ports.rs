@@ -1,4 +1,5 @@
-//! Ports of hosts that a full sweep did not reach: if one has a link, that link leads to another subnet (another plane or rail).
+//! Ports of hosts that a full sweep did not reach: if one has a link, that link leads to another
+//! subnet (another plane or rail).
 
 use ferrosm_mad::attr::{PortInfo, PortState};
 
@@ -10,7 +11,8 @@ use crate::smp::outcome::SmpOutcome;
 use crate::subnet::PortRef;
 
 impl Discovery {
-    /// Reads the ports of reached hosts that were not reached themselves, once a sweep, when all other responses are in.
+    /// Reads the ports of reached hosts that were not reached themselves, once a sweep, when all
+    /// other responses are in.
     pub(crate) fn read_unreached_ports(&mut self, ctx: &mut Ctx<'_>) {
         if core::mem::replace(&mut self.has_read_unreached_ports, true) {
             return;

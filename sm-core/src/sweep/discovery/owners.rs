@@ -1,7 +1,8 @@
 //! Which node and port owns a GUID that several report.
 //!
-//! A node or port that was in use before retains its GUID, whichever a sweep reaches first; after a restart, a switch that is at its place in
-//! the restored view. If none was known before, the one with an Active port owns the GUID; otherwise the first.
+//! A node or port that was in use before retains its GUID, whichever a sweep reaches first; after a
+//! restart, a switch that is at its place in the restored view. If none was known before, the one
+//! with an Active port owns the GUID; otherwise the first.
 
 use ferrosm_mad::attr::{NodeInfo, NodeType, PortState};
 use ferrosm_mad::ids::PortGuid;
@@ -12,7 +13,8 @@ use crate::report::QuarantineReason;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 
 impl Discovery {
-    /// Whether the GUID of a switch that this sweep has not reached yet belonged to one at another place in the subnet of an earlier run.
+    /// Whether the GUID of a switch that this sweep has not reached yet belonged to one at another
+    /// place in the subnet of an earlier run.
     pub(super) fn was_elsewhere(&self, fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
         let Some(view) = &self.last_view else {
             return false;
@@ -33,7 +35,8 @@ impl Discovery {
         before.is_none() || before != here
     }
 
-    /// Of two ports with one GUID that were not known before the sweep, an Active one is preferred: an SM has configured it.
+    /// Of two ports with one GUID that were not known before the sweep, an Active one is preferred:
+    /// an SM has configured it.
     pub(super) fn prefer_active_ports(&self, ctx: &mut Ctx<'_>) {
         let fabric = &mut *ctx.fabric;
         let active = |fabric: &Subnet, p: PortRef| {
@@ -96,9 +99,9 @@ fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
     })
 }
 
-/// Whether the node GUID or port GUID in a NodeInfo received over `from` belongs to a known node that was attached to another port
-/// before this sweep and that this sweep has not reached yet. If that node is still attached there, the node behind `from` has a
-/// duplicate GUID.
+/// Whether the node GUID or port GUID in a NodeInfo received over `from` belongs to a known node
+/// that was attached to another port before this sweep and that this sweep has not reached yet. If
+/// that node is still attached there, the node behind `from` has a duplicate GUID.
 pub(super) fn has_unreached_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
     let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
     let is_unreached = |n: NodeIdx| {

@@ -1,4 +1,5 @@
-//! PortInfo responses: the state of a port, its link, and tables and keys that its device may have lost.
+//! PortInfo responses: the state of a port, its link, and tables and keys that its device may have
+//! lost.
 
 use ferrosm_mad::attr::{ExtendedPortInfo, LinkSpeed, PortInfo, PortState, id};
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -39,8 +40,9 @@ impl Discovery {
         self.changed_switches.insert(n);
     }
 
-    /// A port of a switch was read. An end port that was reset after its tables were written and before its link was armed shows it by
-    /// PortStateChange of the switch only: no port of the switch has another state than before.
+    /// A port of a switch was read. An end port that was reset after its tables were written and
+    /// before its link was armed shows it by PortStateChange of the switch only: no port of the
+    /// switch has another state than before.
     pub(crate) fn note_port_state(&mut self, ctx: &Ctx<'_>, change: &PortChange) {
         let PortChange { at, new, .. } = change;
         if change.old_state.is_some_and(|old| old != new.port_state) {
@@ -56,7 +58,8 @@ impl Discovery {
         }
     }
 
-    /// All ports are read: forgets the tables of end ports that may have been reset while they were configured.
+    /// All ports are read: forgets the tables of end ports that may have been reset while they were
+    /// configured.
     pub(super) fn forget_unexplained(&mut self, ctx: &mut Ctx<'_>) {
         for at in core::mem::take(&mut self.armed_ports) {
             if self.changed_switches.contains(&at.node)
@@ -87,7 +90,8 @@ impl Discovery {
             self.disconnect_down_port(ctx, at);
             return;
         }
-        // A link that is not active, or became active after its far end was queried, may lead elsewhere by now.
+        // A link that is not active, or became active after its far end was queried, may lead
+        // elsewhere by now.
         let is_unproven =
             core::mem::take(&mut port.peer_unverified) || port.state() < PortState::Active;
         let peer = ctx.fabric.peer(at);
@@ -113,7 +117,8 @@ impl Discovery {
         }
     }
 
-    /// A linked port is down: its link is removed. In a local sweep the far end is read for its own state.
+    /// A linked port is down: its link is removed. In a local sweep the far end is read for its own
+    /// state.
     fn disconnect_down_port(&self, ctx: &mut Ctx<'_>, at: PortRef) {
         let name = ctx.fabric.port_name(at);
         let Some(peer) = ctx.fabric.disconnect(at) else {
@@ -137,7 +142,8 @@ impl Discovery {
     }
 }
 
-/// A PortInfo response: `None` if it cannot be used. A failed read is repeated without the modifier bit of extended speeds.
+/// A PortInfo response: `None` if it cannot be used. A failed read is repeated without the modifier
+/// bit of extended speeds.
 pub(crate) fn check_port_info(
     ctx: &mut Ctx<'_>,
     at: PortRef,
@@ -166,7 +172,8 @@ pub(crate) fn check_port_info(
     if let Some(reason) = plausible::implausible_port_info(&change.new, has_link) {
         ctx.effects.invalid_response = true;
         if change.is_switch {
-            // Plausible values of its other ports may be wrong as well, such as a state that removes a link.
+            // Plausible values of its other ports may be wrong as well, such as a state that
+            // removes a link.
             ctx.effects.reread_switches.insert(at.node);
         }
         let kind = ProblemKind::quarantined(QuarantineReason::Implausible(reason));
@@ -176,8 +183,9 @@ pub(crate) fn check_port_info(
     Some(change)
 }
 
-/// A Get of PortInfo was rejected: repeats it without the modifier bit of extended speeds, once. An agent that predates the bit takes it for
-/// a part of the port number. Returns whether it is repeated.
+/// A Get of PortInfo was rejected: repeats it without the modifier bit of extended speeds, once. An
+/// agent that predates the bit takes it for a part of the port number. Returns whether it is
+/// repeated.
 fn retry_without_extended_speeds(ctx: &mut Ctx<'_>, at: PortRef) -> bool {
     let Some(node) = ctx.fabric.get_mut(at.node) else {
         return false;
@@ -192,8 +200,8 @@ fn retry_without_extended_speeds(ctx: &mut Ctx<'_>, at: PortRef) -> bool {
     true
 }
 
-/// A Get of PortInfo has no response. Repeats it without the modifier bit of extended speeds, if the agent never replied to a request with
-/// it. Returns whether it is repeated.
+/// A Get of PortInfo has no response. Repeats it without the modifier bit of extended speeds, if
+/// the agent never replied to a request with it. Returns whether it is repeated.
 pub(crate) fn retry_unanswered_port_info(ctx: &mut Ctx<'_>, at: PortRef) -> bool {
     let Some(node) = ctx.fabric.get(at.node) else {
         return false;
@@ -206,8 +214,9 @@ pub(crate) fn retry_unanswered_port_info(ctx: &mut Ctx<'_>, at: PortRef) -> bool
         && retry_without_extended_speeds(ctx, at)
 }
 
-/// PortInfo was read: the next request is with the modifier bit of extended speeds, except after repeated failures. A port whose speeds
-/// may be hidden, because it was read without the bit, is read again.
+/// PortInfo was read: the next request is with the modifier bit of extended speeds, except after
+/// repeated failures. A port whose speeds may be hidden, because it was read without the bit, is
+/// read again.
 fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
     let node = ctx.fabric.get_mut(at.node);
     let Some(node) = node.filter(|node| node.speed_query(at.port) != SpeedQuery::Extended) else {
@@ -231,7 +240,8 @@ fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
     }
 }
 
-/// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is present.
+/// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on.
+/// Returns whether the port is present.
 pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) -> bool {
     let PortChange { at, new, raw, .. } = change;
     let this_sweep = ctx.fabric.full_sweep_number();
@@ -239,7 +249,8 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         return false;
     };
     let known_port0 = node.ports.first().filter(|p| p.known);
-    // A switch that lost its LID rebooted and lost its tables. Its SwitchInfo may have been read before.
+    // A switch that lost its LID rebooted and lost its tables. Its SwitchInfo may have been read
+    // before.
     if change.is_switch
         && at.port == PortNum::ZERO
         && known_port0.is_some_and(|port0| {
@@ -299,7 +310,8 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         ctx.effects.changed_rates.push(*at);
     }
     if new.port_state == PortState::Down && has_link {
-        // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0 has no link that can be down.
+        // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0
+        // has no link that can be down.
         let mut states = *port.raw;
         states[32..34].copy_from_slice(&raw[32..34]);
         node.store_port_info(at.port, &states);
@@ -313,8 +325,8 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     true
 }
 
-/// The state of a switch port fell: the end port behind it may have been reset, and its link may be active again before the end port is
-/// read.
+/// The state of a switch port fell: the end port behind it may have been reset, and its link may be
+/// active again before the end port is read.
 fn on_link_lost(ctx: &mut Ctx<'_>, at: PortRef) {
     ctx.effects.lost_links.push(at);
     let Some(behind) = ctx.fabric.peer(at) else {
@@ -354,7 +366,8 @@ pub(crate) fn on_port_info_failed(
         && let Some(peer) = ctx.fabric.peer(at)
         && let Some(port) = ctx.fabric.port_mut(peer)
     {
-        // The NodeInfo by which it was found may have been wrong: the port on the other side asks again who is behind it.
+        // The NodeInfo by which it was found may have been wrong: the port on the other side asks
+        // again who is behind it.
         port.peer_unverified = true;
         ctx.effects.reread_ports.insert(peer);
     }
@@ -387,7 +400,8 @@ mod tests {
     use crate::ctx::tests::TestContext;
     use crate::subnet::Subnet;
 
-    /// A switch rebooted after its SwitchInfo was read, which its port 0 shows by its LID: LinearFDBTop is read again.
+    /// A switch rebooted after its SwitchInfo was read, which its port 0 shows by its LID:
+    /// LinearFDBTop is read again.
     #[test]
     fn switch_that_lost_its_lid_is_read_again() {
         let mut node = Node::new(

@@ -1,5 +1,5 @@
-//! Field-by-field comparison of the responses of two simulators to the same MAD. All bytes are compared except the upper half of the
-//! TransactionID, which belongs to the host's MAD layer.
+//! Field-by-field comparison of the responses of two simulators to the same MAD. All bytes are
+//! compared except the upper half of the TransactionID, which belongs to the host's MAD layer.
 
 use std::collections::BTreeMap;
 use std::fmt;

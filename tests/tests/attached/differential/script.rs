@@ -1,6 +1,7 @@
 //! The script of the differential test: named MADs as bytes, in the order in which they are sent.
 //!
-//! The MADs are written by offset without ferrosm's encoders, so that the requests do not depend on the code under test.
+//! The MADs are written by offset without ferrosm's encoders, so that the requests do not depend on
+//! the code under test.
 
 use std::fmt::Write as _;
 
@@ -28,7 +29,8 @@ pub(crate) mod attr {
     pub(crate) const EXT_PORT_INFO: u16 = 0xFF90;
 }
 
-/// The fabric: a CA with two ports, two switches, another CA and a router; port 4 of `left` has no cable.
+/// The fabric: a CA with two ports, two switches, another CA and a router; port 4 of `left` has no
+/// cable.
 pub(crate) const FABRIC: &str = r#"switchguid=0x2000
 Switch	4 "S-0000000000002000"		# "left" base port 0 lid 0 lmc 0
 [1]	"H-0000000000001000"[1]		# "there" lid 0 4xQDR
@@ -486,7 +488,8 @@ fn writes() -> Vec<Case> {
     entries
 }
 
-/// Takes a port down. How long the link needs to come up again depends on the simulator, so only the response is compared.
+/// Takes a port down. How long the link needs to come up again depends on the simulator, so only
+/// the response is compared.
 fn last() -> Vec<Case> {
     vec![
         get(FAR, attr::PORT_INFO, 1).with("last/m-key-left-out", &[]),

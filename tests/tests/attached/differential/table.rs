@@ -1,4 +1,5 @@
-//! All differences between the nodes of `ferrosm sim` and those of ibsim, and which side follows the specification.
+//! All differences between the nodes of `ferrosm sim` and those of ibsim, and which side follows
+//! the specification.
 
 use super::table_of_sets::WRITES;
 

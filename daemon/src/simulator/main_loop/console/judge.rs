@@ -16,8 +16,9 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use super::{FailedCommand, port_name};
 use crate::output::table::count;
 
-/// Verdict on every connected part that contains the SM in its MasterSMLIDs, and the nodes that were not checked. Fails if there are
-/// violations. `argument` is the SL of all packets, the path of a dump with the SL of each path, or empty.
+/// Verdict on every connected part that contains the SM in its MasterSMLIDs, and the nodes that
+/// were not checked. Fails if there are violations. `argument` is the SL of all packets, the path
+/// of a dump with the SL of each path, or empty.
 pub(super) fn judge(fabric: &Fabric, argument: &str) -> Result<String, FailedCommand> {
     let traffic = traffic(fabric, argument)?;
     let state = FabricSnapshot::from(fabric);

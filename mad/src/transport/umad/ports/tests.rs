@@ -108,7 +108,8 @@ fn only_linked_port_is_chosen() {
     );
 }
 
-/// A Down port is chosen only if it is the only match: with several, the first link to train must not decide.
+/// A Down port is chosen only if it is the only match: with several, the first link to train must
+/// not decide.
 #[test]
 fn down_port_is_chosen_only_if_it_is_the_only_match() {
     let any_port = PortSelection::default();
@@ -132,7 +133,8 @@ fn down_port_is_chosen_only_if_it_is_the_only_match() {
     assert!(matches!(reading, PortChoiceError::NoneUsable { .. }));
 }
 
-/// After an outage of rail 1, rail 2 may be the only port with a link; the record decides nevertheless.
+/// After an outage of rail 1, rail 2 may be the only port with a link; the record decides
+/// nevertheless.
 #[test]
 fn port_served_last_is_chosen_whatever_its_link() {
     let any_port = PortSelection::default();
@@ -156,7 +158,8 @@ fn port_served_last_is_chosen_whatever_its_link() {
     );
 }
 
-/// A hypervisor with virtual functions has one port to serve, unless the administrator names a function.
+/// A hypervisor with virtual functions has one port to serve, unless the administrator names a
+/// function.
 #[test]
 fn virtual_function_is_served_only_if_named() {
     let any_port = PortSelection::default();
@@ -177,7 +180,8 @@ fn virtual_function_is_served_only_if_named() {
     assert_eq!(named, Ok(&ports[1]));
 }
 
-/// An adapter with several planes lists each as a port with the GUID of the whole, on a device for QP0; QP1 is on another device.
+/// An adapter with several planes lists each as a port with the GUID of the whole, on a device for
+/// QP0; QP1 is on another device.
 #[test]
 fn planes_of_a_port_are_one_candidate_with_one_gsi_partner() {
     let any_port = PortSelection::default();
@@ -236,7 +240,8 @@ fn unusable_ports_are_reported_with_reasons() {
     );
 }
 
-/// An adapter with a separate SMI device has the same port GUID on two RDMA devices: the one that allows an SM is chosen.
+/// An adapter with a separate SMI device has the same port GUID on two RDMA devices: the one that
+/// allows an SM is chosen.
 #[test]
 fn port_guid_selects_the_device_with_qp0() {
     let data = LocalPort {

@@ -27,7 +27,8 @@ fn operators_handover_survives_a_reload() {
     assert!(lower.rank() < e.rank());
 }
 
-/// An operator's handover does not go to an SM that is still Discovering, because it may have no complete replica.
+/// An operator's handover does not go to an SM that is still Discovering, because it may have no
+/// complete replica.
 #[test]
 fn handover_skips_sm_that_is_not_ready() {
     let starting = OtherSm {
@@ -45,8 +46,8 @@ fn handover_skips_sm_that_is_not_ready() {
     assert_eq!(e.other(), Some(ready.guid));
 }
 
-/// A master that is to stop scans for a successor every second and writes nothing. After the last scan it hands over to an SM that is not
-/// ready.
+/// A master that is to stop scans for a successor every second and writes nothing. After the last
+/// scan it hands over to an SM that is not ready.
 #[test]
 fn stopping_master_waits_for_a_ready_successor() {
     let settings = ElectionSettings {

@@ -1,4 +1,5 @@
-//! Tests over all states and inputs. They generate the transition table of the module documentation and check invariants in each cell.
+//! Tests over all states and inputs. They generate the transition table of the module documentation
+//! and check invariants in each cell.
 
 mod handovers;
 mod rows;
@@ -20,7 +21,8 @@ use super::{
 use rows::{forged, rows};
 
 const ME: PortGuid = PortGuid(5);
-/// The SM that is polled, offered the subnet or waited for, and the source of all inputs unless stated otherwise.
+/// The SM that is polled, offered the subnet or waited for, and the source of all inputs unless
+/// stated otherwise.
 const OTHER: PortGuid = PortGuid(4);
 /// An SM from which this one awaits no response.
 const THIRD: PortGuid = PortGuid(6);
@@ -97,7 +99,8 @@ const fn hand_over(after: AfterHandover) -> ElectionInput {
     }
 }
 
-/// Brings an SM into a state, by inputs only. In the master states, `OTHER` ranks lower if it is waited for.
+/// Brings an SM into a state, by inputs only. In the master states, `OTHER` ranks lower if it is
+/// waited for.
 fn election_in_state(name: &str) -> Election {
     election_in_state_with(name, ElectionSettings::default())
 }
@@ -282,7 +285,8 @@ fn first_missed_poll_and_next_response_are_reported() {
     assert!(miss(&mut e).contains(&Decision::Sweep));
 }
 
-/// A standby that may miss two polls takes over after three if three paths lead to the master, and reports why.
+/// A standby that may miss two polls takes over after three if three paths lead to the master, and
+/// reports why.
 #[test]
 fn standby_polls_over_each_path_before_takeover() {
     let settings = ElectionSettings {
@@ -373,7 +377,8 @@ fn invariants_hold_in_every_cell() {
     assert!(checked > 4000, "{checked} cells");
 }
 
-/// Checks all states that can be reached with these settings, with a complete or an incomplete replica. Returns the number of cells.
+/// Checks all states that can be reached with these settings, with a complete or an incomplete
+/// replica. Returns the number of cells.
 fn check_invariants(settings: &ElectionSettings, replica_incomplete: bool) -> usize {
     let mut checked = 0;
     for (name, input) in rows() {
@@ -466,8 +471,8 @@ fn sm_not_allowed_is_rejected_and_reported_once() {
     assert!(e.may_write());
 }
 
-/// A control that the SM at its source does not confirm changes nothing in any state, and raises an alarm. The only exception repeats a
-/// discovery that is in progress.
+/// A control that the SM at its source does not confirm changes nothing in any state, and raises an
+/// alarm. The only exception repeats a discovery that is in progress.
 #[test]
 fn forged_controls_are_not_obeyed() {
     for control in (1..=5).map(SmControl) {
@@ -545,8 +550,8 @@ fn ignored_sm_is_reported_hourly() {
     assert_eq!(reports, [0, 60, 120, 180]);
 }
 
-/// The GUID in a control can be forged. Even after many forged controls, an SM that a scan finds is reported. One that sent a control
-/// before is reported again, because its location is then known.
+/// The GUID in a control can be forged. Even after many forged controls, an SM that a scan finds is
+/// reported. One that sent a control before is reported again, because its location is then known.
 #[test]
 fn forged_guids_hide_no_ignored_sm() {
     let mut e = master_with_allow_list();

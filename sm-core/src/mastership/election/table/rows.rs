@@ -218,7 +218,8 @@ fn third_sm_rows() -> Vec<(String, ElectionInput)> {
     rows
 }
 
-/// Controls that name `OTHER` as their sender and come from elsewhere, or do not agree with what `OTHER` responds.
+/// Controls that name `OTHER` as their sender and come from elsewhere, or do not agree with what
+/// `OTHER` responds.
 pub(super) fn forged(control: SmControl) -> Vec<(String, ElectionInput)> {
     let from = other(HIGHER, SmState::Master);
     let name = control.name().unwrap_or("unknown modifier");
