@@ -1,5 +1,4 @@
-//! The routing job: from the observed fabric to forwarding tables. It is pure and may run on any
-//! thread.
+//! The routing job: from the observed fabric to forwarding tables. Pure; may run on any thread.
 
 use core::time::Duration;
 use std::collections::BTreeSet;

@@ -7,15 +7,13 @@
 #![cfg(feature = "etcd")]
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "etcd/cluster.rs"]
 mod cluster;
-#[path = "etcd/faults.rs"]
 mod faults;
-#[path = "../../tests/src/loopback.rs"]
+#[path = "../../../tests/src/loopback.rs"]
 #[expect(unreachable_pub, reason = "shared with other tests")]
 mod loopback;
+#[path = "../memory/mod.rs"]
 mod memory;
-#[path = "etcd/names.rs"]
 mod names;
 
 use std::sync::Arc;
