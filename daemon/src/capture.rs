@@ -7,9 +7,9 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ferrosm_mad::capture::{CaptureWriter, Tap};
 use ferrosm_mad::ids::Lid;
-use ferrosm_mad::transport::{MadReceiver, MadSender};
+use ferrosm_umad::capture::{CaptureWriter, Tap};
+use ferrosm_umad::transport::{MadReceiver, MadSender};
 use tracing::error;
 
 use crate::failure::Failure;

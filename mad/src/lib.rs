@@ -1,7 +1,7 @@
-//! InfiniBand management: identifiers, wire layouts, MADs, transports.
+//! InfiniBand management: identifiers, wire layouts, MADs.
 //!
-//! All other crates depend on this one; without features it has no dependencies. It encodes,
-//! decodes and transfers, without policy.
+//! The vocabulary of all other crates. It encodes and decodes, without policy and without I/O, and
+//! has no dependencies unless the feature `serde` is enabled.
 //!
 //! | module | contents |
 //! |---|---|
@@ -10,19 +10,17 @@
 //! | [`mad`] | the MAD, its common header, classes, methods, status |
 //! | [`smp`] | LID-routed and directed-route SMPs, [`smp::DrPath`] |
 //! | [`attr`] | attributes of the subnet management class |
-//! | [`capture`] | pcapng files of sent and received MADs |
+//! | [`gmp`] | addresses of general services messages |
 //! | [`dump`] | MADs as text |
 //! | [`sa`] | subnet administration: headers, RMPP, records and their components |
 //! | [`time`] | time as a value |
-//! | [`transport`] | ports that send and receive MADs |
 
 pub mod attr;
-pub mod capture;
 pub mod dump;
+pub mod gmp;
 pub mod ids;
 pub mod mad;
 pub mod sa;
 pub mod smp;
 pub mod time;
-pub mod transport;
 pub mod wire;

@@ -49,9 +49,9 @@ pub mod tables;
 pub mod view;
 pub mod vl_tables;
 
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
-use ferrosm_mad::transport::gmp::Peer;
 
 pub use message::{SaReply, SaRequest};
 use records::vl_tables::UnknownTables;

@@ -1,10 +1,10 @@
 //! Requests and replies as complete messages: the transport (the kernel, or a simulated host's MAD
 //! layer) segments and reassembles them (RMPP).
 
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PKey, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::sa::{CLASS_VERSION, DATA_LEN, DATA_OFFSET, RmppHeader, RmppType, SaHeader};
-use ferrosm_mad::transport::gmp::Peer;
 
 use crate::refusal::SaRefusal;
 

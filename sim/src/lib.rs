@@ -9,7 +9,6 @@
 //! | [`generate`], [`ibnet`] | generators and file readers of descriptions |
 //! | [`fabric`] | devices: SMAs, links, forwarding tables |
 //! | [`oracle`] | checks of the configured devices |
-//! | [`port`] | in-process transport into a fabric without latency |
 //! | [`net`], [`faults`] | packets in flight, fault injection |
 //! | [`world`] | SMs in virtual time |
 //! | [`scenario`] | scripted changes of a fabric |
@@ -25,7 +24,6 @@ mod io_unit;
 pub mod net;
 pub mod oracle;
 mod pma;
-pub mod port;
 pub mod scenario;
 mod sma;
 pub mod spec;

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::GuidInfo;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
-use ferrosm_mad::transport::gmp::Peer;
 
 use crate::ctx::Ctx;
 use crate::event::{Event, Observation, WriteFailure};

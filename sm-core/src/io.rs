@@ -3,9 +3,9 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadIn, MadOut};
-use ferrosm_mad::transport::gmp::Peer;
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{Command, CommandId, CommandReply};

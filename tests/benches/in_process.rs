@@ -20,11 +20,11 @@ use ferrosm_core::{
     Command, Event, Input, Output, Persisted, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
 use ferrosm_mad::attr::id;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::{Mad, MadHeader, MadIn, Method, MgmtClass};
 use ferrosm_mad::sa::{self, path::PathRecord};
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::{Disposition, EndPortIdx, SaRequest, View};
 use ferrosm_sim::fabric::{Delivery, Fabric};
 use ferrosm_sim::spec::{FabricSpec, PortAt};

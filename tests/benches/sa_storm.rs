@@ -23,22 +23,23 @@ use std::time::{Duration, Instant};
 use ferrosm::clock::Clock;
 use ferrosm::driver::{Control, Driver, Reload, Shell};
 use ferrosm::port::SimulatedPort;
+use ferrosm::port::sim_net::SimNet;
 use ferrosm::sa_server::SaServer;
 use ferrosm::state::PersistRequest;
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager};
 use ferrosm_mad::attr::id as smp;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PortGuid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_mad::transport::TransportError;
-use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::AdmissionLimits;
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::port::SimNet;
 use ferrosm_tests::sa_wire::message;
+use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
+use ferrosm_umad::transport::TransportError;
 use tokio::sync::mpsc;
 
 /// Hosts that send requests.

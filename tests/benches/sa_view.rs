@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ferrosm_core::SmConfig;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, PKey, Sl};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::registry::Registry;
 use ferrosm_sa::{SaRequest, View};
 use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, join_record};

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use ferrosm_core::{Input, SubnetManager};
 use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PKey, Sl, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::{self, id};
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{SmId, World};

@@ -2,9 +2,9 @@
 //! [`crate::sa_layout`], without the codecs under test.
 
 use ferrosm_core::Input;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, Lid, Qpn};
 use ferrosm_mad::mad::{Address, Mad, MadOut, Method};
-use ferrosm_mad::transport::gmp::Peer;
 
 use crate::simulated::Lab;
 

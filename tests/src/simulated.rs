@@ -16,10 +16,10 @@ use ferrosm_core::{
     PortRef, Problem, ProblemKind, ReplicaEvent, ReplicationRole, RestoredState, SmConfig,
     SubnetManager, SweepReport,
 };
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_recording::RecordedManager;
 use ferrosm_sa::View;
 use ferrosm_sa::view::persist::ViewSnapshot;

@@ -1,8 +1,8 @@
 //! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
 
+use crate::port::sim_net::SimNet;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::port::SimNet;
 use tracing::{info, warn};
 
 use crate::capture;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ferrosm_core::SubnetManager;
 use ferrosm_mad::ids::PortGuid;
-use ferrosm_mad::transport::umad::{self, LocalPort, PortSelection};
+use ferrosm_umad::libibumad::{self, LocalPort, PortSelection};
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
@@ -106,7 +106,7 @@ impl OtherPorts {
 
 impl State {
     fn new_ports(&mut self, ports: &[LocalPort]) -> Vec<LocalPort> {
-        let candidates = umad::candidates(ports, &self.selection);
+        let candidates = libibumad::candidates(ports, &self.selection);
         let is_new = |port: &&&LocalPort| {
             port.has_link()
                 && port.port_guid != self.served.port_guid

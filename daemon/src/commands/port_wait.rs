@@ -10,7 +10,7 @@
 use core::time::Duration;
 
 use ferrosm_mad::ids::PortGuid;
-use ferrosm_mad::transport::umad::{self, LocalPort, PortChoiceError, SkipReason};
+use ferrosm_umad::libibumad::{self, LocalPort, PortChoiceError, SkipReason};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -73,7 +73,7 @@ pub async fn wait_for_port(
     let (mut logged, mut settled) = (String::new(), selection.names_one_port());
     loop {
         let ports = ports::enumerate()?;
-        let (failure, limit, awaited) = match umad::choose_port(&ports, &selection, last) {
+        let (failure, limit, awaited) = match libibumad::choose_port(&ports, &selection, last) {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
                 Some(link) => (ports::no_link(port, link), link, Awaited::Link(port)),
                 // The kernel lists a device before ib_umad has created its files.
@@ -86,7 +86,8 @@ pub async fn wait_for_port(
                 }
                 None if settled
                     || last == Some(port.port_guid)
-                    || (logged.is_empty() && umad::candidates(&ports, &selection).len() == 1) =>
+                    || (logged.is_empty()
+                        && libibumad::candidates(&ports, &selection).len() == 1) =>
                 {
                     return Ok(port.clone());
                 }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use ferrosm_core::SmConfig;
-use ferrosm_mad::transport::umad::{
+use ferrosm_umad::libibumad::{
     self, LocalPort, PortChoiceError, PortSelection, SkipReason, UmadError,
 };
 use tracing::warn;
@@ -29,7 +29,7 @@ const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-gu
 /// The ports cannot be listed.
 pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     let ports = enumerate()?;
-    let choice = umad::choose_port(&ports, &PortSelection::default(), None);
+    let choice = libibumad::choose_port(&ports, &PortSelection::default(), None);
     let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
     if args.json {
@@ -99,7 +99,7 @@ fn render(rows: &[json::ports::Port]) -> String {
 
 fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
     let reason =
-        umad::skip_reason(port, &PortSelection::default()).map(|reason| reason.to_string());
+        libibumad::skip_reason(port, &PortSelection::default()).map(|reason| reason.to_string());
     json::ports::Port {
         ca: port.ca.clone(),
         ca_type: port.ca_type.clone(),
@@ -142,7 +142,7 @@ pub fn selection(choice: &PortChoice) -> PortSelection {
 /// # Errors
 /// The ports cannot be listed.
 pub fn enumerate() -> Result<Vec<LocalPort>, Failure> {
-    umad::enumerate_ports().map_err(|e| open_failure(&e, None))
+    libibumad::enumerate_ports().map_err(|e| open_failure(&e, None))
 }
 
 /// The port for a read-only command. If the selection is ambiguous, the port is logged.
@@ -152,10 +152,10 @@ pub fn enumerate() -> Result<Vec<LocalPort>, Failure> {
 pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
     let ports = enumerate()?;
     let selection = selection(choice);
-    let port =
-        umad::choose_port_for_discovery(&ports, &selection).map_err(|e| selection_failure(&e))?;
+    let port = libibumad::choose_port_for_discovery(&ports, &selection)
+        .map_err(|e| selection_failure(&e))?;
     if matches!(
-        umad::choose_port(&ports, &selection, None),
+        libibumad::choose_port(&ports, &selection, None),
         Err(PortChoiceError::Ambiguous { .. })
     ) {
         warn!(ca = port.ca, port = port.port_num.0, port_guid = %port.port_guid,

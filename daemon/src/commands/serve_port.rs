@@ -1,7 +1,7 @@
 //! Serves the subnet of a local port: opens the port, starts the SA server, runs the subnet
 //! manager.
 
-use ferrosm_mad::transport::umad::{self, GsiPort, OpenOptions, UmadPort};
+use ferrosm_umad::libibumad::{self, GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
 
 use super::other_ports::OtherPorts;
@@ -125,7 +125,7 @@ pub(super) fn serve_one(
         None
     } else {
         let ports = ports::enumerate()?;
-        let gsi = umad::gsi_port(&ports, &local);
+        let gsi = libibumad::gsi_port(&ports, &local);
         if gsi != &local {
             info!(
                 ca = gsi.ca,

@@ -3,7 +3,7 @@
 use core::ops::ControlFlow;
 
 use ferrosm_core::{Event, Progress, SubnetManager};
-use ferrosm_mad::transport::umad::{OpenOptions, UmadPort};
+use ferrosm_umad::libibumad::{OpenOptions, UmadPort};
 use tokio::sync::mpsc;
 
 use crate::cli::{TopologyArgs, TopologyFormat};

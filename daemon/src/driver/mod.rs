@@ -15,11 +15,11 @@ use ferrosm_core::{
     Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, Progress,
     ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
 };
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_mad::transport::{Received, TransportError};
 use ferrosm_recording::RecordedManager;
+use ferrosm_umad::transport::{Received, TransportError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};

@@ -5,6 +5,8 @@
 //! the response before `send` returns.
 
 #[cfg(feature = "simulator")]
+pub mod sim_net;
+#[cfg(feature = "simulator")]
 mod simulated;
 
 use core::future::Future;
@@ -14,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use ferrosm_mad::mad::MadOut;
-use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
+use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 use tokio::sync::mpsc;
 
 use crate::threads;

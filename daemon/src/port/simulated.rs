@@ -3,9 +3,9 @@
 use core::time::Duration;
 use std::time::Instant;
 
+use crate::port::sim_net::SimNet;
 use ferrosm_mad::mad::MadOut;
-use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
-use ferrosm_sim::port::SimNet;
+use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 
 use super::MadPort;
 

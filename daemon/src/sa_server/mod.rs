@@ -16,10 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::TransportError;
-use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::View;
 use ferrosm_sa::admission::{
     AdmissionLimits, AdmissionQueue, AllowedClasses, ClientLoad, RequestClass, RequestCounts,
@@ -28,6 +27,8 @@ use ferrosm_sa::admission::{
 use ferrosm_sa::path::scan::PathQuery;
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use ferrosm_sa::request_kind::RequestKind;
+use ferrosm_umad::gmp::{GmpReceiver, GmpSender};
+use ferrosm_umad::transport::TransportError;
 use tokio::sync::Notify;
 use tracing::{debug, info};
 
@@ -373,7 +374,7 @@ mod tests {
     use super::*;
     use ferrosm_mad::ids::AttrId;
     use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass};
-    use ferrosm_mad::transport::gmp::GmpReceived;
+    use ferrosm_umad::gmp::GmpReceived;
     use std::sync::mpsc::{Receiver, channel};
 
     struct Inbox(Receiver<Message>);

@@ -10,8 +10,6 @@ use std::sync::atomic::Ordering;
 
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::TransportError;
-use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
 use ferrosm_sa::admission::{
     AllowedClasses, ClientLoad, RequestClass, RequestCounts, RequestOutcome,
 };
@@ -20,6 +18,8 @@ use ferrosm_sa::refusal::SaRefusal;
 use ferrosm_sa::registry::snapshot::is_registry_read;
 use ferrosm_sa::request_kind::RequestKind;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest, View};
+use ferrosm_umad::gmp::{GmpReceived, GmpReceiver};
+use ferrosm_umad::transport::TransportError;
 use tracing::warn;
 
 use super::counters::{SaCounters, ServiceTimeCounts};

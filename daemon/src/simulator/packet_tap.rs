@@ -7,11 +7,11 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ferrosm_mad::capture::{CaptureUntilError, WirePacket};
 use ferrosm_mad::mad::MAD_LEN;
 use ferrosm_sim::datagram::header;
 use ferrosm_sim::fabric::Packet;
 use ferrosm_sim::net::{MadEvent, Net};
+use ferrosm_umad::capture::{CaptureUntilError, WirePacket};
 use tracing::error;
 
 use crate::capture;

@@ -1,7 +1,6 @@
-//! Wire formats of attributes and records: recorded bytes, properties, and comparison with libibmad
-//! and tshark.
+//! Wire formats of attributes and records: recorded bytes, properties, and comparison with
+//! libibmad.
 
 mod attributes;
 mod libibmad;
 mod records;
-mod tshark;

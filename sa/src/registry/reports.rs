@@ -8,12 +8,12 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::Notice;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, Tid};
 use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass};
 use ferrosm_mad::sa::inform::ReportedNotice;
 use ferrosm_mad::sa::{self, CLASS_VERSION, id};
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
 
 /// Transmissions of a report before it is abandoned.
 const ATTEMPTS_MAX: u8 = 4;

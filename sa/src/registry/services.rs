@@ -372,10 +372,10 @@ fn lease_remaining_s(until: Instant, now: Instant) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use ferrosm_mad::gmp::Peer;
     use ferrosm_mad::ids::{AttrMod, GidPrefix, MKey, Tid};
     use ferrosm_mad::mad::Method;
     use ferrosm_mad::sa::{DATA_LEN, id};
-    use ferrosm_mad::transport::gmp::Peer;
     use proptest::prelude::*;
 
     use super::*;

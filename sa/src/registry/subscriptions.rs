@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::Notice;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Qpn};
 use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
 use ferrosm_mad::sa::{SaRecord, Template};
-use ferrosm_mad::transport::gmp::Peer;
 
 use super::registration::{
     RegisteredSubscription, Registration, RegistrationKey, RegistrationUpdate,

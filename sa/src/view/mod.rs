@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, NodeType};
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_routing::{Lft, VerifiedRun};
 
 pub use build::{ObservedFabric, ObservedNode, ObservedPort, ViewExtras};

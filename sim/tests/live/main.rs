@@ -24,7 +24,6 @@ mod oracles_broken;
 mod oracles_counters;
 mod packets;
 mod perf;
-mod port;
 mod port_states;
 mod rig;
 mod routes;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{Notice, SmState};
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
 use super::activity::Activity;

@@ -14,9 +14,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::{Address, Mad, MadOut};
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
 
 use crate::io::{DurabilityEvent, Event, Output, Persisted};
 use crate::records::RecordUpdate;

@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::TrapNumber;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;

@@ -6,10 +6,10 @@ use crate::sa_wire::WireRequest;
 use crate::simulated::Sm;
 use ferrosm_core::Input;
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::McMemberRecord;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{SmId, World};
 

@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use ferrosm_core::{Command, Input, SmConfig};
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
 use ferrosm_mad::sa::{self, id};
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{Members, header};
 use ferrosm_tests::sa_wire;

@@ -14,11 +14,11 @@ use ferrosm_core::plan::partitions::{
 };
 use ferrosm_core::{Command, Event, Input, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::{self as sa, Disposition, SaRequest};
 use ferrosm_sim::oracle::{Expectations, PKeyEnforcement};
 use ferrosm_sim::spec::PortAt;

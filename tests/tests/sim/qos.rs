@@ -11,12 +11,12 @@ use ferrosm_core::plan::partitions::{
 };
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, AttrMod, Gid, GidPrefix, Lid, Lmc, MKey, PKey, PortGuid, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::tables::ClassPortInfo;
 use ferrosm_mad::sa::{DATA_LEN, id};
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::qos::{QosLevel, QosPolicy, QosPortGroup, QosRule, RangeSet};
 use ferrosm_sa::refusal::SaRefusal;
 use ferrosm_sa::settings::PrefixRoute;

@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use ferrosm::sa_server::SaServer;
 use ferrosm_core::SmConfig;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::TransportError;
-use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::SaRequest;
 use ferrosm_sa::admission::{AdmissionLimits, RequestClass, RequestCounts, RequestOutcome};
 use ferrosm_sa::registry::Registry;
@@ -21,6 +20,8 @@ use ferrosm_sa::request_kind::RequestKind;
 use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
+use ferrosm_umad::transport::TransportError;
 
 const MESSAGES: u64 = 20_000;
 /// Status of the reply to a query whose result is too large.

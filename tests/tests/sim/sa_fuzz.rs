@@ -7,8 +7,8 @@
 //! ([`ferrosm_tests::seeds`]).
 
 use ferrosm_core::SmConfig;
+use ferrosm_mad::gmp::{Grh, Peer};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Qpn};
-use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_expected as expected_records;

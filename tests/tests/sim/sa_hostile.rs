@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use ferrosm::sa_server::SaServer;
 use ferrosm_core::SmConfig;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::TransportError;
-use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sa::admission::{
     AdmissionLimits, AdmissionQueue, AllowedClasses, RequestClass, SCANS_RUNNING_MAX,
 };
@@ -26,6 +25,8 @@ use ferrosm_tests::multicast_members::{BROADCAST, MEMBER, hosts, request};
 use ferrosm_tests::sa_expected as expected_records;
 use ferrosm_tests::sa_wire::{WireRequest, method};
 use ferrosm_tests::simulated::Lab;
+use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
+use ferrosm_umad::transport::TransportError;
 
 const PATH: u16 = 0x35;
 /// 11,664 hosts.

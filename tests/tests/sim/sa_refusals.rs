@@ -12,6 +12,7 @@ use ferrosm_core::plan::partitions::{
 };
 use ferrosm_core::{Event, Location, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, MtuCode};
+use ferrosm_mad::gmp::{Grh, Peer};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PKey, PortGuid, Sl};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
@@ -20,7 +21,6 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
-use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sa::refusal::{Bound, RefusalCause, SaRefusal};
 use ferrosm_sa::refusal_log::limiter::{PER_PORT_MAX, REPORTS_MAX};
 use ferrosm_sim::spec::PortAt;

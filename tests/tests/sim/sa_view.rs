@@ -1,10 +1,10 @@
 //! A view that shares unchanged parts with its predecessor gives the same replies as a view built
 //! from scratch.
 
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::message;

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, Gid, Lid};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::view::persist::NodeRecordKind;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;

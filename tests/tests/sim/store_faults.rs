@@ -9,12 +9,12 @@ use std::time::Duration;
 use ferrosm_core::records::RecordKind;
 use ferrosm_core::{Command, DurabilityEvent, Event, Input, SmConfig};
 use ferrosm_mad::attr::id as smp_id;
+use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Method};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::smp::{DrPath, SmpRequest};
-use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::net;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::multicast_members::{

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ferrosm::clock::Clock;
 use ferrosm::driver::{Control, Driver, Reload, Shell};
 use ferrosm::port::SimulatedPort;
+use ferrosm::port::sim_net::SimNet;
 use ferrosm::state::{CommitObserver, DurabilityTracker, PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
@@ -18,11 +19,10 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Method};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
-use ferrosm_mad::transport::{MadReceiver as _, MadSender as _, Received};
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::port::SimNet;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::scratch::Scratch;
+use ferrosm_umad::transport::{MadReceiver as _, MadSender as _, Received};
 use tokio::sync::mpsc;
 
 /// A standby that acknowledges the SL-to-VL epoch on the second poll.

@@ -70,12 +70,12 @@ impl MulticastGroups {
 #[cfg(test)]
 mod tests {
     use ferrosm_mad::attr::MtuCode;
+    use ferrosm_mad::gmp::Peer;
     use ferrosm_mad::ids::{AttrMod, GidPrefix, Lid, MKey, PKey, Sl, Tid};
     use ferrosm_mad::mad::Method;
     use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
     use ferrosm_mad::sa::path::RateCode;
     use ferrosm_mad::sa::{DATA_LEN, id};
-    use ferrosm_mad::transport::gmp::Peer;
     use proptest::prelude::*;
 
     use super::super::{GroupParameters, join::component};

@@ -3,14 +3,10 @@
 //! Sending does not wait for the response; MADs are received one by one. Transports have no subnet
 //! state and do not retry: the requester times out and retries.
 
-pub mod gmp;
-#[cfg(feature = "umad")]
-pub mod umad;
-
-use core::fmt;
 use core::time::Duration;
 
-use crate::mad::{MadIn, MadOut};
+use ferrosm_mad::ids::Tid;
+use ferrosm_mad::mad::{MadIn, MadOut};
 
 /// Result of a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +17,9 @@ use crate::mad::{MadIn, MadOut};
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),
-    /// The transport reports that a sent request failed or timed out. Contains its TID; with umad,
-    /// only the lower 32 bits.
-    SendFailed(crate::ids::Tid),
+    /// The transport reports that a sent request failed or timed out. Contains its TID; through
+    /// libibumad, only the lower 32 bits.
+    SendFailed(Tid),
     /// Nothing was received within the timeout.
     TimedOut,
 }
@@ -47,22 +43,11 @@ pub trait MadReceiver: Send {
 }
 
 /// A send or receive error.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{action}")]
 pub struct TransportError {
     /// The failed action, such as `cannot send`.
     pub action: &'static str,
     /// The operating system's error.
     pub source: std::io::Error,
-}
-
-impl fmt::Display for TransportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.action)
-    }
-}
-
-impl core::error::Error for TransportError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        Some(&self.source)
-    }
 }

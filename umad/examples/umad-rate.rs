@@ -13,11 +13,11 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
-use ferrosm_mad::transport::umad::{
+use ferrosm_umad::libibumad::{
     OpenOptions, PortSelection, UmadPort, UmadReceiver, UmadSender, choose_port_for_discovery,
     enumerate_ports,
 };
-use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
+use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 
 type Failure = Box<dyn Error + Send + Sync>;
 

@@ -1,9 +1,9 @@
 //! Tests of captures.
 
 use super::*;
-use crate::ids::{AttrId, AttrMod, MKey, Qpn, Sl, Tid};
-use crate::mad::MadIn;
-use crate::smp::{DrPath, SmpRequest};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, Qpn, Sl, Tid};
+use ferrosm_mad::mad::MadIn;
+use ferrosm_mad::smp::{DrPath, SmpRequest};
 
 fn word(b: &[u8], at: usize) -> usize {
     u32::from_le_bytes(b[at..at + 4].try_into().unwrap()) as usize

@@ -36,9 +36,9 @@ pub use ports::{
 };
 
 use self::in_flight::InFlightLimit;
-use super::{MadReceiver, MadSender, Received, TransportError};
-use crate::ids::{Lid, Qpn, Sl, Tid};
-use crate::mad::{Address, MAD_LEN, Mad, MadIn, MadOut, Method, MgmtClass};
+use crate::transport::{MadReceiver, MadSender, Received, TransportError};
+use ferrosm_mad::ids::{Lid, Qpn, Sl, Tid};
+use ferrosm_mad::mad::{Address, MAD_LEN, Mad, MadIn, MadOut, Method, MgmtClass};
 
 /// Error on opening a port.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 use core::fmt;
 
 use super::{UmadError, sys};
-use crate::attr::{CapMask, NodeType, PhysState, PortState};
-use crate::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, Sl, SystemImageGuid};
+use ferrosm_mad::attr::{CapMask, NodeType, PhysState, PortState};
+use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, Sl, SystemImageGuid};
 
 /// Link layer of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]

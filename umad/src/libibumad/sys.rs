@@ -85,7 +85,7 @@ pub(super) struct Ca {
 
 /// A message: header and MAD, aligned like the library's structures.
 #[repr(C, align(8))]
-pub(super) struct Buffer(pub(super) [u8; HEADER_MAX + crate::mad::MAD_LEN]);
+pub(super) struct Buffer(pub(super) [u8; HEADER_MAX + ferrosm_mad::mad::MAD_LEN]);
 
 impl RawPort {
     /// `link_layer` as text.

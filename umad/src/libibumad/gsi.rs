@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use super::ports::LocalPort;
 use super::{QP1_QKEY, UmadError, header, sys};
-use crate::ids::{Gid, Lid, Qpn, Sl, Tid};
-use crate::mad::{MAD_LEN, Method, MgmtClass};
-use crate::sa::CLASS_VERSION;
+use crate::gmp::{GmpReceived, GmpReceiver, GmpSender};
 use crate::transport::TransportError;
-use crate::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Grh, Peer};
+use ferrosm_mad::gmp::{Grh, Peer};
+use ferrosm_mad::ids::{Gid, Lid, Qpn, Sl, Tid};
+use ferrosm_mad::mad::{MAD_LEN, Method, MgmtClass};
+use ferrosm_mad::sa::CLASS_VERSION;
 
 /// Methods of requests that the SA receives.
 const SA_METHODS: &[u8] = &[

@@ -10,9 +10,9 @@ use core::time::Duration;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ids::{Lid, PKey, Qpn, Sl};
-use crate::mad::{Address, MAD_LEN, Mad, MadOut, MgmtClass};
 use crate::transport::{MadReceiver, MadSender, Received, TransportError};
+use ferrosm_mad::ids::{Lid, PKey, Qpn, Sl};
+use ferrosm_mad::mad::{Address, MAD_LEN, Mad, MadOut, MgmtClass};
 
 /// LINKTYPE_ERF: records of capture cards. Wireshark has no dissector for LINKTYPE_INFINIBAND
 /// (247).

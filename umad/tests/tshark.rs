@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use ferrosm_mad::attr::{LftBlock, NodeInfo, Notice, PortInfo, SmInfo, SwitchInfo, id};
-use ferrosm_mad::capture::{CaptureDirection, CaptureWriter};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, Method};
 use ferrosm_mad::smp::{self, DirectedHeader, DrPath, SmpRequest};
 use ferrosm_mad::wire::{Field, get_bits};
+use ferrosm_umad::capture::{CaptureDirection, CaptureWriter};
 
 /// A packet and its contents.
 struct Packet {

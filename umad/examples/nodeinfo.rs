@@ -11,10 +11,10 @@ use ferrosm_mad::attr::{NodeInfo, id};
 use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
-use ferrosm_mad::transport::umad::{
+use ferrosm_umad::libibumad::{
     OpenOptions, PortSelection, UmadPort, choose_port_for_discovery, enumerate_ports,
 };
-use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
+use ferrosm_umad::transport::{MadReceiver, MadSender, Received};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let ports = enumerate_ports()?;

@@ -1,0 +1,13 @@
+//! Ports of this host that send and receive MADs, and captures of their MADs.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`transport`] | interface of ports for single MADs |
+//! | [`gmp`] | interface of ports for general services messages |
+//! | [`libibumad`] | local ports, opened through libibumad |
+//! | [`capture`] | pcapng files of sent and received MADs |
+
+pub mod capture;
+pub mod gmp;
+pub mod libibumad;
+pub mod transport;
