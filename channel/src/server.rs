@@ -104,7 +104,8 @@ impl ServerEnd {
     ///
     /// # Errors
     ///
-    /// [`CorruptMemory`]: close the client's connection. Also for a message longer than [`MAX_MESSAGE`].
+    /// [`CorruptMemory`]: close the client's connection. Also for a message longer than
+    /// [`MAX_MESSAGE`].
     pub fn send(&mut self, parts: &[&[u8]]) -> Result<bool, CorruptMemory> {
         if parts.iter().map(|part| part.len()).sum::<usize>() > MAX_MESSAGE {
             return Err(CorruptMemory("message to the program too long"));

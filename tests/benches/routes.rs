@@ -1,8 +1,9 @@
 //! Measures engines on fabrics of known shape: time, balance, and stability after one lost link.
 //!
-//! `cargo bench -p ferrosm-tests --bench routes -- [engine=A,B] [lost=20] [reroute=1] [NAME-PART | FILE.net]...`.
-//! A file is the output of ibnetdiscover. `lost=N` first removes every Nth link; `reroute=1`
-//! measures only the incremental reroute.
+//! Arguments after `cargo bench -p ferrosm-tests --bench routes --`:
+//! `[engine=A,B] [lost=20] [reroute=1] [NAME-PART | FILE.net]...`. A file is the output of
+//! ibnetdiscover. `lost=N` first removes every Nth link; `reroute=1` measures only the incremental
+//! reroute.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,

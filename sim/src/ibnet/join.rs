@@ -200,7 +200,7 @@ impl Joiner<'_, '_> {
 }
 
 /// Gives switches that share a node GUID their port GUIDs as node GUIDs. The chips of some
-/// directors have one node GUID; by it nodes are told apart here and in all outputs.
+/// directors have one node GUID. All readers and outputs identify nodes by node GUID.
 fn separate_chips(
     spec: &mut FabricSpec,
     source_lines: &[SourceLine],

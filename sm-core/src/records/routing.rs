@@ -113,7 +113,8 @@ enum PathSlRecord {
     BySwitchAndLid(Vec<Vec<u8>>),
 }
 
-/// [`SlToVl::PerPorts`]: the distinct maps, and for each switch the index of the map of each pair of input and output, run-length encoded.
+/// [`SlToVl::PerPorts`]: the distinct maps, and for each switch the index of the map of each pair
+/// of input and output, run-length encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SlToVlRecord {
     distinct_rows: Vec<[u8; SLS]>,
