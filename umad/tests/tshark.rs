@@ -121,7 +121,7 @@ fn dissect(path: &std::path::Path, names: &[String]) -> Vec<BTreeMap<String, Vec
     }
     let output = command
         .output()
-        .expect("this test needs tshark: install it or run scripts/test");
+        .expect("this test needs tshark: install it or run scripts/test --install");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "tshark failed: {error}");
     String::from_utf8(output.stdout)

@@ -49,7 +49,7 @@ impl Ibmad {
     fn load() -> Self {
         // SAFETY: the library's constructors have no preconditions.
         let library = unsafe { Library::new("libibmad.so.5") }.expect(
-            "this test needs libibmad.so.5: install libibmad5 (Debian) or run scripts/test",
+            "this test needs libibmad.so.5: install libibmad5 (Debian) or run scripts/test --install",
         );
         // SAFETY: the types are the declarations in infiniband/mad.h (an enum is an unsigned int).
         unsafe {
