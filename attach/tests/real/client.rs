@@ -9,7 +9,7 @@ use crate::server::{ANSWER, HEADER, MEASURE, STOP, Server, TEST_CLASS};
 use crate::{attached, text};
 
 /// Set in the attached process.
-const INSIDE: &str = "FERROSM_ATTACH_TEST_INSIDE";
+const INSIDE: &str = "ATTACHED_TEST_CLIENT";
 const ENABLE_PKEY: u64 = 0x1B03;
 const REGISTER_AGENT2: u64 = 0xC028_1B04;
 const UNREGISTER_AGENT: u64 = 0x4004_1B02;

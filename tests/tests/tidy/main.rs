@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ferrosm_tests::programs::workspace;
+use ferrosm_tests::programs::paths::workspace;
 use imports::Crate;
 
 /// Longest permitted file, in lines.
@@ -370,6 +370,69 @@ fn crate_dependencies_are_as_designed() {
             );
         }
     }
+}
+
+/// CONTRIBUTING.md lists the environment variables that change what tests do: each one that test
+/// code or a script reads, and no other. Users' variables are those of the program.
+#[test]
+fn variables_of_tests_are_documented() {
+    let of_program = variables_in(&["daemon/src", "attach/src"]);
+    let mut used = variables_in(&[
+        "tests",
+        "scripts",
+        "mad/tests",
+        "sm-core/tests",
+        "routing/tests",
+    ]);
+    used.extend(variables_in(&[
+        "attach/tests",
+        "replication/tests",
+        "daemon/tests",
+        "sim/tests",
+    ]));
+    let contributing = fs::read_to_string(workspace().join("CONTRIBUTING.md"));
+    let contributing = contributing.unwrap_or_else(|error| panic!("CONTRIBUTING.md: {error}"));
+    let documented: BTreeSet<String> = contributing
+        .lines()
+        .filter(|line| line.starts_with("| `FERROSM_"))
+        .flat_map(|line| variable_names(line.split('|').nth(1).unwrap_or_default()))
+        .collect();
+    let missing: Vec<_> = used.difference(&documented).collect();
+    let missing: Vec<_> = missing
+        .iter()
+        .filter(|name| !of_program.contains(**name))
+        .collect();
+    assert!(missing.is_empty(), "not in CONTRIBUTING.md: {missing:?}");
+    let unused: Vec<_> = documented.difference(&used).collect();
+    assert!(
+        unused.is_empty(),
+        "in CONTRIBUTING.md, but not read: {unused:?}"
+    );
+}
+
+/// The variables whose names occur in the files of these folders.
+fn variables_in(folders: &[&str]) -> BTreeSet<String> {
+    let listed = Command::new("git")
+        .arg("ls-files")
+        .args(folders)
+        .current_dir(workspace())
+        .output()
+        .unwrap_or_else(|error| panic!("git ls-files: {error}"));
+    String::from_utf8_lossy(&listed.stdout)
+        .lines()
+        .filter_map(|name| fs::read_to_string(workspace().join(name)).ok())
+        .flat_map(|text| variable_names(&text))
+        .collect()
+}
+
+/// The names in a text that have the prefix of ferrosm's variables.
+fn variable_names(text: &str) -> Vec<String> {
+    const PREFIX: &str = "FERROSM_";
+    let is_part = |c: char| c.is_ascii_uppercase() || c == '_';
+    text.split(|c| !is_part(c))
+        .filter(|word| word.len() > PREFIX.len() && word.starts_with(PREFIX))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Without the feature `simulator` the program links neither the simulator nor its channel.
