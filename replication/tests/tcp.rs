@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-#[path = "../../tests/src/loopback.rs"]
+#[path = "../../tests/src/programs/loopback.rs"]
 #[expect(unreachable_pub, reason = "shared with other tests")]
 mod loopback;
 mod memory;

@@ -37,7 +37,7 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sa::admission::AdmissionLimits;
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_tests::sa_wire::message;
+use ferrosm_tests::sa::wire::message;
 use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
 use ferrosm_umad::transport::TransportError;
 use tokio::sync::mpsc;

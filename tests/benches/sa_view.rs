@@ -25,9 +25,9 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sa::registry::Registry;
 use ferrosm_sa::{SaRequest, View};
-use ferrosm_tests::multicast_members::{MEMBER, NEW_GROUP, join_record};
-use ferrosm_tests::sa_wire::message;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{MEMBER, NEW_GROUP, join_record};
+use ferrosm_tests::sa::wire::message;
 
 /// Counts allocated bytes.
 struct CountingAllocator;

@@ -33,7 +33,7 @@ pub fn ibsim_example(name: &str) -> String {
     let file = PathBuf::from(EXAMPLES).join(name);
     fs::read_to_string(&file).unwrap_or_else(|error| {
         panic!(
-            "{}: {error} (installed without documentation? scripts/test unpacks it again)",
+            "{}: {error} (installed without documentation? scripts/test --install unpacks it)",
             file.display()
         )
     })

@@ -9,7 +9,7 @@
 
 mod cluster;
 mod faults;
-#[path = "../../../tests/src/loopback.rs"]
+#[path = "../../../tests/src/programs/loopback.rs"]
 #[expect(unreachable_pub, reason = "shared with other tests")]
 mod loopback;
 #[path = "../memory/mod.rs"]

@@ -176,6 +176,12 @@ impl<M: HostedSm> World<M> {
         }
     }
 
+    /// The port of an SM, also after it was killed.
+    #[must_use]
+    pub fn sm_port(&self, id: SmId) -> Option<PortAt> {
+        self.actors.get(id.0).map(|actor| actor.at)
+    }
+
     /// Calls a function on an SM and sends its output.
     pub fn with_sm<R>(&mut self, id: SmId, f: impl FnOnce(&mut M, Instant) -> R) -> Option<R> {
         let now = self.now();

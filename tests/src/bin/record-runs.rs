@@ -1,13 +1,13 @@
 //! `record-runs DIRECTORY` records 50 seeded runs of the simulated world: every MAD in order, with
-//! every byte, and every event. `record-runs --compare DIRECTORY` records them again and compares.
+//! every byte, and every change of a record. `record-runs --compare DIRECTORY` records them again
+//! and compares.
 //!
 //! `record-runs --sms SUITE SEED DIRECTORY` writes a recording of each SM of one run for
 //! `ferrosm replay`, also if the run fails.
 //!
 //! Recorded before a change of the code and compared after it, the runs show how the change affects
-//! the SM's behaviour. Each run has a file, `SUITE-SEED.txt`. `--without-texts` compares events by
-//! their kinds only. `record-runs --digests` prints the number of lines and the CRC-32 of each run,
-//! with and without the texts of events; `tests/seeds/recorded-runs.txt` has the expected values.
+//! the SM's behaviour. Each run has a file, `SUITE-SEED.txt`. `record-runs --digests` prints a
+//! digest of each run; `tests/seeds/recorded-runs.txt` has the expected ones.
 //! Exit status 0: equal, 1: different, or a file cannot be read or written, 2: wrong usage.
 
 #![allow(
@@ -20,9 +20,11 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ferrosm_tests::masters::{self, FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
-use ferrosm_tests::recording::{record, record_managers, without_texts};
-use ferrosm_tests::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_VLS, Mode};
+use ferrosm_tests::lab::recording::{digest, record, record_managers};
+use ferrosm_tests::random_runs::masters::{
+    self, FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES,
+};
+use ferrosm_tests::random_runs::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_VLS, Mode};
 
 /// Seeds of each kind, from both suites.
 fn runs() -> Vec<(&'static str, u64)> {
@@ -96,10 +98,7 @@ fn main() -> ExitCode {
         .partition(|word| word.starts_with("--"));
     if (flags.as_slice(), paths.as_slice()) == (&["--digests".to_owned()], &[]) {
         for (suite, seed) in runs() {
-            let text = recording(suite, seed);
-            let (lines, crc) = (text.lines().count(), crc32fast::hash(text.as_bytes()));
-            let kinds = crc32fast::hash(without_texts(&text).as_bytes());
-            println!("{suite} {seed} {lines} {crc:08x} {kinds:08x}");
+            println!("{suite} {seed} {}", digest(&recording(suite, seed)));
         }
         return ExitCode::SUCCESS;
     }
@@ -115,19 +114,18 @@ fn main() -> ExitCode {
             }
         };
     }
-    let known = |flag: &String| ["--compare", "--without-texts"].contains(&flag.as_str());
-    let (true, [dir]) = (flags.iter().all(known), paths.as_slice()) else {
+    let compare = match flags.as_slice() {
+        [] => Some(false),
+        [flag] if flag == "--compare" => Some(true),
+        _ => None,
+    };
+    let (Some(compare), [dir]) = (compare, paths.as_slice()) else {
         eprintln!(
-            "usage: record-runs --digests | --sms SUITE SEED DIRECTORY | [--compare [--without-texts]] DIRECTORY"
+            "usage: record-runs --digests | --sms SUITE SEED DIRECTORY | [--compare] DIRECTORY"
         );
         return ExitCode::from(2);
     };
-    let has_flag = |flag: &str| flags.iter().any(|word| word == flag);
-    match run(
-        Path::new(dir),
-        has_flag("--compare"),
-        has_flag("--without-texts"),
-    ) {
+    match run(Path::new(dir), compare) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -138,7 +136,7 @@ fn main() -> ExitCode {
 }
 
 /// Records all runs, or compares them with their recordings; returns false if a run differs.
-fn run(dir: &Path, compare: bool, kinds_only: bool) -> Result<bool, String> {
+fn run(dir: &Path, compare: bool) -> Result<bool, String> {
     if !compare {
         fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     }
@@ -154,12 +152,7 @@ fn run(dir: &Path, compare: bool, kinds_only: bool) -> Result<bool, String> {
             continue;
         }
         let before = fs::read_to_string(&path).map_err(fail)?;
-        let difference = if kinds_only {
-            difference(&without_texts(&before), &without_texts(&now))
-        } else {
-            difference(&before, &now)
-        };
-        if let Some(what) = difference {
+        if let Some(what) = difference(&before, &now) {
             different += 1;
             println!("{suite} seed {seed}, {what}");
         }

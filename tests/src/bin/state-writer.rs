@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ferrosm::state::{PersistRequest, StateDir};
-use ferrosm_tests::record_changes::{changes, last_change};
+use ferrosm_tests::lab::record_changes::{changes, last_change};
 
 /// Maximum number of changes that are not yet durable.
 const IN_FLIGHT: usize = 64;

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::opensm::{OpenSm, osmtest};
-use ferrosm_tests::process::{Launch, poll_until};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::{OpenSm, osmtest};
+use ferrosm_tests::programs::process::{Launch, poll_until};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);

@@ -8,13 +8,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::{Net, parse_links, parse_smpquery};
-use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibnetdiscover::compare;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::poll_until;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::diags::{Net, parse_links, parse_smpquery};
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::ibnetdiscover::compare;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::process::poll_until;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);

@@ -7,12 +7,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::{Net, Tables};
-use ferrosm_tests::etcd::Etcd;
-use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::script::{Script, join_group, register_service, subscribe};
-use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, configure};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::diags::{Net, Tables};
+use ferrosm_tests::programs::etcd::Etcd;
+use ferrosm_tests::programs::process::{Signal, poll_until};
+use ferrosm_tests::programs::script::{Script, join_group, register_service, subscribe};
+use ferrosm_tests::programs::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, configure};
 
 const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after one second.

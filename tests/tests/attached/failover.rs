@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::process::Signal;
-use ferrosm_tests::sm_pair::{SmPair, certified};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::process::Signal;
+use ferrosm_tests::programs::sm_pair::{SmPair, certified};
 
 fn prepare(dir: &Path) {
     certified(dir, 2);

@@ -9,14 +9,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::etcd::Etcd;
-use ferrosm_tests::load::{
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::etcd::Etcd;
+use ferrosm_tests::programs::load::{
     LinkFlaps, PathQueryClient, RegistrationClient, RegistrationLog, build, count_smps,
     query_registrations,
 };
-use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::sm_pair::{ALARM, CLIENT, GUARD, RESTORED, SmPair, certified, configure};
+use ferrosm_tests::programs::process::{Signal, poll_until};
+use ferrosm_tests::programs::sm_pair::{
+    ALARM, CLIENT, GUARD, RESTORED, SmPair, certified, configure,
+};
 
 const PAUSE: Duration = Duration::from_millis(50);
 /// The fabric is quiet after this time without writes.

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::managed_fabric::ManagedFabric;
-use ferrosm_tests::process::poll_until;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::process::poll_until;
 
 const REPAIRED: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);

@@ -8,11 +8,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
-use ferrosm_tests::programs;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::{Finished, Launch, Running, Signal, poll_until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ impl<'s> IbAcm<'s> {
             dir.join("lock").display()
         );
         write(&options, text);
-        let ibacm = programs::find("ibacm".as_ref());
+        let ibacm = paths::find("ibacm".as_ref());
         let process = Launch::new("unshare")
             .args(&own_namespace("unshare"))
             .args(&["sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"])
@@ -111,7 +111,7 @@ impl<'s> IbAcm<'s> {
 }
 
 fn attach(sim: &FabricServer, node: &str) -> Vec<String> {
-    let ferrosm = programs::ferrosm();
+    let ferrosm = paths::ferrosm();
     let socket = sim.socket();
     [&ferrosm.to_string_lossy(), "attach", "--socket"]
         .into_iter()
@@ -229,7 +229,7 @@ fn ibacm_resolves_names_with_ferrosm() {
 #[test]
 fn queue_pairs_behave_as_documented() {
     let sim = FabricServer::shape("star:4");
-    let source = programs::workspace().join("tests/clients/datagrams.c");
+    let source = paths::workspace().join("tests/clients/datagrams.c");
     let program = sim.dir().join("datagrams");
     let _ = Launch::new("cc")
         .args(&["-Wall", "-Werror", "-o", &program.to_string_lossy()])

@@ -11,12 +11,12 @@ use std::thread;
 use std::time::Duration;
 
 use ferrosm_channel::frames::{self, ClientRequest, ServerReply, VERSION};
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
-use ferrosm_tests::programs::{ferrosm, workspace};
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::paths::{ferrosm, workspace};
+use ferrosm_tests::programs::process::{Finished, Launch, Running, Signal, poll_until};
+use ferrosm_tests::programs::scratch::Scratch;
 
 const LONG: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);

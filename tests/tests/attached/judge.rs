@@ -3,10 +3,10 @@
 
 use std::fs;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::ManagedFabric;
-use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::opensm::OpenSm;
 
 /// ferrosm writes tables by which the SL selects the VL. With the SLs of its paths the judge finds
 /// no credit loop.

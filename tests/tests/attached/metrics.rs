@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::metrics::{MetricsEndpoint, Page};
-use ferrosm_tests::process::Signal;
-use ferrosm_tests::programs::workspace;
-use ferrosm_tests::sm_pair::{CLIENT, SmPair, certified};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::metrics::{MetricsEndpoint, Page};
+use ferrosm_tests::programs::paths::workspace;
+use ferrosm_tests::programs::process::Signal;
+use ferrosm_tests::programs::sm_pair::{CLIENT, SmPair, certified};
 
 /// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);

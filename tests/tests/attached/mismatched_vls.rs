@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::parse_smpquery;
-use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::diags::parse_smpquery;
+use ferrosm_tests::programs::fabric_server::FabricServer;
 
 /// Host of the SMs; its own link has no mismatch.
 const SM_HOST: &str = "host-0-0-0 mlx5_0";

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_sim::generate::from_spec;
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::opensm::{OpenSm, error_lines, osmtest, try_osmtest};
-use ferrosm_tests::process::{Signal, poll_until};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::{OpenSm, error_lines, osmtest, try_osmtest};
+use ferrosm_tests::programs::process::{Signal, poll_until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);

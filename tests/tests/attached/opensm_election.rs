@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Running, Signal, poll_until};
-use ferrosm_tests::scratch::unique_name;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::process::{Running, Signal, poll_until};
+use ferrosm_tests::programs::scratch::unique_name;
 
 /// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);

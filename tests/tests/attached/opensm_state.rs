@@ -14,10 +14,10 @@ use ferrosm_mad::ids::{Lid, Lmc};
 use ferrosm_mad::sa::multicast::mgid;
 use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::generate::from_spec;
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
-use ferrosm_tests::process::Signal;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::{OpenSm, osmtest, try_osmtest};
+use ferrosm_tests::programs::process::Signal;
 
 #[test]
 fn state_files_written_by_opensm_are_imported() {

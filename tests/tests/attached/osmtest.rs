@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_sim::generate::from_spec;
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::ManagedFabric;
-use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::opensm::{OpenSm, osmtest, try_osmtest};
 
 const WAIVERS: &str = include_str!("../../osmtest-waivers.txt");
 

@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
-use ferrosm_tests::programs;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::{Finished, Launch, Running, Signal, poll_until};
 
 /// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
@@ -38,8 +38,8 @@ impl Rails {
 
     /// Starts a program on the host.
     fn launch(&self, program: &str, args: &[&str]) -> Running {
-        let program = programs::find(std::path::Path::new(program));
-        Launch::new(programs::ferrosm())
+        let program = paths::find(std::path::Path::new(program));
+        Launch::new(paths::ferrosm())
             .args(&["attach", "--socket", &self.0.socket().to_string_lossy()])
             .args(&["--node", HOST, "--node", RAIL_2, "--"])
             .args(&[&*program.to_string_lossy()])
@@ -48,7 +48,7 @@ impl Rails {
     }
 
     fn ferrosm(&self, args: &[&str]) -> Running {
-        self.launch(&programs::ferrosm().to_string_lossy(), args)
+        self.launch(&paths::ferrosm().to_string_lossy(), args)
     }
 
     fn sminfo(&self, ca: &str) -> Finished {

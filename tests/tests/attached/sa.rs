@@ -3,8 +3,8 @@
 //! `osmtest.rs` runs osmtest. `opensm.rs` checks that both programs also pass on the same simulated
 //! fabric with OpenSM.
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
 
 /// The SA replies to every record query that saquery sends without further arguments.
 #[test]

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::load::build;
-use ferrosm_tests::managed_fabric::ManagedFabric;
-use ferrosm_tests::process::{Running, Signal, poll_until};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::load::build;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::process::{Running, Signal, poll_until};
 
 /// A sweep during these floods took 15 s without rate limits and takes 0.03 s with them.
 const SWEEP_LIMIT: Duration = Duration::from_secs(5);

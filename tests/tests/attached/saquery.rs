@@ -12,13 +12,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::ManagedFabric;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::programs::workspace;
-use ferrosm_tests::script::{Script, join_group, register_service, subscribe};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::paths::workspace;
+use ferrosm_tests::programs::process::{Signal, poll_until};
+use ferrosm_tests::programs::script::{Script, join_group, register_service, subscribe};
 
 const SPEC: &str = "fat-tree2:4,2,2";
 /// Two hosts on different leaves, and the leaves.

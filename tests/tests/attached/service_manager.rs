@@ -7,10 +7,10 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::process::{Launch, Running, Signal, poll_until};
-use ferrosm_tests::programs;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::{Launch, Running, Signal, poll_until};
 
 /// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
@@ -41,7 +41,7 @@ impl Service {
             dir.join("state").display()
         );
         fs::write(dir.join("f.toml"), format!("{config}{state}")).unwrap();
-        let ferrosm = programs::ferrosm().display().to_string();
+        let ferrosm = paths::ferrosm().display().to_string();
         self.sim
             .launch(&ferrosm, Some(HOST))
             .env("NOTIFY_SOCKET", dir.join("notify").to_str().unwrap())

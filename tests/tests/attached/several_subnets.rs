@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::process::{Running, Signal, poll_until};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::process::{Running, Signal, poll_until};
 
 /// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);

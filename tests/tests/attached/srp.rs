@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::managed_fabric::ManagedFabric;
-use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::programs;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::{Signal, poll_until};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,8 +23,8 @@ const TARGETS: [u8; 2] = [2, 3];
 const FLAGS: [&str; 8] = ["-v", "-V", "-a", "-c", "-i", "mlx5_0", "-p", "1"];
 
 /// With line-buffered output.
-fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::process::Running {
-    let program = programs::find(Path::new("srp_daemon"));
+fn srp_daemon(lab: &ManagedFabric, more: &[&str]) -> ferrosm_tests::programs::process::Running {
+    let program = paths::find(Path::new("srp_daemon"));
     let launch = lab.sim.launch("stdbuf", Some(INITIATOR));
     let launch = launch.args(&["-oL", &program.to_string_lossy()]);
     launch.args(&FLAGS).args(more).start(lab.sim.dir())

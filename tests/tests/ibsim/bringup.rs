@@ -5,8 +5,8 @@
 //! host to every host and switch, and no credit loop. `ibtracert` must agree hop by hop and
 //! `ibdmchk` on the dump files. A second run must change no LID and write no LFT block.
 
-use ferrosm_tests::bringup::check;
 use ferrosm_tests::fabrics::{by_spec, ibsim_example};
+use ferrosm_tests::programs::bringup::check;
 
 /// ibsim's own examples: one and two switches, parallel links, two-port CAs. The SM runs on a
 /// switch where the file begins with one.

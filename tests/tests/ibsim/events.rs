@@ -11,14 +11,14 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ferrosm_tests::bringup::cabling;
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::{Net, Observed};
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibdmchk;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::judge;
-use ferrosm_tests::process::{Running, Signal, poll_until};
+use ferrosm_tests::programs::bringup::cabling;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::diags::{Net, Observed};
+use ferrosm_tests::programs::ibdmchk;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::judge;
+use ferrosm_tests::programs::process::{Running, Signal, poll_until};
 
 /// Longest time until the fabric is sound again. A trap can be lost with the link that would carry
 /// it, so a light sweep may have to find the change.
@@ -203,7 +203,7 @@ fn host_that_returns_gets_its_lid_back() {
         .initial
         .hosts()
         .last()
-        .map(ferrosm_tests::diags::Node::id);
+        .map(ferrosm_tests::programs::diags::Node::id);
     let host = last.unwrap_or_default();
     fabric.sim.console(&format!("Unlink \"{host}\""));
     fabric.wait_until_sound("host off", |net| net.hosts().count() == hosts - 1);
@@ -255,7 +255,7 @@ fn sminfo_shows_the_master() {
         .initial
         .hosts()
         .last()
-        .map(ferrosm_tests::diags::Node::id)
+        .map(ferrosm_tests::programs::diags::Node::id)
         .unwrap_or_default();
     let info = fabric
         .sim
@@ -319,7 +319,7 @@ fn restart_changes_nothing() {
         .initial
         .hosts()
         .last()
-        .map(ferrosm_tests::diags::Node::id)
+        .map(ferrosm_tests::programs::diags::Node::id)
         .unwrap_or_default();
     poll_until(CONVERGENCE_LIMIT, PAUSE, || {
         fabric.sim.sm_info(&far_port).map(drop)

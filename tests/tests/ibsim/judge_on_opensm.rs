@@ -1,10 +1,10 @@
 //! The judge, on fabrics brought up by OpenSM: it must accept valid fabrics and reject invalid
 //! ones.
 
-use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::{ibdmchk, judge};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::{ibdmchk, judge};
 
 /// A cold fabric: no port has a LID, no link is Active.
 #[test]

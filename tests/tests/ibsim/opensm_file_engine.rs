@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::routing::{Fabric, Outcome, route};
-use ferrosm_tests::routing_dumps::{Dumps, NO_PORT, names};
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::routing::{Fabric, Outcome, route};
+use ferrosm_tests::programs::routing_dumps::{Dumps, NO_PORT, names};
+use ferrosm_tests::programs::scratch::Scratch;
 
 const LID_MATRIX: &str = "opensm-lid-matrix.dump";
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use ferrosm_tests::bringup::{judge_now, run_once};
-use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::judge;
-use ferrosm_tests::process::{Signal, poll_until};
+use ferrosm_tests::programs::bringup::{judge_now, run_once};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::judge;
+use ferrosm_tests::programs::process::{Signal, poll_until};
 
 const CONVERGENCE_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);

@@ -8,13 +8,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::Net;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibdmchk;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::routing_dumps::{Dumps, names};
-use ferrosm_tests::routing_judge::{self, Verdict};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::diags::Net;
+use ferrosm_tests::programs::ibdmchk;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::routing_dumps::{Dumps, names};
+use ferrosm_tests::programs::routing_judge::{self, Verdict};
 
 /// OpenSM's routing of a fabric. Returns the fabric and the simulator whose directory `dump` has
 /// the files.

@@ -8,12 +8,12 @@
 
 use std::time::Duration;
 
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::{Observed, Tables};
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::judge;
-use ferrosm_tests::process::{Running, Signal, poll_until};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::diags::{Observed, Tables};
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::judge;
+use ferrosm_tests::programs::process::{Running, Signal, poll_until};
 use serde_json::Value;
 
 /// Longest time until the fabric is sound again. A trap can be lost with the link that would carry

@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ferrosm_tests::process::Launch;
-use ferrosm_tests::programs;
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::Launch;
+use ferrosm_tests::programs::scratch::Scratch;
 use serde_json::Value;
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -49,7 +49,7 @@ fn by_tshark(scratch: &Scratch, file: &str) -> Vec<Packet> {
 }
 
 fn json_of(scratch: &Scratch, args: &[&str]) -> Value {
-    let done = Launch::new(programs::ferrosm())
+    let done = Launch::new(paths::ferrosm())
         .args(args)
         .start(scratch.path())
         .wait(DEADLINE)

@@ -1,8 +1,8 @@
 //! Flags of the installed OpenSM on ferrosm's command line.
 
-use ferrosm_tests::process::Launch;
-use ferrosm_tests::programs;
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::Launch;
+use ferrosm_tests::programs::scratch::Scratch;
 
 /// Flags with the same meaning in both programs.
 const SHARED: [&str; 9] = [
@@ -37,7 +37,7 @@ fn flag_of(line: &str) -> Option<String> {
 #[test]
 fn every_flag_of_opensm_is_explained() {
     let scratch = Scratch::new("flags");
-    let help = Launch::new(programs::find("opensm".as_ref()))
+    let help = Launch::new(paths::find("opensm".as_ref()))
         .args(&["--help"])
         .start(scratch.path())
         .wait(TIMEOUT);
@@ -45,7 +45,7 @@ fn every_flag_of_opensm_is_explained() {
     let flags: Vec<String> = text.lines().filter_map(flag_of).collect();
     assert!(flags.len() > 45, "{text}");
     let words: Vec<&str> = flags.iter().flat_map(|flag| flag.split(' ')).collect();
-    let done = Launch::new(programs::ferrosm())
+    let done = Launch::new(paths::ferrosm())
         .args(&["run"])
         .args(&words)
         .start(scratch.path())

@@ -15,9 +15,9 @@ use std::thread;
 use std::time::Instant;
 
 use ferrosm_routing::ENGINE_NAMES;
-use ferrosm_tests::programs::workspace;
-use ferrosm_tests::routing::{Fabric, Outcome, full_matrix, judge, route, writes_table};
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::paths::workspace;
+use ferrosm_tests::programs::routing::{Fabric, Outcome, full_matrix, judge, route, writes_table};
+use ferrosm_tests::programs::scratch::Scratch;
 
 /// The expected refusals.
 const REFUSALS: &str = "tests/seeds/routing-refusals.txt";

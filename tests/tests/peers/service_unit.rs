@@ -1,8 +1,8 @@
 //! The systemd unit, checked by systemd.
 
-use ferrosm_tests::process::Launch;
-use ferrosm_tests::programs;
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::paths;
+use ferrosm_tests::programs::process::Launch;
+use ferrosm_tests::programs::scratch::Scratch;
 use std::fs;
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ const UNIT: &str = "dist/ferrosm.service";
 #[test]
 fn systemd_accepts_the_unit_without_warnings() {
     let scratch = Scratch::new("unit");
-    let text = fs::read_to_string(programs::workspace().join(UNIT));
+    let text = fs::read_to_string(paths::workspace().join(UNIT));
     let text = text.unwrap_or_else(|error| panic!("{UNIT}: {error}"));
     // The program need not be installed on the test machine.
     let installed = "/usr/sbin/ferrosm ";
     assert!(text.contains(&format!("ExecStart={installed}")), "{text}");
-    let built = format!("{} ", programs::ferrosm().display());
+    let built = format!("{} ", paths::ferrosm().display());
     let verify = |text: &str| {
         let file = scratch.join("ferrosm.service");
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));

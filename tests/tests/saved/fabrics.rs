@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, LinkSpec, PortAt};
 use ferrosm_sim::{generate, ibnet};
-use ferrosm_tests::programs::shared_topologies;
+use ferrosm_tests::programs::paths::shared_topologies;
 
 /// Files that have to exist if the folder exists, to detect lost files.
 const KNOWN: [&str; 6] = [

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
             trials.push(Trial::test(name, move || outcome(run(&fabric))));
         }
     }
-    if let Some(folder) = ferrosm_tests::programs::shared_topologies() {
+    if let Some(folder) = ferrosm_tests::programs::paths::shared_topologies() {
         let known = move || outcome(fabrics::check_known_files(&folder));
         trials.push(Trial::test("known_files_exist", known));
     }

@@ -12,9 +12,9 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
 use ferrosm_mad::sa::{self, id};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, header};
-use ferrosm_tests::sa_wire;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{Members, header};
+use ferrosm_tests::sa::wire;
 
 const KEY: MKey = MKey::new(0x1234);
 /// LID and BlockNum.
@@ -34,11 +34,6 @@ fn lab(spec: &str) -> Lab {
     lab
 }
 
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().filter(|p| p.port != 0).collect()
-}
-
 /// A client's SA request.
 struct SaRequest<'a> {
     from: PortAt,
@@ -51,20 +46,18 @@ struct SaRequest<'a> {
 
 /// Sends a request to the SM.
 fn send(lab: &mut Lab, request: &SaRequest<'_>, tid: u64) {
-    let message = sa_wire::WireRequest {
+    let message = wire::WireRequest {
         sm_key: request.key.expose(),
         mask: request.mask,
         data: request.data.to_vec(),
-        ..sa_wire::WireRequest::new(0, request.method.0, request.attr.0)
+        ..wire::WireRequest::new(0, request.method.0, request.attr.0)
     };
     let bytes = message.to_bytes(tid);
     let from = Peer {
         lid: lab.world.fabric().lid(request.from).0,
         ..Peer::default()
     };
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Gmp { from, bytes }, now);
-    });
+    lab.handle(lab.sm, Input::Gmp { from, bytes });
 }
 
 fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
@@ -76,9 +69,9 @@ fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
 /// Sends a request and runs the simulation until the SM replies.
 fn query_sa(lab: &mut Lab, request: &SaRequest<'_>) -> (Status, Vec<u8>) {
     const TID: u64 = 77;
-    lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
+    lab.edit(lab.sm, |sm, _| sm.replies.clear());
     send(lab, request, TID);
-    lab.until("a reply", 10, |lab| !replies(lab, TID).is_empty());
+    lab.run_until("a reply", 10, |lab| !replies(lab, TID).is_empty());
     let bytes = replies(lab, TID)[0];
     let data = bytes[sa::DATA_OFFSET..].to_vec();
     (Status(header(bytes).status), data)
@@ -128,7 +121,7 @@ fn gid(guid: u64) -> Gid {
 fn alias_guids_are_set_written_queried_and_deleted() {
     const ALIAS: u64 = 0x0200_0000_0000_0042;
     let mut lab = lab("star:4");
-    let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
+    let (host, other) = (lab.hosts()[1], lab.hosts()[2]);
     let own_port_guid = lab.world.fabric().port_guid(host).0;
     let mask = LID_AND_BLOCK | entry(1) | entry(3);
     let wanted = [0, ALIAS, 0x99, 0, 0, 0, 0, 0];
@@ -139,7 +132,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
         generated != 0 && generated >> 56 == 2,
         "{generated:#x} is not a local GUID"
     );
-    lab.until("the aliases are written", 10, |lab| {
+    lab.run_until("the aliases are written", 10, |lab| {
         in_device(lab, host, 1) == ALIAS && in_device(lab, host, 3) == generated
     });
     // Repeating the request returns the same GUIDs.
@@ -189,16 +182,16 @@ fn alias_guids_are_set_written_queried_and_deleted() {
     );
     // A rebooted device has lost its aliases; the SM writes them again.
     lab.world.fabric_mut().reboot(host.node);
-    lab.until("the device lost its aliases", 10, |lab| {
+    lab.run_until("the device lost its aliases", 10, |lab| {
         in_device(lab, host, 1) == 0
     });
-    lab.until("the aliases are written again", 60, |lab| {
+    lab.run_until("the aliases are written again", 60, |lab| {
         in_device(lab, host, 3) == generated
     });
     assert_eq!(in_device(&lab, host, 1), ALIAS);
     let after_delete = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
     assert_eq!(after_delete, Ok([own_port_guid, 0, 0, 0, 0, 0, 0, 0]));
-    lab.until("the aliases are deleted", 10, |lab| {
+    lab.run_until("the aliases are deleted", 10, |lab| {
         in_device(lab, host, 1) == 0 && in_device(lab, host, 3) == 0
     });
     // A generated GUID depends only on port and index: it is the same after the table was empty.
@@ -216,7 +209,7 @@ fn alias_guids_are_set_written_queried_and_deleted() {
 #[test]
 fn invalid_alias_requests_are_rejected() {
     let mut lab = lab("star:4");
-    let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
+    let (host, other) = (lab.hosts()[1], lab.hosts()[2]);
     let (own_guid, other_guid) = (
         lab.world.fabric().port_guid(host).0,
         lab.world.fabric().port_guid(other).0,
@@ -320,7 +313,7 @@ fn invalid_alias_requests_are_rejected() {
         GuidInfoRecord::decode_slice(&data).unwrap().guids[0],
         PortGuid(11)
     );
-    lab.until("the alias is written", 10, |lab| {
+    lab.run_until("the alias is written", 10, |lab| {
         in_device(lab, host, 8) == 11
     });
 }
@@ -332,7 +325,7 @@ fn alias_that_is_a_group_member_is_not_deleted() {
     /// MGID, PortGID and JoinState.
     const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
     let mut lab = lab("star:4");
-    let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
+    let (host, other) = (lab.hosts()[1], lab.hosts()[2]);
     let mgid = Gid(*b"\xff\x12\x40\x1b\xff\xff\0\0\0\0\0\0\0\0\0\x07");
     let mut members = Members::new();
     members
@@ -368,7 +361,7 @@ fn alias_that_is_a_group_member_is_not_deleted() {
 #[test]
 fn vl_tables_are_read_on_request() {
     let mut lab = lab("fat-tree2:4,2,2");
-    let host = hosts(&lab)[1];
+    let host = lab.hosts()[1];
     let fabric = lab.world.fabric();
     let mut switches = fabric.end_ports().filter(|p| p.port == 0).peekable();
     assert!(switches.peek().is_some());
@@ -376,7 +369,7 @@ fn vl_tables_are_read_on_request() {
     let (switch_maps, outputs): (usize, usize) = switches.fold((0, 0), |(maps, outputs), at| {
         (maps + ports(at) * ports(at), outputs + ports(at))
     });
-    let hosts_count = hosts(&lab).len();
+    let hosts_count = lab.hosts().len();
     for (attr, stride, count) in [
         (id::SL_TO_VL, SlToVlRecord::LEN, switch_maps + hosts_count),
         (
@@ -393,11 +386,11 @@ fn vl_tables_are_read_on_request() {
             data: &[],
             key: MKey::NONE,
         };
-        lab.world.with_sm(lab.sm, |sm, _| sm.replies.clear());
+        lab.edit(lab.sm, |sm, _| sm.replies.clear());
         send(&mut lab, &all, 5);
         assert_eq!(replies(&lab, 5).len(), 0, "the tables are not read yet");
         send(&mut lab, &all, 5);
-        lab.until("a reply", 10, |lab| !replies(lab, 5).is_empty());
+        lab.run_until("a reply", 10, |lab| !replies(lab, 5).is_empty());
         assert_eq!(replies(&lab, 5).len(), 1);
         assert_eq!(
             (replies(&lab, 5)[0].len() - sa::DATA_OFFSET) / stride,
@@ -414,7 +407,7 @@ fn alias_guid_writes_do_not_prevent_light_sweeps() {
     let mut lab = lab("fat-tree:4");
     lab.world.set_hop_time(Duration::from_millis(2));
     lab.world.fabric_mut().reset_counters();
-    let all = hosts(&lab);
+    let all = lab.hosts();
     for (i, at) in all.iter().cycle().enumerate().take(20_000) {
         let mut guids = [PortGuid(0); 8];
         guids[1] = PortGuid(0x0002_C9FF_0000_0000 | u64::try_from(i).unwrap());
@@ -447,14 +440,14 @@ fn guid_info_sets(lab: &Lab) -> u32 {
 /// Registers an alias GUID of each host but the last, waits until the devices have them, and
 /// returns the hosts.
 fn register_aliases(lab: &mut Lab) -> Vec<PortAt> {
-    let all = hosts(lab);
+    let all = lab.hosts();
     for (i, &host) in all[..all.len() - 1].iter().enumerate() {
         let mut guids = [0; 8];
         guids[1] = alias_of(i);
         let block = (0, LID_AND_BLOCK | entry(1));
         assert!(change(lab, Method::Set, (host, host), block, guids).is_ok());
     }
-    lab.until("the aliases are written", 10, |lab| have_aliases(lab, &all));
+    lab.run_until("the aliases are written", 10, |lab| have_aliases(lab, &all));
     all
 }
 
@@ -481,26 +474,24 @@ fn sweeps_do_not_write_alias_guids_that_devices_have() {
     for bounced in [other; 9].into_iter().chain([all[1]]) {
         let sweeps = lab.manager().reports().len();
         lab.world.fabric_mut().bounce(bounced).expect("a cable");
-        lab.until("a sweep", 60, |lab| lab.manager().reports().len() > sweeps);
+        lab.run_until("a sweep", 60, |lab| lab.manager().reports().len() > sweeps);
         lab.world.run_for(Duration::from_secs(2));
     }
     assert!(have_aliases(&lab, &all));
     assert_eq!(guid_info_sets(&lab), before);
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Command::Sweep.with_id(0), now);
-    });
+    lab.command(Command::Sweep);
     let sweeps = lab.manager().reports().len();
-    lab.until("a full sweep", 60, |lab| {
+    lab.run_until("a full sweep", 60, |lab| {
         lab.manager().reports().len() > sweeps
     });
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(guid_info_sets(&lab), before);
     // The device of another host lost its table meanwhile: only this one is written.
     lab.world.fabric_mut().reboot(all[2].node);
-    lab.until("the device lost its alias", 10, |lab| {
+    lab.run_until("the device lost its alias", 10, |lab| {
         !have_aliases(lab, &all)
     });
-    lab.until("the alias is written again", 60, |lab| {
+    lab.run_until("the alias is written again", 60, |lab| {
         have_aliases(lab, &all)
     });
     assert_eq!(guid_info_sets(&lab), before + 1);
@@ -525,7 +516,7 @@ fn restart_writes_only_alias_guids_that_devices_lost() {
         };
         lab.restart_sm(cfg, restored);
         lab.next_sweep(60);
-        lab.until("the devices have the aliases", 60, |lab| {
+        lab.run_until("the devices have the aliases", 60, |lab| {
             have_aliases(lab, &all)
         });
         lab.world.run_for(Duration::from_secs(5));

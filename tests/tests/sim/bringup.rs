@@ -5,7 +5,7 @@ use ferrosm_core::{Command, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 /// Each topology comes up cleanly in one sweep, and a second full sweep writes nothing.
 #[test]
@@ -40,9 +40,7 @@ fn every_topology_comes_up_and_stays_unchanged() {
         assert!(report.is_clean(), "{spec}: {:#?}", report.problems);
         lab.assert_correct();
         lab.world.fabric_mut().reset_counters();
-        let now = lab.world.now();
-        lab.world
-            .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
+        lab.command(Command::Sweep);
         let again = lab.next_sweep(60);
         assert_eq!(again.lft_blocks_written, 0, "{spec}");
         assert_eq!(again.lids_changed, 0, "{spec}");
@@ -149,7 +147,7 @@ fn exhausted_lids_are_reported() {
 #[test]
 fn tables_are_written_before_links_are_activated() {
     let mut lab = Lab::new("fat-tree:4", 3);
-    lab.until("a port is armed", 60, |lab| {
+    lab.run_until("a port is armed", 60, |lab| {
         let fabric = lab.world.fabric();
         fabric.end_ports().any(|p| {
             p.port != 0
@@ -199,8 +197,7 @@ fn large_fabrics_need_few_mads_beyond_the_minimum() {
 #[test]
 fn unchanged_full_sweep_reports_no_reroute() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
-    lab.world
-        .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+    lab.command(Command::Sweep);
     let report = lab.next_sweep(60);
     assert!(!report.local && report.is_clean());
     let messages = &report.engine_messages;

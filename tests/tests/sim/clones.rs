@@ -9,7 +9,7 @@ use ferrosm_core::event::Observation;
 use ferrosm_core::report::QuarantineReason;
 use ferrosm_core::{Command, Event, ProblemKind, SmConfig};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 const SPEC: &str = "fat-tree:4";
 /// A host next to the SM.
@@ -43,10 +43,7 @@ fn connect_and_sweep(lab: &mut Lab, context: &str, clone: usize, link: PortAt) {
     lab.world.fabric_mut().restore(link).expect("a link");
     for sweep in 0..3 {
         assert_correct_for_a_while(lab, &format!("{context}, sweep {sweep}"), clone);
-        let now = lab.world.now();
-        lab.world.with_sm(lab.sm, |sm, _| {
-            sm.command(Command::Sweep.with_id(sweep), now)
-        });
+        lab.handle(lab.sm, Command::Sweep.with_id(sweep));
     }
     assert_correct_for_a_while(lab, context, clone);
 }
@@ -190,9 +187,7 @@ fn excluded_duplicate_causes_no_further_sweep() {
             reports[before..].iter().filter(|r| !r.local).count()
         };
         assert_eq!(full_sweeps(&lab), 0, "{description}");
-        let now = lab.world.now();
-        lab.world
-            .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
+        lab.command(Command::Sweep);
         lab.world.run_for(Duration::from_secs(100));
         assert_eq!(full_sweeps(&lab), 1, "{description}");
         let moved = |e: &&Event| matches!(e, Event::Observation(Observation::LinkMoved(_)));
@@ -267,9 +262,7 @@ fn moved_host_is_found_by_a_full_sweep() {
     fabric.cut(far).unwrap();
     fabric.set_node_guid(NEAR, node);
     fabric.set_port_guid(near, port).unwrap();
-    let now = lab.world.now();
-    lab.world
-        .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
+    lab.command(Command::Sweep);
     lab.world.run_for(Duration::from_secs(15));
     lab.assert_correct_except(&[FAR]);
     let core = lab.manager().core();

@@ -13,8 +13,7 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
-use ferrosm_tests::multicast_members::hosts;
-use ferrosm_tests::simulated::{Lab, Sm, TestRng};
+use ferrosm_tests::lab::{Lab, Sm, TestRng};
 
 use crate::election::{OTHER_SM_PORT, set_sm_info, start_master, stopped, with_foreign_standby};
 
@@ -39,15 +38,6 @@ fn lab_results(lab: &Lab, id: SmId) -> Vec<String> {
     results(sm).iter().map(text).collect()
 }
 
-fn send(lab: &mut Lab, id: SmId, input: Input) {
-    lab.world.with_sm(id, |sm, now| sm.command(input, now));
-}
-
-fn role(lab: &Lab, id: SmId) -> SmState {
-    let sm = lab.world.sm(id);
-    sm.map_or(SmState::NotActive, |sm| sm.core().role())
-}
-
 fn config(lab: &Lab, at: [PortAt; 2]) -> SmConfig {
     let fabric = lab.world.fabric();
     SmConfig {
@@ -62,25 +52,16 @@ fn pair(seed: u64) -> (Lab, [PortAt; 2], SmId) {
     let mut lab = Lab::new("mesh:3,2,1,1", seed);
     let at = [
         lab.at,
-        *hosts(&lab).last().unwrap_or_else(|| panic!("no hosts")),
+        *lab.hosts().last().unwrap_or_else(|| panic!("no hosts")),
     ];
     lab.world.kill(lab.sm);
     let cfg = config(&lab, at);
-    let now = lab.world.now();
-    let first = Sm::new(cfg.clone(), RestoredState::default(), now);
-    lab.sm = lab
-        .world
-        .add_sm(Some(at[0]), first)
-        .unwrap_or_else(|e| panic!("{e}"));
+    lab.sm = lab.add_sm(at[0], cfg.clone());
     lab.next_sweep(60);
-    let second = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let second = lab
-        .world
-        .add_sm(Some(at[1]), second)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let second = lab.add_sm(at[1], cfg);
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(
-        [role(&lab, lab.sm), role(&lab, second)],
+        [lab.role(lab.sm), lab.role(second)],
         [SmState::Master, SmState::Standby]
     );
     (lab, at, second)
@@ -91,8 +72,8 @@ fn sweep_and_reroute_complete_with_a_full_sweep() {
     let mut lab = Lab::new("ring:3", 1);
     lab.next_sweep(60);
     let id = lab.sm;
-    send(&mut lab, id, Command::Sweep.with_id(1));
-    send(&mut lab, id, Command::Reroute.with_id(2));
+    lab.handle(id, Command::Sweep.with_id(1));
+    lab.handle(id, Command::Reroute.with_id(2));
     lab.world.run_for(Duration::from_secs(5));
     let sm = lab.manager();
     assert_eq!(
@@ -115,7 +96,7 @@ fn standby_rejects_commands_and_names_its_master() {
     .into_iter()
     .enumerate()
     {
-        send(&mut lab, second, command.with_id(id as u64));
+        lab.handle(second, command.with_id(id as u64));
     }
     let master = lab.world.fabric().port_guid(at[0]);
     let expected = format!("failed: this SM is Standby of SM {master} (at ");
@@ -132,16 +113,11 @@ fn standby_rejects_commands_and_names_its_master() {
 fn handover_is_answered_with_the_new_master() {
     let (mut lab, at, second) = pair(1);
     let first = lab.sm;
-    send(&mut lab, first, Command::Handover.with_id(1));
+    lab.handle(first, Command::Handover.with_id(1));
     // This command joins the handover in progress.
-    send(&mut lab, first, Command::Handover.with_id(2));
+    lab.handle(first, Command::Handover.with_id(2));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(
-        role(&lab, second),
-        SmState::Master,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(second), SmState::Master, "{}", lab.describe_run());
     let successor = lab.world.fabric().port_guid(at[1]);
     let expected = format!("complete: handed over to SM {successor} (at ");
     let results = lab_results(&lab, first);
@@ -152,7 +128,7 @@ fn handover_is_answered_with_the_new_master() {
     // Without a standby, a handover has no successor.
     lab.world.kill(first);
     lab.world.run_for(Duration::from_secs(30));
-    send(&mut lab, second, Command::Handover.with_id(1));
+    lab.handle(second, Command::Handover.with_id(1));
     lab.world.run_for(Duration::from_secs(30));
     let failed = lab_results(&lab, second);
     assert_eq!(failed, ["failed: no other SM runs in this subnet"]);
@@ -162,16 +138,11 @@ fn handover_is_answered_with_the_new_master() {
 fn stop_supersedes_a_handover() {
     let (mut lab, at, second) = pair(1);
     let first = lab.sm;
-    send(&mut lab, first, Command::Handover.with_id(1));
-    send(&mut lab, first, Command::Stop.with_id(2));
-    send(&mut lab, first, Command::Handover.with_id(3));
+    lab.handle(first, Command::Handover.with_id(1));
+    lab.handle(first, Command::Stop.with_id(2));
+    lab.handle(first, Command::Handover.with_id(3));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(
-        role(&lab, second),
-        SmState::Master,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(second), SmState::Master, "{}", lab.describe_run());
     let successor = lab.world.fabric().port_guid(at[1]);
     let results = lab_results(&lab, first);
     let [handovers @ .., stopped] = &results[..] else {
@@ -188,10 +159,10 @@ fn stop_supersedes_a_handover() {
 fn stop_survives_another_master_during_its_sm_scan() {
     for deposed in [true, false] {
         let (mut lab, guid) = with_foreign_standby();
-        lab.world.with_sm(lab.sm, |sm, now| {
-            sm.command(Command::Stop.with_id(1), now);
+        lab.edit(lab.sm, |sm, now| {
+            sm.handle(Command::Stop.with_id(1), now);
             if deposed {
-                sm.command(Input::Peer(PeerEvent::Deposed(guid)), now);
+                sm.handle(Input::Peer(PeerEvent::Deposed(guid)), now);
             }
         });
         assert_eq!(stopped(&lab, lab.sm).is_some(), deposed);
@@ -218,7 +189,7 @@ fn lost_link_fails_a_sweep() {
         .act(FabricAction::Cut(sm_at))
         .unwrap_or_else(|e| panic!("{e}"));
     let id = lab.sm;
-    send(&mut lab, id, Command::Sweep.with_id(1));
+    lab.handle(id, Command::Sweep.with_id(1));
     lab.world.run_for(Duration::from_secs(30));
     assert_eq!(
         lab_results(&lab, lab.sm),
@@ -269,8 +240,7 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
         service.sent.clear();
         let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now());
         let sm = sm.with_replication();
-        let started = lab.world.add_sm(Some(service.at), sm);
-        service.id = started.unwrap_or_else(|e| panic!("{e}"));
+        service.id = lab.start_sm(service.at, sm);
     }
 }
 
@@ -294,7 +264,7 @@ fn disturb(lab: &mut Lab, rng: &mut TestRng, services: &[Service]) {
         }
         _ => return,
     };
-    send(lab, a.id, input);
+    lab.handle(a.id, input);
 }
 
 /// Random commands at random times to two SMs, with lost links, stalls, lost leases and undetected
@@ -324,7 +294,7 @@ fn every_command_is_answered_exactly_once() {
             };
             service.sent.push(CommandId(n));
             let id = service.id;
-            send(&mut lab, id, command.with_id(n));
+            lab.handle(id, command.with_id(n));
             if rng.one_in(2) {
                 disturb(&mut lab, &mut rng, &services);
             }
@@ -360,7 +330,7 @@ fn handover_without_an_eligible_sm_starts_no_sweep() {
     lab.world.run_for(Duration::from_secs(30));
     let sweeps = lab.manager().reports().len();
     let id = lab.sm;
-    send(&mut lab, id, Command::Handover.with_id(7));
+    lab.handle(id, Command::Handover.with_id(7));
     lab.world.run_for(Duration::from_secs(3));
     let results = lab_results(&lab, id);
     assert!(

@@ -1,7 +1,7 @@
 //! The routing engine that the operator configured, and the one in use.
 
 use ferrosm_core::{Command, CommandId, Input, Location, ProblemKind, SmConfig, SweepReport};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 fn with_engines(engines: &[&str]) -> SmConfig {
     SmConfig {
@@ -40,7 +40,7 @@ fn configured_engine_that_is_not_used_is_a_note_of_every_full_sweep() {
             id: CommandId(1),
             command: Command::Sweep,
         };
-        lab.world.with_sm(lab.sm, |sm, now| sm.command(sweep, now));
+        lab.handle(lab.sm, sweep);
         let again = lab.next_sweep(60);
         assert_eq!(
             note(&again).map(|(configured, used, _)| (configured, used)),

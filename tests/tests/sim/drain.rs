@@ -17,7 +17,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::FabricSnapshot;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::{Lab, TestRng};
 
 /// A pair of a switch with end ports and the LID of an end port.
 type Pair = (NodeIdx, Lid);
@@ -304,10 +304,8 @@ fn routing_that_drains_routes_in_use_waits_for_the_operator() {
         assert_eq!(drained(&lab, before), 0);
         assert!(is_announced(&lab));
         let before = lab.manager().reports().len();
-        let sm = lab.sm;
-        lab.world
-            .with_sm(sm, |m, now| m.command(Command::Reroute.with_id(0), now));
-        lab.until("a reroute", 60, |lab| drained(lab, before) > 0);
+        lab.command(Command::Reroute);
+        lab.run_until("a reroute", 60, |lab| drained(lab, before) > 0);
         lab.run_until_correct(30);
     }
 }

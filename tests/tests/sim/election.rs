@@ -17,8 +17,8 @@ use ferrosm_mad::smp::DrPath;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
-use ferrosm_tests::multicast_members::{BROADCAST, Members};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::members::{BROADCAST, Members};
+use ferrosm_tests::lab::{Lab, Sm};
 
 /// A host port far from the first SM's; a standby or a foreign SM runs there.
 pub(crate) const OTHER_SM_PORT: PortAt = PortAt::new(7, 1);
@@ -41,12 +41,8 @@ pub(crate) fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
 pub(crate) fn start_master(priority: u8) -> Lab {
     let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
     let cfg = cfg(Some(&lab), priority);
-    let now = lab.world.now();
-    lab.world.kill(lab.sm);
-    lab.sm = lab
-        .world
-        .add_sm(Some(lab.at), Sm::new(cfg, RestoredState::default(), now))
-        .unwrap_or_else(|e| panic!("{e}"));
+    lab.kill_sm();
+    lab.sm = lab.add_sm(lab.at, cfg);
     assert!(lab.next_sweep(60).is_clean());
     lab
 }
@@ -62,34 +58,18 @@ pub(crate) fn with_foreign_standby() -> (Lab, PortGuid) {
     (lab, guid)
 }
 
-fn add_sm(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> SmId {
-    let now = lab.world.now();
-    let sm = Sm::new(cfg, RestoredState::default(), now);
-    let added = lab.world.add_sm(Some(at), sm);
-    added.unwrap_or_else(|e| panic!("{e}"))
-}
-
 fn add_sm_with_priority(lab: &mut Lab, at: PortAt, priority: u8) -> SmId {
     let cfg = cfg(Some(lab), priority);
-    add_sm(lab, at, cfg)
-}
-
-pub(crate) fn role(lab: &Lab, id: SmId) -> SmState {
-    let sm = lab.world.sm(id);
-    sm.map_or(SmState::NotActive, |sm| sm.core().role())
-}
-
-pub(crate) fn events(lab: &Lab, id: SmId) -> &[Event] {
-    lab.world.sm(id).map_or(&[], |sm| &sm.events)
+    lab.add_sm(at, cfg)
 }
 
 fn has_event(lab: &Lab, id: SmId, predicate: fn(&Event) -> bool) -> bool {
-    events(lab, id).iter().any(predicate)
+    lab.events(id).iter().any(predicate)
 }
 
 /// How an SM stopped: whether it handed the subnet over, and whether it was master.
 pub(crate) fn stopped(lab: &Lab, id: SmId) -> Option<(bool, bool)> {
-    events(lab, id).iter().find_map(|e| {
+    lab.events(id).iter().find_map(|e| {
         let Event::Stopped {
             handed_to,
             was_master,
@@ -99,11 +79,6 @@ pub(crate) fn stopped(lab: &Lab, id: SmId) -> Option<(bool, bool)> {
         };
         Some((handed_to.is_some(), *was_master))
     })
-}
-
-fn lids(lab: &Lab) -> Vec<Lid> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().map(|p| fabric.lid(p).0).collect()
 }
 
 /// Whether the SM at the LID in the host port's PortInfo:MasterSMLID serves SA requests.
@@ -147,7 +122,7 @@ fn assert_one_master(lab: &Lab, sms: &[SmId], wanted: SmId) {
         } else {
             SmState::Standby
         };
-        assert_eq!(role(lab, *sm), expected, "{}", lab.describe_run());
+        assert_eq!(lab.role(*sm), expected, "{}", lab.describe_run());
     }
 }
 
@@ -164,15 +139,12 @@ fn planned_stop_is_invisible_to_clients() {
     let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
-    let before = lids(&lab);
+    let before = lab.lids();
     let replica = lab.manager().replicated_state(lab.world.now());
     let first = (lab.sm, lab.at);
-    lab.world
-        .with_sm(second, |sm, _| sm.replica = Some(replica));
+    lab.set_replica(second, replica);
     lab.world.fabric_mut().reset_counters();
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Command::Stop.with_id(0), now);
-    });
+    lab.command(Command::Stop);
     let sms = [first, (second, OTHER_SM_PORT)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
@@ -184,20 +156,18 @@ fn planned_stop_is_invisible_to_clients() {
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(stopped(&lab, first.0), Some((true, true)));
     lab.world.kill(first.0);
-    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
+    lab.select(second);
     lab.run_until_correct(30);
-    assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
+    assert_eq!((written(&lab), lab.lids()), ([0; 3], before));
 }
 
 /// Without a standby, a stop completes at once and reports that the subnet was not handed over.
 #[test]
 fn sm_without_standby_stops_at_once() {
     let mut lab = start_master(5);
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Command::Stop.with_id(0), now);
-    });
+    lab.command(Command::Stop);
     assert_eq!(stopped(&lab, lab.sm), Some((false, true)));
-    assert_eq!(role(&lab, lab.sm), SmState::NotActive);
+    assert_eq!(lab.role(lab.sm), SmState::NotActive);
     lab.world.run_for(Duration::from_secs(5));
     assert!(
         lab.manager().persisted_view.is_some(),
@@ -212,18 +182,17 @@ fn dead_master_is_replaced_from_the_replica() {
     let mut lab = start_master(5);
     let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 0);
     lab.world.run_for(Duration::from_secs(30));
-    let before = lids(&lab);
+    let before = lab.lids();
     let replica = lab.manager().replicated_state(lab.world.now());
-    lab.world
-        .with_sm(second, |sm, _| sm.replica = Some(replica));
+    lab.set_replica(second, replica);
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
     let gap = longest_gap(&mut lab, &[(second, OTHER_SM_PORT)], Duration::from_secs(8));
     assert!(gap < Duration::from_secs(5), "a gap of {gap:?}");
-    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
+    lab.select(second);
     lab.run_until_correct(30);
-    assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
-    let discovering = events(&lab, second).iter().position(|e| {
+    assert_eq!((written(&lab), lab.lids()), ([0; 3], before));
+    let discovering = lab.events(second).iter().position(|e| {
         matches!(
             e,
             Event::RoleChanged {
@@ -232,7 +201,7 @@ fn dead_master_is_replaced_from_the_replica() {
             }
         )
     });
-    let master = events(&lab, second).iter().position(|e| {
+    let master = lab.events(second).iter().position(|e| {
         matches!(
             e,
             Event::RoleChanged {
@@ -251,20 +220,16 @@ fn operator_handover_succeeds_and_persists() {
     let mut lab = start_master(5);
     let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 1);
     lab.world.run_for(Duration::from_secs(30));
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Command::Handover.with_id(0), now);
-    });
+    lab.command(Command::Handover);
     let sms = [(lab.sm, lab.at), (second, OTHER_SM_PORT)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
     // A configuration reload does not revert the handover.
     let same = cfg(Some(&lab), 5);
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Config(Box::new(same)), now);
-    });
+    lab.configure(same);
     lab.world.run_for(Duration::from_mins(2));
     assert_one_master(&lab, &[lab.sm, second], second);
-    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
+    lab.select(second);
     lab.assert_correct();
 }
 
@@ -277,11 +242,9 @@ fn trap_144_reports_the_priority() {
     // The light sweep is complete, and the next one is not due soon.
     lab.world.run_for(Duration::from_secs(31));
     let higher_priority = cfg(Some(&lab), 9);
-    lab.world.with_sm(second, |sm, now| {
-        sm.command(Input::Config(Box::new(higher_priority)), now);
-    });
+    lab.handle(second, Input::Config(Box::new(higher_priority)));
     let mut waited = Duration::ZERO;
-    while role(&lab, second) != SmState::Master {
+    while lab.role(second) != SmState::Master {
         lab.world.run_for(STEP);
         waited += STEP;
         assert!(
@@ -314,11 +277,9 @@ fn priority_trap_during_a_light_sweep_is_not_lost() {
     lab.world.run_for(Duration::from_millis(50));
     lab.world.set_node_faults(switch, None);
     let higher_priority = cfg(Some(&lab), 9);
-    lab.world.with_sm(second, |sm, now| {
-        sm.command(Input::Config(Box::new(higher_priority)), now);
-    });
+    lab.handle(second, Input::Config(Box::new(higher_priority)));
     lab.world.run_for(Duration::from_millis(500));
-    assert_eq!(role(&lab, second), SmState::Master);
+    assert_eq!(lab.role(second), SmState::Master);
 }
 
 /// With the highest `master_priority`, the master stays master when an SM of higher priority
@@ -333,11 +294,9 @@ fn master_priority_prevents_failback() {
             master_priority: if sticky { 15 } else { 0 },
             ..cfg(Some(&lab), 5)
         };
-        lab.world.with_sm(lab.sm, |sm, now| {
-            sm.command(Input::Config(Box::new(own_settings)), now);
-        });
+        lab.configure(own_settings);
         lab.world.run_for(Duration::from_secs(30));
-        let second = add_sm(&mut lab, OTHER_SM_PORT, settings);
+        let second = lab.add_sm(OTHER_SM_PORT, settings);
         lab.world.run_for(Duration::from_mins(2));
         let wanted = if sticky { lab.sm } else { second };
         assert_one_master(&lab, &[lab.sm, second], wanted);
@@ -353,18 +312,18 @@ fn peer_capabilities_survive_a_reload() {
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, settings(5));
-    let second = add_sm(&mut lab, OTHER_SM_PORT, settings(0));
+    let second = lab.add_sm(OTHER_SM_PORT, settings(0));
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let master = lab.world.fabric().port_guid(lab.at);
-    lab.world.with_sm(second, |sm, now| {
-        sm.command(Input::Peer(PeerEvent::Ferrosm(master)), now);
-        sm.command(Input::Config(Box::new(settings(1))), now);
+    lab.edit(second, |sm, now| {
+        sm.handle(Input::Peer(PeerEvent::Ferrosm(master)), now);
+        sm.handle(Input::Config(Box::new(settings(1))), now);
     });
     lab.world.run_for(Duration::from_secs(15));
     lab.world.kill(lab.sm);
     let mut waited = Duration::ZERO;
-    while role(&lab, second) != SmState::Master {
+    while lab.role(second) != SmState::Master {
         lab.world.run_for(STEP);
         waited += STEP;
         assert!(
@@ -381,11 +340,9 @@ fn standby_stop_hands_nothing_over() {
     let second = add_sm_with_priority(&mut lab, OTHER_SM_PORT, 3);
     lab.world.run_for(Duration::from_secs(30));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
-    lab.world.with_sm(second, |sm, now| {
-        sm.command(Command::Stop.with_id(0), now);
-    });
+    lab.handle(second, Command::Stop.with_id(0));
     assert_eq!(stopped(&lab, second), Some((false, false)));
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
 }
 
 /// Two subnet fragments with a master each are joined: one master remains, no host has two LIDs,
@@ -409,19 +366,12 @@ fn joined_subnet_fragments_elect_one_master() {
         for at in &between {
             lab.world.act(FabricAction::Cut(*at)).unwrap();
         }
-        let now = lab.world.now();
         let at = lab.at;
-        let a = lab
-            .world
-            .add_sm(Some(at), Sm::new(cfg(first), RestoredState::default(), now));
-        let b = lab.world.add_sm(
-            Some(far_host),
-            Sm::new(cfg(other), RestoredState::default(), now),
-        );
-        let (a, b) = (a.unwrap(), b.unwrap());
+        let a = lab.add_sm(at, cfg(first));
+        let b = lab.add_sm(far_host, cfg(other));
         lab.world.run_for(Duration::from_mins(1));
         assert_eq!(
-            (role(&lab, a), role(&lab, b)),
+            (lab.role(a), lab.role(b)),
             (SmState::Master, SmState::Master)
         );
         for at in &between {
@@ -430,9 +380,9 @@ fn joined_subnet_fragments_elect_one_master() {
         lab.world.run_for(Duration::from_mins(2));
         let lower_guid = guids[0] < guids[1];
         let a_wins = first > other || (first == other && lower_guid);
-        let (winner, port) = if a_wins { (a, at) } else { (b, far_host) };
+        let winner = if a_wins { a } else { b };
         assert_one_master(&lab, &[a, b], winner);
-        (lab.sm, lab.at) = (winner, port);
+        lab.select(winner);
         lab.run_until_correct(60);
     }
 }
@@ -471,12 +421,12 @@ fn hosts_of_the_other_fragment_reregister() {
             ..RestoredState::default()
         };
         let sm = Sm::new(cfg, restored, lab.world.now());
-        lab.world.add_sm(Some(at), sm).unwrap()
+        lab.start_sm(at, sm)
     };
     let a = start(own, 5, LidMap::new());
     let b = start(far_host, 3, other_lids);
     lab.world.run_for(Duration::from_mins(1));
-    assert_eq!([role(&lab, a), role(&lab, b)], [SmState::Master; 2]);
+    assert_eq!([lab.role(a), lab.role(b)], [SmState::Master; 2]);
     let fabric = lab.world.fabric();
     let lid = |lab: &Lab, at: PortAt| lab.world.fabric().lid(at).0;
     assert_eq!(
@@ -533,18 +483,16 @@ fn managed_subnet_is_not_taken_over_if_refused() {
         refuse_managed_subnet: true,
         ..cfg(Some(&lab), 5)
     };
-    let second = add_sm(&mut lab, OTHER_SM_PORT, refusing);
+    let second = lab.add_sm(OTHER_SM_PORT, refusing);
     lab.world.run_for(Duration::from_mins(2));
-    assert_eq!(role(&lab, second), SmState::NotActive);
+    assert_eq!(lab.role(second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
     let alarm = |e: &Event| matches!(e, Event::Alarm(_));
-    assert!(has_event(&lab, second, alarm), "{:?}", events(&lab, second));
-    lab.world.with_sm(second, |sm, now| {
-        sm.command(Command::Takeover.with_id(0), now)
-    });
-    (lab.sm, lab.at) = (second, OTHER_SM_PORT);
+    assert!(has_event(&lab, second, alarm), "{:?}", lab.events(second));
+    lab.handle(second, Command::Takeover.with_id(0));
+    lab.select(second);
     lab.run_until_correct(60);
-    assert_eq!(role(&lab, second), SmState::Master);
+    assert_eq!(lab.role(second), SmState::Master);
 }
 
 /// The SM's own host reboots and loses its LID; all other ports still name that LID as MasterSMLID.
@@ -573,7 +521,7 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
         } else {
             SmState::NotActive
         };
-        assert_eq!(role(&lab, lab.sm), wanted, "{}", lab.describe_run());
+        assert_eq!(lab.role(lab.sm), wanted, "{}", lab.describe_run());
     }
 }
 
@@ -584,21 +532,21 @@ fn own_subnet_does_not_count_as_managed_by_another_sm() {
 fn sweep_replaces_a_pending_sminfo_scan() {
     for deposed in [true, false] {
         let (mut lab, guid) = with_foreign_standby();
-        lab.world.with_sm(lab.sm, |sm, now| {
-            sm.command(Input::Peer(PeerEvent::Stalled), now);
+        lab.edit(lab.sm, |sm, now| {
+            sm.handle(Input::Peer(PeerEvent::Stalled), now);
             if deposed {
-                sm.command(Input::Peer(PeerEvent::Deposed(guid)), now);
+                sm.handle(Input::Peer(PeerEvent::Deposed(guid)), now);
             }
         });
         let stalled = has_event(&lab, lab.sm, |e| {
             matches!(e, Event::Observation(Observation::ProcessStalled))
         });
-        assert!(stalled, "{:?}", events(&lab, lab.sm));
+        assert!(stalled, "{:?}", lab.events(lab.sm));
         if !deposed {
             set_sm_info(&mut lab, SmControl::Handover, 0, guid);
         }
         lab.world.run_for(Duration::from_secs(30));
-        assert_eq!(role(&lab, lab.sm), SmState::Master);
+        assert_eq!(lab.role(lab.sm), SmState::Master);
         let core = lab.manager().core();
         let own_state = core.view().map(|view| view.sms[0].sm_state);
         assert_eq!(
@@ -623,12 +571,11 @@ fn lost_lease_alone_does_not_end_the_mastership() {
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
     let sweeps = |lab: &Lab| {
         let swept = |e: &&Event| matches!(e, Event::SweepCompleted(_));
-        events(lab, lab.sm).iter().filter(swept).count()
+        lab.events(lab.sm).iter().filter(swept).count()
     };
     let master = lab.world.fabric().port_guid(lab.at);
     let replica = lab.manager().replicated_state(lab.world.now());
-    lab.world
-        .with_sm(second, |sm, _| sm.replica = Some(replica));
+    lab.set_replica(second, replica);
     let read_counters = |lab: &Lab| {
         let counters = lab.world.fabric().all_counters();
         let sets = counters.all_sets();
@@ -639,30 +586,28 @@ fn lost_lease_alone_does_not_end_the_mastership() {
     // The master is paused for 350 ms, longer than the 100 ms for which a standby awaits SMInfo of
     // a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);
-    lab.world.with_sm(second, |sm, now| {
+    lab.edit(second, |sm, now| {
         let silent = PeerEvent::Silent {
             guid: master,
             in_sync: true,
             uncertain: true,
         };
-        sm.command(Input::Peer(silent), now);
+        sm.handle(Input::Peer(silent), now);
     });
     // The result is the same if discovery restarts meanwhile.
     lab.world.run_for(Duration::from_millis(50));
     let replica = lab.manager().replicated_state(lab.world.now());
-    lab.world.with_sm(second, |sm, now| {
+    lab.edit(second, |sm, now| {
         sm.replica = Some(replica);
-        sm.command(Input::Peer(PeerEvent::Stalled), now);
+        sm.handle(Input::Peer(PeerEvent::Stalled), now);
     });
     lab.world.run_for(Duration::from_millis(300));
-    assert_eq!(role(&lab, second), SmState::Discovering);
+    assert_eq!(lab.role(second), SmState::Discovering);
     lab.world.set_paused(lab.sm, false);
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Peer(PeerEvent::LeaseLost), now)
-    });
+    lab.handle(lab.sm, Input::Peer(PeerEvent::LeaseLost));
     lab.world.run_for(Duration::from_secs(1));
     assert_one_master(&lab, &[lab.sm, second], lab.sm);
-    assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
+    assert_eq!(sweeps(&lab), swept, "{:?}", lab.events(lab.sm));
     assert_eq!(read_counters(&lab), before);
     assert!(has_sa(&lab, OTHER_HOST, &[(lab.sm, lab.at)]));
 
@@ -671,16 +616,9 @@ fn lost_lease_alone_does_not_end_the_mastership() {
     let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(OTHER_SM_PORT, other).unwrap();
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Peer(PeerEvent::LeaseLost), now)
-    });
+    lab.handle(lab.sm, Input::Peer(PeerEvent::LeaseLost));
     lab.world.run_for(Duration::from_secs(1));
-    assert_eq!(
-        role(&lab, lab.sm),
-        SmState::Standby,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(lab.sm), SmState::Standby, "{}", lab.describe_run());
     assert_eq!(read_counters(&lab).1, before.1);
 }
 
@@ -694,16 +632,16 @@ fn pending_stop_survives_a_lost_lease() {
     let guid = lab.world.fabric().port_guid(OTHER_SM_PORT);
     let other = ForeignSm::new(guid, 0, SmState::Master);
     lab.world.add_foreign_sm(OTHER_SM_PORT, other).unwrap();
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Command::Stop.with_id(0), now);
-        sm.command(Input::Peer(PeerEvent::LeaseLost), now);
+    lab.edit(lab.sm, |sm, now| {
+        sm.handle(Command::Stop.with_id(0), now);
+        sm.handle(Input::Peer(PeerEvent::LeaseLost), now);
     });
     lab.world.run_for(Duration::from_secs(1));
     let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
     assert!(
-        events(&lab, lab.sm).iter().any(stopped),
+        lab.events(lab.sm).iter().any(stopped),
         "{:?}",
-        events(&lab, lab.sm)
+        lab.events(lab.sm)
     );
 }
 
@@ -715,14 +653,14 @@ fn standby_obeys_disable_and_standby_of_its_master() {
     let master = ForeignSm::new(guid, 9, SmState::Master);
     lab.world.add_foreign_sm(OTHER_SM_PORT, master).unwrap();
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(&lab, lab.sm), SmState::Standby);
+    assert_eq!(lab.role(lab.sm), SmState::Standby);
     for (control, state) in [
         (SmControl::Disable, SmState::NotActive),
         (SmControl::Standby, SmState::Standby),
         (SmControl::Disable, SmState::NotActive),
     ] {
         set_sm_info(&mut lab, control, 9, guid);
-        assert_eq!(role(&lab, lab.sm), state, "after {control}");
+        assert_eq!(lab.role(lab.sm), state, "after {control}");
     }
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
 }

@@ -8,7 +8,7 @@ use ferrosm_core::{Event, Input, ProblemKind, SmConfig};
 use ferrosm_mad::attr::PortState;
 use ferrosm_sim::fabric::Emulation;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 const SPEC: &str = "fat-tree:4";
 const LIAR: usize = 5;
@@ -63,8 +63,8 @@ fn time_to_active(lab: &mut Lab, host: NodeIdx) -> Duration {
     lab.world.fabric_mut().reboot(host);
     let start = lab.world.now();
     let is_active = |lab: &Lab| state(lab, at) == Some(PortState::Active);
-    lab.until("the host is down", 5, |lab| !is_active(lab));
-    lab.until("the host is Active", 600, is_active);
+    lab.run_until("the host is down", 5, |lab| !is_active(lab));
+    lab.run_until("the host is Active", 600, is_active);
     lab.world.now().since(start)
 }
 
@@ -205,10 +205,7 @@ fn operator_raises_the_limit_for_an_extension() {
         lab.last_report().problems
     );
     assert_eq!(lab.last_report().switches, 1);
-    let now = lab.world.now();
-    lab.world.with_sm(lab.sm, |sm, _| {
-        sm.command(Input::Config(Box::default()), now);
-    });
+    lab.handle(lab.sm, Input::Config(Box::default()));
     lab.run_until_correct(5);
     assert_eq!(lab.last_report().switches, 245);
 }
@@ -231,7 +228,7 @@ fn known_fabric_behind_one_port_needs_no_survey() {
         })
         .unwrap();
     lab.world.fabric_mut().cut(uplink).unwrap();
-    lab.until("the rest is gone", 10, |lab| {
+    lab.run_until("the rest is gone", 10, |lab| {
         lab.last_report().switches == 1
     });
     lab.world.fabric_mut().restore(uplink).unwrap();

@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::{LinkSpec, PortAt};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 /// A fabric after bring-up and one further light sweep.
 fn stable(spec: &str) -> Lab {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 /// Switches with unconnected ports; the SM is at the first host.
 const SPEC: &str = "hyperx:3,2,2";

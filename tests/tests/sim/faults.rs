@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::{Lab, TestRng};
 
 const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
@@ -305,10 +305,7 @@ fn fabric_with_m_keys_survives_reboot_and_key_change() {
         let core = lab.node("core-1");
         lab.world.fabric_mut().reboot(core);
         lab.run_until_correct(30);
-        let now = lab.world.now();
-        lab.world.with_sm(lab.sm, |sm, _| {
-            sm.command(Input::Config(Box::new(cfg(0xBBBB))), now)
-        });
+        lab.configure(cfg(0xBBBB));
         lab.next_sweep(30);
         lab.world.run_for(Duration::from_secs(15));
         lab.assert_correct();
@@ -369,16 +366,15 @@ fn garbage_on_qp0_is_harmless() {
         };
         // The SM accepts replies with random data if they match a request; none are sent during the
         // final bring-up.
-        lab.world
-            .with_sm(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
+        lab.handle(lab.sm, Input::Mad(input));
         if round % 10 == 0 {
             lab.world.run_for(Duration::from_micros(300));
         }
     }
     let now = lab.world.now();
     lab.world.run_for(Duration::from_secs(60));
-    lab.world.with_sm(lab.sm, |sm, _| {
-        sm.command(Command::Sweep.with_id(0), now + Duration::from_secs(60))
+    lab.edit(lab.sm, |sm, _| {
+        sm.handle(Command::Sweep.with_id(0), now + Duration::from_secs(60))
     });
     lab.run_until_correct(60);
 }
@@ -420,7 +416,7 @@ fn problem_found_by_a_light_sweep_is_an_event() {
         })
     };
     let sweeps = lab.manager().reports().len();
-    lab.until("the problem is reported", 30, is_reported);
+    lab.run_until("the problem is reported", 30, is_reported);
     assert_eq!(lab.manager().reports().len(), sweeps);
 }
 
@@ -434,7 +430,7 @@ fn hung_switch_is_one_problem() {
     let guid = lab.world.fabric().node_guid(core);
     lab.world.set_node_faults(core, Some(Faults::HUNG));
     let sweep = Command::Sweep.with_id(1);
-    lab.world.with_sm(lab.sm, |sm, now| sm.command(sweep, now));
+    lab.handle(lab.sm, sweep);
     lab.world.run_for(Duration::from_secs(8));
     for _ in 0..2 {
         let problems = &lab.last_report().problems;
@@ -468,7 +464,7 @@ fn problem_of_a_hung_leaf_has_the_number_of_its_hosts() {
     let leaf = lab.node("leaf-3-1");
     lab.world.set_node_faults(leaf, Some(Faults::HUNG));
     let sweep = Command::Sweep.with_id(1);
-    lab.world.with_sm(lab.sm, |sm, now| sm.command(sweep, now));
+    lab.handle(lab.sm, sweep);
     for _ in 0..2 {
         lab.world.run_for(Duration::from_secs(30));
         let problems = &lab.last_report().problems;

@@ -8,7 +8,7 @@ use ferrosm_core::{Command, Event, Port, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, id};
 use ferrosm_sim::faults::{FabricAction, FaultScope};
 use ferrosm_sim::spec::{AgentModel, PortAt};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
@@ -27,11 +27,7 @@ fn without_light_sweeps() -> SmConfig {
 }
 
 fn request_full_sweep(lab: &mut Lab) {
-    let sm = lab.sm;
-    let sent = lab.world.with_sm(sm, |m, now| {
-        m.command(Command::Sweep.with_id(1), now);
-    });
-    assert!(sent.is_some());
+    lab.command(Command::Sweep);
 }
 
 /// How many links the SM takes for QDR.
@@ -163,14 +159,14 @@ fn own_cable_cut_without_an_event_accuses_no_switch() {
         let mut lab = Lab::up("fat-tree:8", 1, SmConfig::default());
         let before = switch_reads(&lab);
         if reads > 0 {
-            lab.until("a light sweep", 15, |lab| {
+            lab.run_until("a light sweep", 15, |lab| {
                 switch_reads(lab) >= before + reads
             });
         }
         let cut = lab.world.now();
         let at = lab.at;
         lab.world.fabric_mut().cut(at).unwrap();
-        lab.until("no link", 15, |lab| lost_own_links(lab) == 1);
+        lab.run_until("no link", 15, |lab| lost_own_links(lab) == 1);
         let limit = if reads > 0 { 1 } else { 11 };
         let took = lab.world.now().since(cut);
         assert!(

@@ -13,8 +13,8 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::members::{BROADCAST, Members, try_join_broadcast, try_path};
+use ferrosm_tests::lab::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
 const STANDBY_PORT: PortAt = PortAt::new(7, 1);
@@ -34,33 +34,22 @@ fn master_and_synchronising_standby() -> (Lab, SmId) {
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now()).with_replication();
-    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
-    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    let second = lab.start_sm(STANDBY_PORT, sm);
     lab.world.run_for(Duration::from_secs(30));
     // The standby waits for its replica again, for ten seconds.
-    give_input(&mut lab, second, Input::Replica(ReplicaEvent::OutOfSync));
+    lab.handle(second, Input::Replica(ReplicaEvent::OutOfSync));
     lab.world.run_for(Duration::from_secs(2));
     assert_eq!(
-        [role(&lab, lab.sm), role(&lab, second)],
+        [lab.role(lab.sm), lab.role(second)],
         [SmState::Master, SmState::Standby]
     );
     (lab, second)
 }
 
-fn give_input(lab: &mut Lab, id: SmId, input: Input) {
-    lab.world.with_sm(id, |sm, now| sm.command(input, now));
-}
-
 /// The standby's replica is in sync.
 fn synchronise(lab: &mut Lab, id: SmId) {
     let master = lab.world.fabric().port_guid(lab.at);
-    lab.world
-        .with_sm(id, |sm, now| sm.replica_in_sync(master, now));
-}
-
-fn role(lab: &Lab, id: SmId) -> SmState {
-    let sm = lab.world.sm(id);
-    sm.map_or(SmState::NotActive, |sm| sm.core().role())
+    lab.edit(id, |sm, now| sm.replica_in_sync(master, now));
 }
 
 fn count_events(lab: &Lab, predicate: fn(&Event) -> bool) -> usize {
@@ -76,7 +65,7 @@ const fn is_not_ready(event: &Event) -> bool {
 fn takeover_time(lab: &mut Lab, second: SmId, max: Duration) -> Option<Duration> {
     let mut waited = Duration::ZERO;
     while waited < max {
-        if role(lab, second) == SmState::Master {
+        if lab.role(second) == SmState::Master {
             return Some(waited);
         }
         lab.world.run_for(STEP);
@@ -90,15 +79,14 @@ fn takeover_time(lab: &mut Lab, second: SmId, max: Duration) -> Option<Duration>
 #[test]
 fn synchronising_standby_gets_no_handover() {
     let (mut lab, second) = master_and_synchronising_standby();
-    let sm = lab.sm;
-    give_input(&mut lab, sm, Command::Handover.with_id(0));
+    lab.command(Command::Handover);
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.describe_run());
+    assert_eq!(lab.role(lab.sm), SmState::Master, "{}", lab.describe_run());
     assert_eq!(count_events(&lab, is_not_ready), 1);
     lab.assert_correct();
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
-    give_input(&mut lab, sm, Command::Handover.with_id(0));
+    lab.command(Command::Handover);
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.describe_run());
 }
@@ -108,11 +96,10 @@ fn synchronising_standby_gets_no_handover() {
 #[test]
 fn stop_waits_for_the_replica() {
     let (mut lab, second) = master_and_synchronising_standby();
-    let sm = lab.sm;
-    give_input(&mut lab, sm, Command::Stop.with_id(0));
+    lab.command(Command::Stop);
     let early = takeover_time(&mut lab, second, Duration::from_millis(3500));
     assert_eq!(early, None, "{}", lab.describe_run());
-    assert_eq!(role(&lab, sm), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
     assert!(
         lab.manager().core().view().is_some(),
         "the view is still served"
@@ -134,7 +121,7 @@ fn stop_waits_for_the_replica() {
     };
     assert_eq!(count_events(&lab, handed_over), 1);
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, STANDBY_PORT);
+    lab.select(second);
     lab.run_until_correct(30);
 }
 
@@ -143,8 +130,7 @@ fn stop_waits_for_the_replica() {
 #[test]
 fn stop_waits_a_bounded_time() {
     let (mut lab, second) = master_and_synchronising_standby();
-    let sm = lab.sm;
-    give_input(&mut lab, sm, Command::Stop.with_id(0));
+    lab.command(Command::Stop);
     let taken = takeover_time(&mut lab, second, LEAVE_WITHIN);
     let taken = taken.unwrap_or_else(|| panic!("{} no SM took over", lab.describe_run()));
     assert!(
@@ -158,8 +144,7 @@ fn stop_waits_a_bounded_time() {
 #[test]
 fn stop_without_remaining_standby_is_immediate() {
     let (mut lab, second) = master_and_synchronising_standby();
-    let sm = lab.sm;
-    give_input(&mut lab, sm, Command::Stop.with_id(0));
+    lab.command(Command::Stop);
     lab.world.run_for(Duration::from_millis(1500));
     lab.world.kill(second);
     lab.world.run_for(Duration::from_secs(4));
@@ -173,7 +158,7 @@ fn stop_without_remaining_standby_is_immediate() {
         )
     };
     assert_eq!(count_events(&lab, stopped_without_successor), 1);
-    assert_eq!(role(&lab, sm), SmState::NotActive);
+    assert_eq!(lab.role(lab.sm), SmState::NotActive);
 }
 
 /// The subnet is handed back to an SM that is still answering reads. It rejects registrations,
@@ -184,22 +169,18 @@ fn no_registration_before_the_replica_is_loaded() {
     let first = lab.sm;
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
-    give_input(&mut lab, first, Command::Handover.with_id(0));
+    lab.handle(first, Command::Handover.with_id(0));
     let taken = takeover_time(&mut lab, second, Duration::from_secs(1));
     assert!(taken.is_some(), "{}", lab.describe_run());
-    lab.world
-        .with_sm(first, |sm, _| sm.defers_replica_load = true);
-    give_input(&mut lab, second, Command::Stop.with_id(0));
+    lab.edit(first, |sm, _| sm.defers_replica_load = true);
+    lab.handle(second, Command::Stop.with_id(0));
     let back = takeover_time(&mut lab, first, Duration::from_secs(1));
     assert!(back.is_some() && lab.manager().awaits_replica());
     let mut members = Members::new();
-    let host = *hosts(&lab).last().unwrap();
+    let host = *lab.hosts().last().unwrap();
     assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
-    let replica = lab
-        .world
-        .with_sm(second, |sm, now| sm.replicated_state(now));
-    lab.world
-        .with_sm(first, |sm, now| sm.end_load(replica, Some(true), now));
+    let replica = lab.edit(second, |sm, now| sm.replicated_state(now));
+    lab.edit(first, |sm, now| sm.end_load(Some(replica), Some(true), now));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
     assert!(joined.is_ok(), "{joined:?}");
@@ -213,10 +194,10 @@ fn no_request_is_rejected_across_a_handover() {
     let first = lab.sm;
     synchronise(&mut lab, second);
     lab.world.run_for(Duration::from_secs(1));
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let mut tid = 0;
     for (from, to) in [(first, second), (second, first)] {
-        give_input(&mut lab, from, Command::Handover.with_id(0));
+        lab.handle(from, Command::Handover.with_id(0));
         let mut accepted = 0;
         for (n, host) in all_hosts.iter().cycle().take(400).enumerate() {
             for sm in [first, second] {
@@ -232,7 +213,7 @@ fn no_request_is_rejected_across_a_handover() {
             }
             lab.world.run_for(STEP);
         }
-        assert_eq!(role(&lab, to), SmState::Master, "{}", lab.describe_run());
+        assert_eq!(lab.role(to), SmState::Master, "{}", lab.describe_run());
         assert!(accepted > 0, "{}", lab.describe_run());
     }
 }
@@ -257,16 +238,16 @@ fn standby_with_replica_outranks_standby_without() {
         if incomplete {
             sm = sm.with_replication();
         }
-        let id = lab.world.add_sm(Some(at), sm).unwrap();
+        let id = lab.start_sm(at, sm);
         // A standby waits at most ten seconds for its replica; after that the master would hand
         // over to it.
         lab.world.run_for(Duration::from_secs(5));
         id
     };
     let (ready, better) = (add(STANDBY_PORT, 1, false), add(BETTER, 9, true));
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
     assert_eq!(
-        [ready, better].map(|id| role(&lab, id)),
+        [ready, better].map(|id| lab.role(id)),
         [SmState::Standby; 2]
     );
     let first = lab.sm;
@@ -275,7 +256,7 @@ fn standby_with_replica_outranks_standby_without() {
     assert!(taken.is_some(), "{}", lab.describe_run());
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(
-        [ready, better].map(|id| role(&lab, id)),
+        [ready, better].map(|id| lab.role(id)),
         [SmState::Master, SmState::Standby]
     );
     synchronise(&mut lab, better);
@@ -297,8 +278,7 @@ fn takeover_without_replica_replaces_the_lid_records() {
     if let RecordChange::Put(key, value) = RecordUpdate::Put(stale).to_change(0) {
         records.insert(key, value);
     }
-    lab.world
-        .with_sm(second, |sm, now| sm.replace_records(records, None, now));
+    lab.edit(second, |sm, now| sm.replace_records(records, None, now));
     lab.world.kill(lab.sm);
     let taken = takeover_time(&mut lab, second, Duration::from_secs(30));
     assert!(taken.is_some(), "{}", lab.describe_run());
@@ -320,8 +300,7 @@ fn handover_follows_the_writes_of_the_running_sweep() {
         ..SmConfig::default()
     };
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-    let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(STANDBY_PORT), sm).unwrap();
+    let second = lab.add_sm(STANDBY_PORT, cfg(1));
     lab.world.run_for(Duration::from_secs(30));
     let is_switch = |at: PortAt| lab.spec.nodes[at.node].kind == NodeType::Switch;
     let between_switches = lab
@@ -337,13 +316,12 @@ fn handover_follows_the_writes_of_the_running_sweep() {
         assert!(lab.world.now() < deadline, "no table is written");
         lab.world.run_for(Duration::from_micros(10));
     }
-    let sm = lab.sm;
     let before = lab.manager().events.len();
-    give_input(&mut lab, sm, Command::Handover.with_id(0));
+    lab.command(Command::Handover);
     let taken = takeover_time(&mut lab, second, Duration::from_secs(3));
     assert!(taken.is_some(), "{}", lab.describe_run());
     lab.world.run_for(Duration::from_secs(1));
-    assert_eq!(role(&lab, sm), SmState::Standby);
+    assert_eq!(lab.role(lab.sm), SmState::Standby);
     let events = &lab.manager().events[before..];
     let position = |is: fn(&Event) -> bool| events.iter().position(is);
     let swept = position(|e| matches!(e, Event::SweepCompleted(_)));

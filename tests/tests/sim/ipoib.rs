@@ -24,8 +24,8 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::request;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::request;
 
 /// Number of the partition; the P_Key of full members is 0x8002.
 const NUMBER: u16 = 2;
@@ -300,7 +300,7 @@ struct Case {
 
 fn config(lab: &Lab, group: GroupSpec) -> SmConfig {
     let guid = |at: &PortAt| MemberSelector::Port(lab.world.fabric().port_guid(*at));
-    let hosts = hosts(lab);
+    let hosts = lab.hosts();
     let members = |range: &[PortAt], membership| -> Vec<(MemberSelector, Membership)> {
         range.iter().map(|at| (guid(at), membership)).collect()
     };
@@ -320,17 +320,12 @@ fn config(lab: &Lab, group: GroupSpec) -> SmConfig {
     }
 }
 
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().filter(|p| p.port != 0).collect()
-}
-
 fn up_with(group: GroupSpec) -> Case {
     let cfg = config(&Lab::new(SPEC, 1), group);
     let mut lab = Lab::with(SPEC, 1, cfg);
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
-    let hosts = hosts(&lab);
+    let hosts = lab.hosts();
     let interface = |at: &PortAt| Interface::new(&lab, *at);
     Case {
         full: hosts[1..4].iter().map(interface).collect(),
@@ -610,7 +605,7 @@ fn members_rejoin_on_client_reregister() {
     }
     let reregisters = |lab: &Lab| -> Vec<u32> {
         let fabric = lab.world.fabric();
-        let hosts = hosts(lab);
+        let hosts = lab.hosts();
         hosts
             .iter()
             .map(|at| fabric.client_reregisters(*at))
@@ -621,7 +616,7 @@ fn members_rejoin_on_client_reregister() {
     lab.world.kill(lab.sm);
     lab.restart_sm(cfg, RestoredState::default());
     assert!(lab.next_sweep(60).is_clean());
-    for (at, (before, after)) in hosts(lab).iter().zip(before.iter().zip(reregisters(lab))) {
+    for (at, (before, after)) in lab.hosts().iter().zip(before.iter().zip(reregisters(lab))) {
         assert!(after > *before || *at == lab.at, "{at:?} {before} {after}");
     }
     let mut tables = BTreeMap::<u16, (Vec<PortAt>, Vec<PortAt>)>::new();

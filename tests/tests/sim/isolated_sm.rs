@@ -13,8 +13,8 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::multicast_members::{BROADCAST, Members, header, hosts, plain, request};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::members::{BROADCAST, Members, header, plain, request};
+use ferrosm_tests::lab::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
 const STANDBY_PORT: PortAt = PortAt::new(7, 1);
@@ -36,12 +36,12 @@ fn cfg(priority: u8) -> SmConfig {
 fn up() -> (Lab, Members) {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
     let mut members = Members::new();
-    for (n, at) in (0u8..).zip(hosts(&lab)) {
+    for (n, at) in (0u8..).zip(lab.hosts()) {
         join(&mut lab, &mut members, at, BROADCAST);
         join(&mut lab, &mut members, at, plain(n % 3));
     }
     lab.world.run_for(Duration::from_secs(2));
-    assert_correct(&lab, &members);
+    members.assert_correct(&lab);
     (lab, members)
 }
 
@@ -51,21 +51,10 @@ fn join(lab: &mut Lab, members: &mut Members, at: PortAt, mgid: Gid) {
 }
 
 fn standby(lab: &mut Lab) -> SmId {
-    let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
-    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    let second = lab.add_sm(STANDBY_PORT, cfg(0));
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(role(lab, second), SmState::Standby);
+    assert_eq!(lab.role(second), SmState::Standby);
     second
-}
-
-fn role(lab: &Lab, id: SmId) -> SmState {
-    let sm = lab.world.sm(id);
-    sm.map_or(SmState::NotActive, |sm| sm.core().role())
-}
-
-fn act(lab: &mut Lab, action: FabricAction) {
-    lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// The master's complete persisted state, as a standby in sync has it.
@@ -77,7 +66,7 @@ fn complete_replica(lab: &Lab) -> RestoredState {
 }
 
 fn set_replica(lab: &mut Lab, id: SmId, replica: Option<RestoredState>) {
-    lab.world.with_sm(id, |sm, _| sm.replica = replica);
+    lab.edit(id, |sm, _| sm.replica = replica);
 }
 
 /// ClientReregister count of each host.
@@ -101,12 +90,6 @@ fn reregistered_since(lab: &Lab, before: &[(PortAt, u32)]) -> Vec<PortAt> {
     more.map(|(now, _)| now.0).collect()
 }
 
-fn assert_correct(lab: &Lab, members: &Members) {
-    if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
-}
-
 /// Subscribes a host to trap 64 for all ports.
 fn subscribe(lab: &mut Lab, at: PortAt) {
     let info = InformInfo {
@@ -126,17 +109,14 @@ fn subscribe(lab: &mut Lab, at: PortAt) {
 
 /// Number of Report MADs sent since the last call.
 fn reports(lab: &mut Lab) -> usize {
-    let taken = lab
-        .world
-        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
-    let bytes = taken.into_iter().flatten().map(|(_, bytes)| bytes);
-    bytes
-        .filter(|bytes| header(bytes).method == Method::Report)
+    lab.take_replies()
+        .iter()
+        .filter(|(_, bytes)| header(bytes).method == Method::Report)
         .count()
 }
 
 fn until_master(lab: &mut Lab, id: SmId) {
-    lab.until("a master", 120, |lab| role(lab, id) == SmState::Master);
+    lab.run_until("a master", 120, |lab| lab.role(id) == SmState::Master);
 }
 
 /// The master's own link is cut and restored, without another SM. Registrations in memory and in
@@ -149,15 +129,15 @@ fn master_keeps_its_view_across_a_link_loss() {
     let before = reregister_counts(&lab);
     let persisted = lab.manager().persisted_records.clone();
     lab.world.fabric_mut().reset_counters();
-    act(&mut lab, FabricAction::Cut(own));
+    lab.act(FabricAction::Cut(own));
     lab.world.run_for(LONG);
-    assert_eq!(role(&lab, sm), SmState::Discovering);
+    assert_eq!(lab.role(sm), SmState::Discovering);
     assert!(lab.manager().core().view().is_none(), "no view is served");
-    act(&mut lab, FabricAction::Restore(own));
+    lab.act(FabricAction::Restore(own));
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
-    assert_eq!(role(&lab, sm), SmState::Master);
-    assert_correct(&lab, &members);
+    assert_eq!(lab.role(sm), SmState::Master);
+    members.assert_correct(&lab);
     assert_eq!(lab.manager().persisted_records, persisted);
     assert_eq!(reregistered_since(&lab, &before), [own]);
     let reports = reports(&mut lab);
@@ -176,13 +156,13 @@ fn view_is_dropped_after_another_master_meanwhile() {
     let second = standby(&mut lab);
     let replica = complete_replica(&lab);
     set_replica(&mut lab, second, Some(replica));
-    act(&mut lab, FabricAction::Cut(own));
+    lab.act(FabricAction::Cut(own));
     until_master(&mut lab, second);
     lab.world.run_for(LONG);
-    act(&mut lab, FabricAction::Restore(own));
+    lab.act(FabricAction::Restore(own));
     lab.world.run_for(LONG);
     assert_eq!(
-        [role(&lab, first), role(&lab, second)],
+        [lab.role(first), lab.role(second)],
         [SmState::Standby, SmState::Master]
     );
     assert!(lab.manager().core().registry().is_empty());
@@ -200,15 +180,15 @@ fn hosts_reregister_after_another_master_meanwhile() {
     let second = standby(&mut lab);
     let replica = complete_replica(&lab);
     set_replica(&mut lab, second, Some(replica));
-    act(&mut lab, FabricAction::Cut(own));
+    lab.act(FabricAction::Cut(own));
     until_master(&mut lab, second);
     lab.world.run_for(LONG);
     lab.world.kill(second);
     let before = reregister_counts(&lab);
-    act(&mut lab, FabricAction::Restore(own));
+    lab.act(FabricAction::Restore(own));
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(15));
-    assert_eq!(role(&lab, first), SmState::Master);
+    assert_eq!(lab.role(first), SmState::Master);
     assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
 }
 
@@ -220,15 +200,15 @@ fn hosts_reregister_after_another_master_meanwhile() {
 fn isolated_standby_does_not_use_an_old_replica() {
     for has_current_replica in [true, false] {
         let (mut lab, mut members) = up();
-        let (first, at) = (lab.sm, hosts(&lab)[9]);
+        let (first, at) = (lab.sm, lab.hosts()[9]);
         let second = standby(&mut lab);
         let replica = complete_replica(&lab);
         set_replica(&mut lab, second, Some(replica));
-        act(&mut lab, FabricAction::Cut(STANDBY_PORT));
+        lab.act(FabricAction::Cut(STANDBY_PORT));
         lab.world.run_for(LONG);
-        let loaded = lab.world.with_sm(second, |sm, _| sm.replica.is_none());
-        assert_eq!(loaded, Some(true), "the standby has loaded its replica");
-        assert_eq!(role(&lab, second), SmState::Discovering);
+        let loaded = lab.edit(second, |sm, _| sm.replica.is_none());
+        assert!(loaded, "the standby has loaded its replica");
+        assert_eq!(lab.role(second), SmState::Discovering);
         members.remove_port(STANDBY_PORT);
         join(&mut lab, &mut members, at, plain(7));
         lab.world.run_for(Duration::from_secs(12));
@@ -240,15 +220,15 @@ fn isolated_standby_does_not_use_an_old_replica() {
         );
         lab.world.kill(first);
         let before = reregister_counts(&lab);
-        act(&mut lab, FabricAction::Restore(STANDBY_PORT));
+        lab.act(FabricAction::Restore(STANDBY_PORT));
         until_master(&mut lab, second);
-        (lab.sm, lab.at) = (second, STANDBY_PORT);
-        lab.until("the first sweep", 60, |lab| {
+        lab.select(second);
+        lab.run_until("the first sweep", 60, |lab| {
             !lab.manager().reports().is_empty()
         });
         lab.world.run_for(Duration::from_secs(15));
         if has_current_replica {
-            assert_correct(&lab, &members);
+            members.assert_correct(&lab);
             assert_eq!(reregistered_since(&lab, &before), [STANDBY_PORT]);
         } else {
             assert_eq!(reregistered_since(&lab, &before), all_hosts(&lab));
@@ -261,21 +241,20 @@ fn isolated_standby_does_not_use_an_old_replica() {
 #[test]
 fn sm_started_without_link_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
-    let (first, at) = (lab.sm, hosts(&lab)[9]);
-    act(&mut lab, FabricAction::Cut(STANDBY_PORT));
+    let (first, at) = (lab.sm, lab.hosts()[9]);
+    lab.act(FabricAction::Cut(STANDBY_PORT));
     let sm = Sm::new(cfg(0), complete_replica(&lab), lab.world.now());
-    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
-    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    let second = lab.start_sm(STANDBY_PORT, sm);
     lab.world.run_for(LONG);
-    assert_eq!(role(&lab, second), SmState::Discovering);
+    assert_eq!(lab.role(second), SmState::Discovering);
     join(&mut lab, &mut members, at, plain(7));
     lab.world.run_for(Duration::from_secs(12));
     lab.world.kill(first);
     let before = reregister_counts(&lab);
-    act(&mut lab, FabricAction::Restore(STANDBY_PORT));
+    lab.act(FabricAction::Restore(STANDBY_PORT));
     until_master(&mut lab, second);
-    (lab.sm, lab.at) = (second, STANDBY_PORT);
-    lab.until("the first sweep", 60, |lab| {
+    lab.select(second);
+    lab.run_until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
     lab.world.run_for(Duration::from_secs(15));
@@ -286,34 +265,33 @@ fn sm_started_without_link_does_not_use_an_old_replica() {
 #[test]
 fn stalled_sm_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
-    let (first, at) = (lab.sm, hosts(&lab)[9]);
+    let (first, at) = (lab.sm, lab.hosts()[9]);
     let second = standby(&mut lab);
     let old = complete_replica(&lab);
     join(&mut lab, &mut members, at, plain(7));
     lab.world.run_for(Duration::from_secs(12));
     let replica = complete_replica(&lab);
-    lab.world
-        .with_sm(second, |sm, _| sm.defers_replica_load = true);
+    lab.edit(second, |sm, _| sm.defers_replica_load = true);
     lab.world.kill(first);
     let awaits_load = |lab: &Lab| lab.world.sm(second).is_some_and(|sm| sm.awaits_replica());
-    lab.until("a replica load request", 60, awaits_load);
+    lab.run_until("a replica load request", 60, awaits_load);
     let before = reregister_counts(&lab);
-    lab.world.with_sm(second, |sm, now| {
+    lab.edit(second, |sm, now| {
         sm.end_load(Some(old), Some(true), now);
-        sm.command(Input::Peer(PeerEvent::Stalled), now);
+        sm.handle(Input::Peer(PeerEvent::Stalled), now);
     });
     lab.world.run_for(Duration::from_millis(1));
     assert!(awaits_load(&lab), "the replica load is requested again");
-    lab.world.with_sm(second, |sm, now| {
+    lab.edit(second, |sm, now| {
         sm.end_load(Some(replica), Some(true), now)
     });
     until_master(&mut lab, second);
-    (lab.sm, lab.at) = (second, STANDBY_PORT);
-    lab.until("the first sweep", 60, |lab| {
+    lab.select(second);
+    lab.run_until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
     lab.world.run_for(Duration::from_secs(2));
-    assert_correct(&lab, &members);
+    members.assert_correct(&lab);
     assert_eq!(reregistered_since(&lab, &before), []);
 }
 
@@ -324,12 +302,10 @@ fn standby_polls_master_on_other_paths_before_takeover() {
     let mut cuts = 0;
     for n in 0.. {
         let mut lab = Lab::up("mesh:4,4", 1, cfg(5));
-        let far_host = hosts(&lab).into_iter().next_back().unwrap();
-        let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-        let second = lab.world.add_sm(Some(far_host), sm);
-        let second = second.unwrap_or_else(|e| panic!("{e}"));
+        let far_host = lab.hosts().into_iter().next_back().unwrap();
+        let second = lab.add_sm(far_host, cfg(0));
         lab.world.run_for(Duration::from_secs(30));
-        assert_eq!(role(&lab, second), SmState::Standby);
+        assert_eq!(lab.role(second), SmState::Standby);
         let trunks = lab.spec.links.iter().filter(|link| {
             let fabric = lab.world.fabric();
             fabric.is_switch(link.a.node) && fabric.is_switch(link.b.node)
@@ -339,7 +315,7 @@ fn standby_polls_master_on_other_paths_before_takeover() {
         };
         let events = |lab: &Lab| lab.world.sm(second).unwrap().events.clone();
         let before = events(&lab).len();
-        act(&mut lab, FabricAction::Cut(at));
+        lab.act(FabricAction::Cut(at));
         lab.world.run_for(LONG);
         let events = &events(&lab)[before..];
         let roles = events
@@ -351,7 +327,7 @@ fn standby_polls_master_on_other_paths_before_takeover() {
             "{} cut {at:?}: {events:?}",
             lab.describe_run()
         );
-        assert_eq!(role(&lab, second), SmState::Standby);
+        assert_eq!(lab.role(second), SmState::Standby);
         cuts += 1;
     }
     assert_eq!(cuts, 24);
@@ -364,18 +340,15 @@ fn standby_polls_master_on_other_paths_before_takeover() {
 fn lost_link_ends_the_sweep_before_more_is_written() {
     for phase in [Phase::WriteTables, Phase::Arm] {
         let mut lab = Lab::with("fat-tree:4", 1, cfg(5));
-        lab.until("a phase that writes", 60, |lab| {
+        lab.run_until("a phase that writes", 60, |lab| {
             lab.manager().core().phase() == phase
         });
         let at = lab.at;
-        act(&mut lab, FabricAction::Cut(at));
-        let now = lab.world.now();
-        lab.world.with_sm(lab.sm, |sm, _| {
-            sm.command(Input::LocalPort(LocalPortEvent::Down), now);
-        });
+        lab.act(FabricAction::Cut(at));
+        lab.handle(lab.sm, Input::LocalPort(LocalPortEvent::Down));
         lab.world.run_for(Duration::from_millis(10));
         lab.world.fabric_mut().reset_counters();
-        act(&mut lab, FabricAction::Restore(at));
+        lab.act(FabricAction::Restore(at));
         lab.world.run_for(Duration::from_secs(2));
         let sent = lab.world.fabric().all_counters();
         assert_eq!(sent.all_sets(), 0, "{phase}: written without discovery");

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{RestoredState, SmConfig};
+use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::{PortInfo, SmState};
 use ferrosm_mad::ids::Lid;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Lab, Sm};
-
-use crate::election::role;
+use ferrosm_tests::lab::Lab;
 
 /// The port of the host at a switch.
 fn host_at(lab: &Lab, switch: usize) -> PortAt {
@@ -43,11 +41,10 @@ fn subnet_found_while_routes_are_computed_is_not_written() {
     let joining_link = link_between(&lab, chain[1], chain[2]);
     lab.world.fabric_mut().cut(joining_link).unwrap();
     let other_port = host_at(&lab, chain[3]);
-    let other = Sm::new(cfg(9), RestoredState::default(), lab.world.now());
-    let other = lab.world.add_sm(Some(other_port), other).unwrap();
+    let other = lab.add_sm(other_port, cfg(9));
     lab.world.run_for(Duration::from_secs(5));
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
-    assert_eq!(role(&lab, other), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
+    assert_eq!(lab.role(other), SmState::Master);
     let at = lab.at;
     let foreign: Vec<PortAt> = [chain[2], chain[3]]
         .into_iter()
@@ -61,25 +58,24 @@ fn subnet_found_while_routes_are_computed_is_not_written() {
     let before = settings(&lab);
 
     let absent = host_at(&lab, chain[1]);
-    lab.world
-        .with_sm(lab.sm, |sm, _| sm.defers_routing_jobs = true);
+    lab.edit(lab.sm, |sm, _| sm.defers_routing_jobs = true);
     lab.world.fabric_mut().cut(absent).unwrap();
-    lab.until("a job", 20, |lab| !lab.manager().deferred_jobs.is_empty());
+    lab.run_until("a job", 20, |lab| !lab.manager().deferred_jobs.is_empty());
     lab.world.fabric_mut().restore(joining_link).unwrap();
     let far = lab.world.fabric().node_guid(other_port.node);
-    lab.until("the other subnet is found", 20, |lab| {
+    lab.run_until("the other subnet is found", 20, |lab| {
         let core = lab.manager().core();
         core.subnet().node_by_guid(far).is_some()
     });
-    lab.world.with_sm(lab.sm, |sm, now| {
+    lab.edit(lab.sm, |sm, now| {
         sm.defers_routing_jobs = false;
         sm.deliver_job_result(now);
     });
-    lab.until("the other SM is the only master", 60, |lab| {
+    lab.run_until("the other SM is the only master", 60, |lab| {
         assert_eq!(settings(lab), before, "at {:?}", lab.world.now());
-        role(lab, lab.sm) == SmState::Standby
+        lab.role(lab.sm) == SmState::Standby
     });
-    (lab.sm, lab.at) = (other, other_port);
+    lab.select(other);
     lab.world.fabric_mut().restore(absent).unwrap();
     lab.run_until_correct(60);
     assert_ne!(lab.at, at);

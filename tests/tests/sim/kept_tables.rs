@@ -12,7 +12,7 @@ use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Command, Input, Location, Problem, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Location, Problem, ProblemKind, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Status;
@@ -20,8 +20,8 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::oracle::{MulticastFault, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, hosts, plain};
-use ferrosm_tests::simulated::{Lab, is_up};
+use ferrosm_tests::lab::members::{Members, plain};
+use ferrosm_tests::lab::{Lab, is_up};
 
 fn config_for(engine: &str, vls: u8) -> SmConfig {
     SmConfig {
@@ -108,17 +108,8 @@ fn keeps(lab: &Lab, node: usize, attr: AttrId) -> bool {
 }
 
 fn reroute(lab: &mut Lab, number: u64) {
-    let (sm, command) = (lab.sm, Command::Reroute.with_id(number));
-    lab.world
-        .with_sm(sm, |m, now| m.command(command, now))
-        .expect("ferrosm SM");
-}
-
-fn configure(lab: &mut Lab, cfg: SmConfig) {
-    let (sm, input) = (lab.sm, Input::Config(Box::new(cfg)));
-    lab.world
-        .with_sm(sm, |m, now| m.command(input, now))
-        .expect("ferrosm SM");
+    let command = Command::Reroute.with_id(number);
+    lab.handle(lab.sm, command);
 }
 
 /// A device that rejects all Sets is swept at increasing intervals, not over and over, whether or
@@ -185,7 +176,7 @@ fn rejected_sl_to_vl_tables_delay_no_other_switch() {
     }
     // Another plan of VLs than the one that the switch has.
     for (i, vls) in [2, 3, 5].into_iter().enumerate() {
-        configure(&mut lab, config_for("dfsssp", vls));
+        lab.configure(config_for("dfsssp", vls));
         lab.next_sweep(60);
         run_until_delivered(&mut lab, 20, &format!("dfsssp with {vls} VLs, change {i}"));
     }
@@ -195,7 +186,7 @@ fn rejected_sl_to_vl_tables_delay_no_other_switch() {
         lab.last_report().problems
     );
     lab.world.set_node_faults(switch, None);
-    lab.until("the switch accepts tables", 700, |lab| {
+    lab.run_until("the switch accepts tables", 700, |lab| {
         lab.last_report().is_clean()
     });
     lab.assert_correct();
@@ -231,11 +222,11 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
             let switch = switches.nth(3).expect("switch");
             reject(&mut lab, switch, attr);
             let mut members = Members::new();
-            for at in hosts(&lab).into_iter().filter(|_| attr == id::MFT) {
+            for at in lab.hosts().into_iter().filter(|_| attr == id::MFT) {
                 let joined = members.join(&mut lab, at, plain(1), JoinState::FULL);
                 joined.expect("joins");
             }
-            configure(&mut lab, config_for(after.0, after.1));
+            lab.configure(config_for(after.0, after.1));
             lab.next_sweep(600);
             run_until_delivered(&mut lab, 20, &format!("{context}: change of the engine"));
             for (i, link) in links_of_others(&lab, switch, 3).into_iter().enumerate() {
@@ -251,7 +242,7 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
             );
             *kept.entry(attr).or_default() += usize::from(keeps(&lab, switch, attr));
             lab.world.set_node_faults(switch, None);
-            lab.until(&context, 700, |lab| lab.last_report().is_clean());
+            lab.run_until(&context, 700, |lab| lab.last_report().is_clean());
             lab.run_until_correct(10);
         }
     }
@@ -282,7 +273,7 @@ fn rejected_p_key_tables_are_written_again_at_increasing_intervals() {
     for node in [host, switch] {
         reject(&mut lab, node, id::PKEY_TABLE);
     }
-    lab.until("the devices keep their tables", 60, |lab| {
+    lab.run_until("the devices keep their tables", 60, |lab| {
         let reports = lab.manager().reports();
         !reports.is_empty()
             && [host, switch]
@@ -308,7 +299,7 @@ fn rejected_p_key_tables_are_written_again_at_increasing_intervals() {
     for node in [host, switch] {
         lab.world.set_node_faults(node, None);
     }
-    lab.until("the devices accept tables", 700, |lab| {
+    lab.run_until("the devices accept tables", 700, |lab| {
         lab.last_report().problems.is_empty()
     });
 }
@@ -354,8 +345,8 @@ fn flapping_link_does_not_repeat_rejected_writes() {
     assert!(is_up(&lab.next_sweep(600)));
     let switch = lab.node("switch-1-1");
     reject(&mut lab, switch, id::SL_TO_VL);
-    configure(&mut lab, config_for("dfsssp", 8));
-    lab.until("the switch keeps its tables", 60, |lab| {
+    lab.configure(config_for("dfsssp", 8));
+    lab.run_until("the switch keeps its tables", 60, |lab| {
         keeps(lab, switch, id::SL_TO_VL)
     });
     run_until_delivered(&mut lab, 10, "change of VLs");
@@ -389,8 +380,8 @@ fn responses_that_differ_in_unused_bits_are_accepted() {
         assert!(report.problems.iter().any(|p| is_noted(&p.kind)), "{attr}");
     }
     lab.assert_correct();
-    let (sm, sweep) = (lab.sm, Command::Sweep.with_id(1));
-    lab.world.with_sm(sm, |m, now| m.command(sweep, now));
+    let sweep = Command::Sweep.with_id(1);
+    lab.handle(lab.sm, sweep);
     let again = lab.next_sweep(60);
     assert!(again.problems.is_empty(), "{:#?}", again.problems);
     for attr in [id::LFT, id::VL_ARBITRATION, id::PKEY_TABLE, id::MFT] {
@@ -414,7 +405,7 @@ fn groups_avoid_a_switch_that_keeps_its_mft() {
         let context = format!("{spec} {engine}");
         let mut lab = Lab::with(spec, 7, config_for(engine, vls));
         lab.next_sweep(600);
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         let mut members = Members::new();
         let join = |lab: &mut Lab, members: &mut Members, at: PortAt| {
             let joined = members.join(lab, at, plain(1), JoinState::FULL);

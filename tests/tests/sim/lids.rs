@@ -8,8 +8,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::hosts;
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::{Lab, Sm};
 
 /// A host far from the master's, where the standby runs.
 const STANDBY_PORT: PortAt = PortAt::new(7, 1);
@@ -31,7 +30,7 @@ fn cfg(priority: u8) -> SmConfig {
 #[test]
 fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
     let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-    let absent_host = hosts(&lab)[9];
+    let absent_host = lab.hosts()[9];
     let (lid, lmc) = lab.world.fabric().lid(absent_host);
     assert_ne!(lid, Lid::NONE);
     let old = RestoredState {
@@ -39,8 +38,7 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
         ..RestoredState::default()
     };
     let sm = Sm::new(cfg(0), old, lab.world.now());
-    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
-    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    let second = lab.start_sm(STANDBY_PORT, sm);
     lab.world.run_for(Duration::from_secs(30));
     let power = |lab: &mut Lab, action| lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
     power(&mut lab, FabricAction::PowerOff(absent_host.node));
@@ -54,10 +52,9 @@ fn lid_map_of_an_earlier_term_takes_no_lid_of_an_absent_host() {
             .lids
             .contains_key(&lab.world.fabric().port_guid(absent_host))
     );
-    lab.world
-        .with_sm(second, |sm, _| sm.replica = Some(replica));
+    lab.set_replica(second, replica);
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, STANDBY_PORT);
+    lab.select(second);
     lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
     power(&mut lab, FabricAction::PowerOn(absent_host.node));
@@ -84,11 +81,10 @@ fn active_ports_retain_their_lids_at_a_takeover_without_a_replica() {
         ..RestoredState::default()
     };
     let sm = Sm::new(cfg(0), old, lab.world.now());
-    let second = lab.world.add_sm(Some(STANDBY_PORT), sm);
-    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    let second = lab.start_sm(STANDBY_PORT, sm);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, STANDBY_PORT);
+    lab.select(second);
     lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
     lab.assert_correct();

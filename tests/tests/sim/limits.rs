@@ -1,6 +1,5 @@
 //! Limits of one device: what it cannot hold is left out and reported, and no other device notices.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,12 +7,12 @@ use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::records::routing::RoutingRecord;
 use ferrosm_core::{Command, Location, ProblemKind, RestoredState, SmConfig, SweepReport};
 use ferrosm_mad::attr::{NodeType, SmState};
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
-use ferrosm_tests::multicast_members::{Members, hosts, plain};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{Members, plain};
 
 /// 12 leaves, 216 hosts, 234 LIDs.
 const TREE: &str = "fat-tree2:36,12,18";
@@ -24,11 +23,6 @@ fn switches(spec: &FabricSpec) -> Vec<NodeIdx> {
     let nodes = spec.nodes.iter().enumerate();
     let switches = nodes.filter(|(_, node)| node.kind == NodeType::Switch);
     switches.map(|(n, _)| n).collect()
-}
-
-fn lids(lab: &Lab) -> BTreeMap<PortAt, Lid> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().map(|p| (p, fabric.lid(p).0)).collect()
 }
 
 /// The LFTs of all switches but one.
@@ -46,12 +40,6 @@ fn set_lft_entries(lab: &mut Lab, node: NodeIdx, entries: u16) {
     fabric.change_hardware(node, |caps| caps.linear_fdb_cap = entries);
 }
 
-fn command(lab: &mut Lab, command: Command) {
-    let (sm, id) = (lab.sm, lab.world.now().as_nanos());
-    lab.world
-        .with_sm(sm, |sm, now| sm.command(command.with_id(id), now));
-}
-
 fn reregisters(lab: &Lab, at: PortAt) -> u32 {
     lab.world.fabric().client_reregisters(at)
 }
@@ -66,10 +54,6 @@ fn complete_replica(lab: &Lab) -> RestoredState {
             .map(Arc::new),
         ..lab.manager().replicated_state(lab.world.now())
     }
-}
-
-fn act(lab: &mut Lab, action: FabricAction) {
-    lab.world.act(action).unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// The problem `lft-too-small` of the last sweep at a switch: entries, LIDs above, own LIDs above.
@@ -96,7 +80,8 @@ fn lft_problem(lab: &Lab, node: NodeIdx) -> Option<(u16, usize, usize)> {
 /// LIDs in use from `entries` on, and those of them that belong to a switch or its hosts.
 fn lids_above(lab: &Lab, node: NodeIdx, entries: u16) -> (usize, usize) {
     let fabric = lab.world.fabric();
-    let above: Vec<PortAt> = lids(lab)
+    let above: Vec<PortAt> = lab
+        .lids()
         .into_iter()
         .filter(|(_, lid)| lid.0 >= entries)
         .map(|(at, _)| at)
@@ -114,19 +99,19 @@ fn small_lft_of_a_rebooted_leaf_changes_no_other_lft_and_no_lid() {
     for entries in [128, 64, 1] {
         let mut lab = Lab::up(TREE, 3, SmConfig::default());
         let leaf = lab.node("leaf-11");
-        let before = (lids(&lab), other_lfts(&lab, leaf));
+        let before = (lab.lids(), other_lfts(&lab, leaf));
         set_lft_entries(&mut lab, leaf, entries);
-        act(&mut lab, FabricAction::Reboot(leaf));
+        lab.act(FabricAction::Reboot(leaf));
         lab.world.run_for(SETTLED);
-        assert!(before == (lids(&lab), other_lfts(&lab, leaf)), "{entries}");
+        assert!(before == (lab.lids(), other_lfts(&lab, leaf)), "{entries}");
         lab.assert_correct();
         let (above, own) = lids_above(&lab, leaf, entries);
         assert_eq!(lft_problem(&lab, leaf), Some((entries, above, own)));
         assert!(own > 0);
         set_lft_entries(&mut lab, leaf, 0xC000);
-        act(&mut lab, FabricAction::Reboot(leaf));
+        lab.act(FabricAction::Reboot(leaf));
         lab.world.run_for(SETTLED);
-        assert!(before == (lids(&lab), other_lfts(&lab, leaf)), "{entries}");
+        assert!(before == (lab.lids(), other_lfts(&lab, leaf)), "{entries}");
         lab.assert_correct();
         assert!(lab.last_report().is_clean(), "{:?}", lab.last_report());
     }
@@ -144,11 +129,11 @@ fn routes_avoid_a_switch_with_a_small_lft() {
     ] {
         let mut lab = Lab::up(spec, 5, SmConfig::default());
         let node = switches(&lab.spec)[switch];
-        let before = lids(&lab);
+        let before = lab.lids();
         set_lft_entries(&mut lab, node, entries);
-        act(&mut lab, FabricAction::Reboot(node));
+        lab.act(FabricAction::Reboot(node));
         lab.world.run_for(SETTLED);
-        assert_eq!(before, lids(&lab), "{spec}");
+        assert_eq!(before, lab.lids(), "{spec}");
         lab.assert_correct();
         let (above, own) = lids_above(&lab, node, entries);
         assert_eq!(
@@ -158,9 +143,9 @@ fn routes_avoid_a_switch_with_a_small_lft() {
         );
         // A lost link elsewhere is rerouted around it, too.
         let link = lab.redundant_link(3);
-        act(&mut lab, FabricAction::Cut(link));
+        lab.act(FabricAction::Cut(link));
         lab.world.run_for(SETTLED);
-        assert_eq!(before, lids(&lab), "{spec}");
+        assert_eq!(before, lab.lids(), "{spec}");
         lab.assert_correct();
     }
 }
@@ -178,11 +163,11 @@ fn lids_behind_the_only_way_are_reported() {
         .retain(|l| !(ends.contains(&l.a.node) && ends.contains(&l.b.node)));
     let mut lab = Lab::on("line", spec, 1, SmConfig::default(), None);
     assert!(lab.next_sweep(60).is_clean());
-    let before = lids(&lab);
+    let before = lab.lids();
     set_lft_entries(&mut lab, middle, 50);
-    act(&mut lab, FabricAction::Reboot(middle));
+    lab.act(FabricAction::Reboot(middle));
     lab.world.run_for(SETTLED);
-    assert_eq!(before, lids(&lab));
+    assert_eq!(before, lab.lids());
     assert!(lft_problem(&lab, middle).is_some());
     let is_reported = |report: &SweepReport| {
         let mut messages = report.engine_messages.iter();
@@ -192,7 +177,7 @@ fn lids_behind_the_only_way_are_reported() {
     // Deliveries between the ends, by the LFTs of the devices.
     let fabric = lab.world.fabric();
     let switch_of = |at: PortAt| fabric.peer(at).map(|p| p.node);
-    for at in hosts(&lab) {
+    for at in lab.hosts() {
         let (lid, owner) = (before[&at], switch_of(at).expect("attached"));
         for from in ends.into_iter().filter(|s| *s != owner) {
             let through = fabric.lft_entry(from, lid);
@@ -213,24 +198,24 @@ fn smaller_lft_counts_after_a_full_sweep_confirms_it() {
     let mut lab = Lab::up(TREE, 2, SmConfig::default());
     let leaf = lab.node("leaf-3");
     let lft = |lab: &Lab| lab.world.fabric().lft(leaf).to_vec();
-    let before = (lids(&lab), lft(&lab));
+    let before = (lab.lids(), lft(&lab));
     set_lft_entries(&mut lab, leaf, 64);
-    let port = hosts(&lab).into_iter().find(|h| {
+    let port = lab.hosts().into_iter().find(|h| {
         let peer = lab.world.fabric().peer(*h);
         peer.is_some_and(|p| p.node == leaf)
     });
     // A link event: the switch is read.
-    act(&mut lab, FabricAction::Bounce(port.expect("a host")));
+    lab.act(FabricAction::Bounce(port.expect("a host")));
     lab.next_sweep(60);
-    assert_eq!(before, (lids(&lab), lft(&lab)));
+    assert_eq!(before, (lab.lids(), lft(&lab)));
     set_lft_entries(&mut lab, leaf, 0xC000);
     lab.world.run_for(SETTLED);
-    assert_eq!(before, (lids(&lab), lft(&lab)));
+    assert_eq!(before, (lab.lids(), lft(&lab)));
     assert!(lab.last_report().is_clean(), "{:?}", lab.last_report());
     set_lft_entries(&mut lab, leaf, 64);
     lab.world.run_for(SETTLED);
     assert!(lft_problem(&lab, leaf).is_some());
-    assert_eq!(before.0, lids(&lab));
+    assert_eq!(before.0, lab.lids());
     lab.assert_correct();
 }
 
@@ -247,24 +232,21 @@ fn takeover_with_a_small_lft_writes_no_lft() {
     let mut lab = Lab::up(TREE, 4, cfg(5));
     let leaf = lab.node("leaf-11");
     set_lft_entries(&mut lab, leaf, 64);
-    act(&mut lab, FabricAction::Reboot(leaf));
+    lab.act(FabricAction::Reboot(leaf));
     lab.world.run_for(SETTLED);
-    let before = (lids(&lab), other_lfts(&lab, leaf));
-    let at = hosts(&lab)[20];
-    let sm = Sm::new(cfg(0), RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(at), sm);
-    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    let before = (lab.lids(), other_lfts(&lab, leaf));
+    let at = lab.hosts()[20];
+    let second = lab.add_sm(at, cfg(0));
     lab.world.run_for(SETTLED);
     let replica = complete_replica(&lab);
-    lab.world
-        .with_sm(second, |sm, _| sm.replica = Some(replica));
+    lab.set_replica(second, replica);
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, at);
+    lab.select(second);
     let report = lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
     assert_eq!(report.lft_blocks_written, 0, "{:?}", report.engine_messages);
     lab.world.run_for(SETTLED);
-    assert!(before == (lids(&lab), other_lfts(&lab, leaf)));
+    assert!(before == (lab.lids(), other_lfts(&lab, leaf)));
     lab.assert_correct();
 }
 
@@ -300,7 +282,7 @@ fn small_mft_leaves_out_only_its_own_hosts() {
     // Leaves and an inner switch of the tree.
     for (spec, switch) in [("fat-tree:4", 0), ("fat-tree:4", 1), ("fat-tree:4", 19)] {
         let mut lab = Lab::up(spec, 6, SmConfig::default());
-        let (node, hosts) = (switches(&lab.spec)[switch], hosts(&lab));
+        let (node, hosts) = (switches(&lab.spec)[switch], lab.hosts());
         let mut members = Members::new();
         let full = JoinState::FULL;
         for group in 0..40 {
@@ -318,7 +300,7 @@ fn small_mft_leaves_out_only_its_own_hosts() {
         assert_correct(&lab, &members);
         let fabric = lab.world.fabric_mut();
         fabric.change_hardware(node, |caps| caps.multicast_fdb_cap = 32);
-        act(&mut lab, FabricAction::Reboot(node));
+        lab.act(FabricAction::Reboot(node));
         lab.world.run_for(SETTLED);
         // Hosts that lost their link join again.
         let own: Vec<PortAt> = hosts
@@ -335,7 +317,7 @@ fn small_mft_leaves_out_only_its_own_hosts() {
         }
         lab.world.run_for(Duration::from_secs(1));
         assert_correct(&lab, &members);
-        command(&mut lab, Command::Reroute);
+        lab.command(Command::Reroute);
         lab.world.run_for(SETTLED);
         assert_correct(&lab, &members);
         // The broadcast group has the first MLID, and 31 others fit.
@@ -353,7 +335,7 @@ fn small_mft_leaves_out_only_its_own_hosts() {
             }
         }
         let before: Vec<u32> = hosts.iter().map(|h| reregisters(&lab, *h)).collect();
-        command(&mut lab, Command::Reroute);
+        lab.command(Command::Reroute);
         lab.world.run_for(SETTLED);
         let after = hosts.iter().map(|h| reregisters(&lab, *h));
         assert!(after.zip(before).all(|(after, before)| after > before));
@@ -366,7 +348,7 @@ fn small_mft_leaves_out_only_its_own_hosts() {
         }
         lab.world.run_for(SETTLED);
         assert_correct(&lab, &members);
-        command(&mut lab, Command::Sweep);
+        lab.command(Command::Sweep);
         lab.next_sweep(60);
         assert_eq!(mft_problem(&lab), None, "{spec}");
     }
@@ -393,14 +375,14 @@ fn switch_with_few_vls_does_not_limit_the_vls_of_others() {
         };
         assert!(several_vls(&lab));
         let node = switches(&lab.spec)[7];
-        let before = lids(&lab);
+        let before = lab.lids();
         let fabric = lab.world.fabric_mut();
         fabric.change_hardware(node, |caps| caps.vl_cap = vl_cap);
-        act(&mut lab, FabricAction::Reboot(node));
+        lab.act(FabricAction::Reboot(node));
         lab.world.run_for(SETTLED);
         assert!(several_vls(&lab), "{spec}: {:?}", lab.last_report());
         assert_eq!(lab.last_report().engine, "dor");
-        assert_eq!(before, lids(&lab));
+        assert_eq!(before, lab.lids());
         lab.assert_correct();
         let is_reported = |lab: &Lab| {
             let report = lab.last_report();
@@ -411,7 +393,7 @@ fn switch_with_few_vls_does_not_limit_the_vls_of_others() {
         assert_eq!(is_reported(&lab), vl_cap == 1, "{:?}", lab.last_report());
         // A lost link elsewhere changes nothing of this, nor does a restart.
         let link = lab.redundant_link(40);
-        act(&mut lab, FabricAction::Cut(link));
+        lab.act(FabricAction::Cut(link));
         lab.world.run_for(SETTLED);
         assert!(several_vls(&lab), "{spec}: {:?}", lab.last_report());
         lab.assert_correct();

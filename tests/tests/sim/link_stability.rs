@@ -8,7 +8,7 @@ use ferrosm_core::{Event, Location, ProblemKind, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
@@ -122,7 +122,7 @@ fn flapping_link_is_named_once_and_damped() {
         lab.world
             .act(FabricAction::Flap { at, period, times })
             .unwrap();
-        lab.until("the link is named", 20, |lab| !flaps(lab).is_empty());
+        lab.run_until("the link is named", 20, |lab| !flaps(lab).is_empty());
         lab.world.run_for(Duration::from_millis(1_500));
         let sets = lft_sets(&lab);
         lab.world.run_for(Duration::from_secs(28));
@@ -159,7 +159,7 @@ fn hold_time_of_a_link_that_flaps_again_doubles() {
             .act(FabricAction::Flap { at, period, times })
             .unwrap();
         let before = stable_links(&lab);
-        lab.until("stable", 200, |lab| stable_links(lab) > before);
+        lab.run_until("stable", 200, |lab| stable_links(lab) > before);
         let seen: Vec<_> = flaps(&lab)
             .iter()
             .map(|f| f.hold.unwrap().as_secs())

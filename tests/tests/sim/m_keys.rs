@@ -18,8 +18,8 @@ use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::simulated::{Lab, Sm};
-use ferrosm_tests::store::Records;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::store::Records;
 use rstest::rstest;
 
 use crate::election::dr_path;
@@ -123,11 +123,8 @@ fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
     let mut mixed = 0;
     for steps in (0..).step_by(4) {
         let mut lab = protected_lab(steps);
-        let sm = lab.sm;
-        lab.world.with_sm(sm, |m, now| {
-            m.command(Input::Config(Box::new(config_with_key(0xBBBB))), now);
-        });
-        lab.until("the first port has the new key", 60, |lab| {
+        lab.configure(config_with_key(0xBBBB));
+        lab.run_until("the first port has the new key", 60, |lab| {
             count_keys(lab, 0xBBBB).1 > 0
         });
         for _ in 0..steps {
@@ -144,7 +141,7 @@ fn interrupted_m_key_change_is_completed(#[values(0, 3)] smp_retries: u8) {
         lab.next_sweep(60);
         lab.run_until_correct(60);
         assert!(count_keys(&lab, 0xCCCC).0, "after {steps} steps");
-        lab.until("one record for all ports", 60, |lab| {
+        lab.run_until("one record for all ports", 60, |lab| {
             persisted_keys(lab) == same_for_all_ports(0xCCCC)
         });
         if done {
@@ -180,7 +177,7 @@ fn returning_host_is_addressed_with_its_old_m_key() {
         .act(FabricAction::Restore(absent_host))
         .expect("a cable");
     lab.run_until_correct(60);
-    lab.until("one record for all ports", 60, |lab| {
+    lab.run_until("one record for all ports", 60, |lab| {
         persisted_keys(lab) == same_for_all_ports(0xCCCC)
     });
     assert!(count_keys(&lab, 0xCCCC).0);
@@ -200,7 +197,7 @@ fn lost_responses_to_m_key_sets_are_harmless() {
         lab.world.run_for(Duration::from_secs(60));
         lab.world.heal();
         lab.run_until_correct(120);
-        lab.until("one record for all ports", 60, |lab| {
+        lab.run_until("one record for all ports", 60, |lab| {
             persisted_keys(lab) == same_for_all_ports(0xBBBB)
         });
         assert!(count_keys(&lab, 0xBBBB).0);
@@ -336,7 +333,7 @@ fn single_opensm_key_needs_no_link_map() {
     lab.next_sweep(60);
     lab.run_until_correct(60);
     assert!(count_keys(&lab, 0xBBBB).0);
-    lab.until("one record for all ports", 60, |lab| {
+    lab.run_until("one record for all ports", 60, |lab| {
         persisted_keys(lab) == same_for_all_ports(0xBBBB)
     });
 }
@@ -363,9 +360,7 @@ fn host_with_a_changed_m_key_is_not_reported_as_silent() {
         kinds.any(|kind| *kind == ProblemKind::MKeyRejected)
     };
     let sweep = |lab: &mut Lab| {
-        let now = lab.world.now();
-        lab.world
-            .with_sm(lab.sm, |sm, _| sm.command(Command::Sweep.with_id(0), now));
+        lab.command(Command::Sweep);
         lab.next_sweep(60);
     };
     for _ in 0..3 {
@@ -400,10 +395,9 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
     set_key(&mut lab, path, 0xAAAA, info, 0xDDDD);
     lab.world.act(FabricAction::Cut(host)).expect("a cable");
     for _ in 0..2 {
-        lab.world
-            .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+        lab.command(Command::Sweep);
         let before = lab.manager().reports().len();
-        lab.until("a full sweep", 60, |lab| {
+        lab.run_until("a full sweep", 60, |lab| {
             let reports = lab.manager().reports();
             reports[before..].iter().any(|report| !report.local)
         });
@@ -417,18 +411,7 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
 const OTHER_HOST: PortAt = PortAt::new(7, 1);
 
 fn add_standby(lab: &mut Lab, key: u64) -> SmId {
-    let cfg = config_with_key(key);
-    let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let added = lab.world.add_sm(Some(OTHER_HOST), sm);
-    added.expect("a second SM")
-}
-
-fn role(lab: &Lab, id: SmId) -> SmState {
-    lab.world.sm(id).expect("an SM").core().role()
-}
-
-fn command(lab: &mut Lab, id: SmId, input: Input) {
-    lab.world.with_sm(id, |sm, now| sm.command(input, now));
+    lab.add_sm(OTHER_HOST, config_with_key(key))
 }
 
 /// The master's M_Key is changed, and the operator hands over to a standby with the old one: the
@@ -445,25 +428,24 @@ fn handover_needs_a_standby_with_the_present_key() {
     );
     let second = add_standby(&mut lab, 0xAAAA);
     lab.world.run_for(Duration::from_secs(15));
-    assert_eq!(role(&lab, second), SmState::Standby);
+    assert_eq!(lab.role(second), SmState::Standby);
     let first = lab.sm;
     let new_key = SmConfig {
         priority: 5,
         ..config_with_key(0xBBBB)
     };
-    command(&mut lab, first, Input::Config(Box::new(new_key)));
+    lab.handle(first, Input::Config(Box::new(new_key)));
     lab.world.run_for(Duration::from_secs(3));
     assert!(count_keys(&lab, 0xBBBB).0);
-    command(&mut lab, first, Command::Handover.with_id(0));
+    lab.handle(first, Command::Handover.with_id(0));
     lab.world.run_for(Duration::from_mins(2));
-    assert_eq!(role(&lab, first), SmState::Master);
-    assert_ne!(role(&lab, second), SmState::Master);
+    assert_eq!(lab.role(first), SmState::Master);
+    assert_ne!(lab.role(second), SmState::Master);
     lab.assert_correct();
     let with_new_key = config_with_key(0xBBBB);
-    command(&mut lab, second, Input::Config(Box::new(with_new_key)));
+    lab.handle(second, Input::Config(Box::new(with_new_key)));
     lab.world.run_for(Duration::from_mins(1));
-    command(
-        &mut lab,
+    lab.handle(
         second,
         Input::Config(Box::new(SmConfig {
             priority: 9,
@@ -471,13 +453,8 @@ fn handover_needs_a_standby_with_the_present_key() {
         })),
     );
     lab.world.run_for(Duration::from_mins(1));
-    assert_eq!(
-        role(&lab, second),
-        SmState::Master,
-        "{}",
-        lab.describe_run()
-    );
-    assert_eq!(role(&lab, first), SmState::Standby);
+    assert_eq!(lab.role(second), SmState::Master, "{}", lab.describe_run());
+    assert_eq!(lab.role(first), SmState::Standby);
 }
 
 /// A standby that cannot read its own port rejects HANDOVER of a master that responds to it, and
@@ -489,27 +466,17 @@ fn handover_needs_a_readable_own_port() {
         priority: 9,
         ..SmConfig::default()
     };
-    let sm = Sm::new(
-        SmConfig::default(),
-        RestoredState::default(),
-        lab.world.now(),
-    );
-    let second = lab.world.add_sm(Some(OTHER_HOST), sm).expect("an SM");
+    let second = lab.add_sm(OTHER_HOST, SmConfig::default());
     lab.world.run_for(Duration::from_secs(15));
-    assert_eq!(role(&lab, second), SmState::Standby);
+    assert_eq!(lab.role(second), SmState::Standby);
     let mut info = lab.world.fabric().port_info(OTHER_HOST).expect("a port");
     info.m_key_protect_bits = 2;
     let path = dr_path(&lab, lab.at, OTHER_HOST);
     set_key(&mut lab, path, 0, info, 0xCCCC);
-    command(&mut lab, second, Input::Config(Box::new(cfg)));
+    lab.handle(second, Input::Config(Box::new(cfg)));
     lab.world.run_for(Duration::from_secs(40));
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
-    assert_eq!(
-        role(&lab, second),
-        SmState::Standby,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(lab.sm), SmState::Master);
+    assert_eq!(lab.role(second), SmState::Standby, "{}", lab.describe_run());
     let rejected = |e: &Event| matches!(e, Event::Alarm(about) if matches!(about.what, ElectionNotice::OwnPortUnreadable(_)));
     assert!(
         lab.world
@@ -528,14 +495,9 @@ fn sm_without_neighbour_does_not_become_master() {
     let mut lab = protected_lab(1);
     kill(&mut lab);
     lab.world.fabric_mut().reboot(OTHER_HOST.node);
-    let sm = Sm::new(
-        SmConfig::default(),
-        RestoredState::default(),
-        lab.world.now(),
-    );
-    let second = lab.world.add_sm(Some(OTHER_HOST), sm).expect("an SM");
+    let second = lab.add_sm(OTHER_HOST, SmConfig::default());
     lab.world.run_for(Duration::from_mins(1));
-    assert_eq!(role(&lab, second), SmState::Discovering);
+    assert_eq!(lab.role(second), SmState::Discovering);
     let is_isolated = |e: &&Event| {
         matches!(
             e,

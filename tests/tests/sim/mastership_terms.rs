@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::event::Observation;
-use ferrosm_core::{Command, Event, Input, Phase, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, Input, Phase, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
@@ -17,13 +17,13 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::multicast_members::{Members, hosts, plain};
-use ferrosm_tests::simulated::{Lab, Sm, TestRng};
+use ferrosm_tests::lab::members::{Members, plain};
+use ferrosm_tests::lab::{Lab, TestRng};
 
 /// A master on the first host and a standby on the last one.
 fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
     let template = Lab::with(spec, seed, cfg.clone());
-    let far_host = *hosts(&template).last().expect("hosts");
+    let far_host = *template.hosts().last().expect("hosts");
     let fabric = template.world.fabric();
     let peers = [template.at, far_host].map(|at| fabric.port_guid(at));
     let cfg = SmConfig {
@@ -33,27 +33,11 @@ fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {
         ..cfg
     };
     let mut lab = Lab::up(spec, seed, cfg.clone());
-    let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(far_host), sm).expect("a port");
+    let second = lab.add_sm(far_host, cfg);
     lab.world.run_for(Duration::from_secs(30));
-    assert_eq!(
-        role(&lab, lab.sm),
-        SmState::Master,
-        "{}",
-        lab.describe_run()
-    );
-    assert_eq!(
-        role(&lab, second),
-        SmState::Standby,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(lab.sm), SmState::Master, "{}", lab.describe_run());
+    assert_eq!(lab.role(second), SmState::Standby, "{}", lab.describe_run());
     (lab, (second, far_host))
-}
-
-fn role(lab: &Lab, sm: SmId) -> SmState {
-    let sm = lab.world.sm(sm);
-    sm.map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
 /// The master hands over to the other SM, which gets the higher priority and a replica of the
@@ -66,19 +50,19 @@ fn hand_over(lab: &mut Lab, other: &mut (SmId, PortAt), priority: u8) {
         priority,
         ..SmConfig::default()
     };
-    lab.world.with_sm(other.0, |sm, now| {
+    lab.edit(other.0, |sm, now| {
         (sm.replica, sm.persisted_records) = (Some(replica), persisted);
-        sm.command(Input::Config(Box::new(cfg)), now);
+        sm.handle(Input::Config(Box::new(cfg)), now);
     });
     (lab.sm, lab.at) = *other;
     *other = first;
     let before = lab.manager().reports().len();
-    lab.until("the other SM is master", 20, |lab| {
-        role(lab, lab.sm) == SmState::Master && lab.manager().reports().len() > before
+    lab.run_until("the other SM is master", 20, |lab| {
+        lab.role(lab.sm) == SmState::Master && lab.manager().reports().len() > before
     });
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(
-        role(lab, other.0),
+        lab.role(other.0),
         SmState::Standby,
         "{}",
         lab.describe_run()
@@ -94,7 +78,7 @@ fn second_term_starts_with_the_installed_trees() {
         for seed in seeds {
             let (mut lab, mut other) = pair(spec, seed, SmConfig::default());
             let (mut members, mut rng) = (Members::new(), TestRng::new(seed));
-            let all_hosts = hosts(&lab);
+            let all_hosts = lab.hosts();
             let groups: Vec<Gid> = (1..5).map(plain).collect();
             for priority in 6..9 {
                 for _ in 0..20 {
@@ -106,9 +90,7 @@ fn second_term_starts_with_the_installed_trees() {
                 hand_over(&mut lab, &mut other, priority);
                 let sets = lab.world.fabric().all_counters().sets(id::MFT);
                 assert_eq!(sets, 0, "{} priority {priority}", lab.describe_run());
-                if let Err(error) = lab.verdict(&members.expect(&lab)) {
-                    panic!("{} {error}", lab.describe_run());
-                }
+                members.assert_correct(&lab);
             }
         }
     }
@@ -128,7 +110,7 @@ fn drain_ends_with_the_mastership_term() {
         let cable = PortAt::new(cable, 4);
         lab.world.act(FabricAction::Cut(cable)).expect("a cable");
         let writes = |lab: &Lab| lab.manager().core().phase() == Phase::WriteTables;
-        lab.until("tables are written", 20, writes);
+        lab.run_until("tables are written", 20, writes);
         lab.world.run_for(Duration::from_millis(200));
         assert!(
             writes(&lab),
@@ -136,25 +118,13 @@ fn drain_ends_with_the_mastership_term() {
             lab.describe_run()
         );
         let first = (lab.sm, lab.at);
-        lab.world.with_sm(first.0, |sm, now| {
-            sm.command(command.with_id(0), now);
-        });
+        lab.handle(first.0, command.with_id(0));
         (lab.sm, lab.at) = other;
         other = first;
         lab.world.run_for(Duration::from_secs(5));
         lab.assert_correct();
-        assert_eq!(
-            role(&lab, lab.sm),
-            SmState::Master,
-            "{}",
-            lab.describe_run()
-        );
-        assert_ne!(
-            role(&lab, other.0),
-            SmState::Master,
-            "{}",
-            lab.describe_run()
-        );
+        assert_eq!(lab.role(lab.sm), SmState::Master, "{}", lab.describe_run());
+        assert_ne!(lab.role(other.0), SmState::Master, "{}", lab.describe_run());
     }
 }
 
@@ -232,9 +202,9 @@ fn master_sm_lids(lab: &Lab) -> BTreeSet<Lid> {
 fn master_sm_lid_of_an_unseen_master_is_replaced() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     lab.world.run_for(Duration::from_secs(25));
-    let far_host = *hosts(&lab).last().expect("hosts");
+    let far_host = *lab.hosts().last().expect("hosts");
     let reregisters = |lab: &Lab| -> Vec<u32> {
-        let other_hosts = hosts(lab).into_iter().filter(|at| *at != far_host);
+        let other_hosts = lab.hosts().into_iter().filter(|at| *at != far_host);
         other_hosts
             .map(|at| lab.world.fabric().client_reregisters(at))
             .collect()

@@ -17,8 +17,8 @@ use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, plain, request};
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::members::{BROADCAST, Members, plain, request};
+use ferrosm_tests::lab::{Lab, TestRng};
 
 const FULL: JoinState = JoinState::FULL;
 
@@ -36,13 +36,7 @@ fn up_with(spec: &str, seed: u64, cfg: SmConfig) -> Lab {
 /// Checks that the tables are correct shortly after the last request.
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(200));
-    assert_correct(lab, members);
-}
-
-fn assert_correct(lab: &Lab, members: &Members) {
-    if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(lab);
 }
 
 /// Runs until the tables are correct again after a failure.
@@ -53,7 +47,7 @@ fn run_until_correct(lab: &mut Lab, members: &Members, max_s: u64) {
             return;
         }
     }
-    assert_correct(lab, members);
+    members.assert_correct(lab);
 }
 
 fn assert_empty(lab: &Lab, mlids: u16) {
@@ -68,10 +62,6 @@ fn assert_empty(lab: &Lab, mlids: u16) {
             );
         }
     }
-}
-
-fn mft_sets(lab: &Lab) -> u32 {
-    lab.world.fabric().all_counters().sets(id::MFT)
 }
 
 fn shuffled(mut ports: Vec<PortAt>, rng: &mut TestRng) -> Vec<PortAt> {
@@ -96,7 +86,7 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
     for (seed, spec) in (1..).zip(shapes) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         for at in shuffled(all_hosts.clone(), &mut rng) {
             members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
             lab.world.run_for(Duration::from_micros(rng.below(10_000)));
@@ -169,7 +159,7 @@ fn trees_follow_lost_and_restored_links() {
     ]) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         for n in 0..12 {
             for at in &all_hosts {
                 if rng.one_in(2) || n == 0 {
@@ -224,7 +214,7 @@ fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
         let mut lab = up(spec, seed);
         let (mut rng, mut members) = (TestRng::new(seed), Members::new());
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         let written = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&written);
         lab.world.observe(move |e| {
@@ -277,34 +267,34 @@ fn no_multicast_loop_while_mfts_are_written() {
 fn join_writes_only_its_branch() {
     let mut lab = up("fat-tree:8", 41);
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
-    let before = mft_sets(&lab);
+    let all_hosts = lab.hosts();
+    let before = lab.sets(id::MFT);
     members
         .join(&mut lab, all_hosts[0], BROADCAST, FULL)
         .expect("joins");
     lab.world.run_for(Duration::from_millis(50));
     assert_eq!(
-        mft_sets(&lab),
+        lab.sets(id::MFT),
         before,
         "a group with one member needs no entries"
     );
     for at in &all_hosts[1..] {
-        let before = mft_sets(&lab);
+        let before = lab.sets(id::MFT);
         members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
         lab.world.run_for(Duration::from_millis(50));
-        let sets = mft_sets(&lab) - before;
+        let sets = lab.sets(id::MFT) - before;
         assert!((1..=5).contains(&sets), "{sets} Sets for {at:?}");
     }
     settle(&mut lab, &members);
     // All hosts leave at once: each switch is written once, or twice if its first write was already
     // in progress.
-    let before = mft_sets(&lab);
+    let before = lab.sets(id::MFT);
     for at in &all_hosts {
         members.leave(&mut lab, *at, BROADCAST).expect("leaves");
     }
     settle(&mut lab, &members);
     assert_empty(&lab, 1);
-    let sets = mft_sets(&lab) - before;
+    let sets = lab.sets(id::MFT) - before;
     assert!(sets <= 2 * 80, "{sets} Sets");
 }
 
@@ -313,7 +303,7 @@ fn join_writes_only_its_branch() {
 fn foreign_mft_entries_are_removed() {
     let mut lab = up("fat-tree:4", 51);
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     for n in 0..40 {
         for at in &all_hosts[usize::from(n) % 8..] {
             members.join(&mut lab, *at, plain(n), FULL).expect("joins");
@@ -324,7 +314,7 @@ fn foreign_mft_entries_are_removed() {
     lab.restart_sm(SmConfig::default(), RestoredState::default());
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
-    assert_correct(&lab, &Members::new());
+    Members::new().assert_correct(&lab);
     assert_empty(&lab, 96);
     let mut members = Members::new();
     for at in &all_hosts {
@@ -339,7 +329,7 @@ fn foreign_mft_entries_are_removed() {
 fn unanswered_mft_writes_are_retried() {
     let mut lab = up("fat-tree:4", 61);
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     for at in &all_hosts[..8] {
         members.join(&mut lab, *at, plain(0), FULL).expect("joins");
     }
@@ -380,7 +370,7 @@ fn unanswered_mft_writes_are_retried() {
 fn mft_records_equal_the_switch_tables() {
     let mut lab = up("fat-tree:4", 71);
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     for at in &all_hosts {
         members.join(&mut lab, *at, plain(0), FULL).expect("joins");
     }
@@ -434,7 +424,7 @@ fn engines_with_several_vls_leave_room_for_multicast_trees() {
         };
         let mut lab = up_with(spec, 7, cfg);
         let mut members = Members::new();
-        for at in hosts(&lab) {
+        for at in lab.hosts() {
             members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
         }
         settle(&mut lab, &members);

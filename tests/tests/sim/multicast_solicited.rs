@@ -13,8 +13,8 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, hosts, request};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{Members, request};
 
 const FULL: JoinState = JoinState::FULL;
 
@@ -55,14 +55,12 @@ const fn all_nodes() -> Gid {
 
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(500));
-    if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(lab);
 }
 
 /// Every host joins its own solicited-node group, and half of them that of a neighbour too.
 fn all_hosts_join(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
-    let all_hosts = hosts(lab);
+    let all_hosts = lab.hosts();
     let mut mlids = BTreeSet::new();
     for (n, at) in all_hosts.iter().enumerate() {
         mlids.insert(members.join(lab, *at, own(lab, *at), FULL).expect("joins"));
@@ -81,7 +79,7 @@ fn solicited_node_groups_share_one_mlid_if_configured() {
     let mlids = all_hosts_join(&mut lab, &mut members);
     assert_eq!(mlids.len(), 1, "{mlids:?}");
     // An IPv6 group that is not a solicited-node group has its own MLID.
-    let first = hosts(&lab)[0];
+    let first = lab.hosts()[0];
     let other = members
         .join(&mut lab, first, all_nodes(), FULL)
         .expect("joins");
@@ -91,7 +89,7 @@ fn solicited_node_groups_share_one_mlid_if_configured() {
     let mut lab = up(false);
     let mut members = Members::new();
     let mlids = all_hosts_join(&mut lab, &mut members);
-    assert_eq!(mlids.len(), hosts(&lab).len());
+    assert_eq!(mlids.len(), lab.hosts().len());
     settle(&mut lab, &members);
 }
 
@@ -102,7 +100,7 @@ fn leaving_one_group_keeps_the_membership_of_another() {
     let mut lab = up(true);
     let mut members = Members::new();
     let mlid = all_hosts_join(&mut lab, &mut members).pop_first();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     settle(&mut lab, &members);
     for at in all_hosts.iter().skip(1).step_by(2) {
         let own = own(&lab, *at);
@@ -130,7 +128,7 @@ fn leaving_one_group_keeps_the_membership_of_another() {
 fn host_leaves_by_another_of_its_lids() {
     let mut lab = up(true);
     let mut members = Members::new();
-    let at = hosts(&lab)[1];
+    let at = lab.hosts()[1];
     let mgid = own(&lab, at);
     members.join(&mut lab, at, mgid, FULL).expect("joins");
     settle(&mut lab, &members);
@@ -144,12 +142,12 @@ fn host_leaves_by_another_of_its_lids() {
         join_state: FULL,
         ..McMemberRecord::default()
     };
-    let leave = ferrosm_tests::sa_wire::WireRequest {
+    let leave = ferrosm_tests::sa::wire::WireRequest {
         mask: 1 | 1 << 1 | 1 << 16,
         data: record.encode().to_vec(),
-        ..ferrosm_tests::sa_wire::WireRequest::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
+        ..ferrosm_tests::sa::wire::WireRequest::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
     };
-    let reply = ferrosm_tests::sa_wire::query(&mut lab, &leave);
+    let reply = ferrosm_tests::sa::wire::query(&mut lab, &leave);
     assert_eq!(reply.status, 0);
     members.remove_port(at);
     settle(&mut lab, &members);
@@ -184,7 +182,7 @@ fn restart_keeps_the_shared_mlid() {
         // Hosts rejoin on ClientReregister. A group of a new address shares the MLID only if the
         // option is still set.
         assert_eq!(all_hosts_join(&mut lab, &mut members), mlids);
-        let at = hosts(&lab)[0];
+        let at = lab.hosts()[0];
         let new = members
             .join(&mut lab, at, solicited(2, [1, 2, 3]), FULL)
             .expect("joins");

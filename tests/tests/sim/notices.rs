@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use ferrosm_core::{Command, Event, Input, SmConfig};
 use ferrosm_mad::attr::{self, Notice, TrapNumber};
-use ferrosm_mad::ids::{Gid, GidPrefix, Qpn, Tid};
+use ferrosm_mad::ids::{Gid, Qpn, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
 use ferrosm_mad::smp;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{header, hosts, request, send};
-use ferrosm_tests::sa_wire::WireRequest;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{header, request, send};
+use ferrosm_tests::sa::wire::WireRequest;
 
 /// CapabilityMask.IsDeviceManagementSupported.
 const DEVICE_MANAGEMENT: u32 = 1 << 19;
@@ -60,10 +60,8 @@ fn try_subscribe(lab: &mut Lab, at: PortAt, is_generic: u8, trap: u16, sm_key: u
 /// Trap number and IssuerGID of every report received by a port since the last call.
 fn reports_received(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
     let lid = lab.world.fabric().lid(at).0;
-    let sent = lab
-        .world
-        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
-    let reports = sent.into_iter().flatten().filter(|(to, bytes)| {
+    let sent = lab.take_replies();
+    let reports = sent.into_iter().filter(|(to, bytes)| {
         to.lid == lid && to.qpn == Qpn(1) && header(bytes).method == Method::Report
     });
     reports
@@ -74,10 +72,6 @@ fn reports_received(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
             (u16::from_be_bytes([notice[4], notice[5]]), Gid(issuer))
         })
         .collect()
-}
-
-fn gid(lab: &Lab, at: PortAt) -> Gid {
-    Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
 }
 
 fn act(lab: &mut Lab, action: FabricAction) {
@@ -102,7 +96,7 @@ fn capabilities(lab: &mut Lab, client: PortAt, target: PortAt) -> u32 {
 #[test]
 fn reports_follow_the_published_change() {
     let mut lab = up();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let (client, target) = (all_hosts[2], all_hosts[7]);
     subscribe(&mut lab, client, 144);
     assert_eq!(
@@ -115,7 +109,7 @@ fn reports_follow_the_published_change() {
 
 /// Runs until `client` receives the report about the changed CapabilityMask of `target`.
 fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: PortAt) {
-    let expected = (144, gid(lab, target));
+    let expected = (144, lab.port_gid(target));
     for _ in 0..20_000 {
         lab.world.run_for(Duration::from_millis(1));
         if reports_received(lab, client).contains(&expected) {
@@ -136,19 +130,19 @@ fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: P
 #[test]
 fn reports_of_changes_during_a_sweep_follow_the_reread() {
     let mut lab = up();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let (client, target) = (all_hosts[2], all_hosts[7]);
     subscribe(&mut lab, client, 144);
-    lab.world.with_sm(lab.sm, |sm, now| {
+    lab.edit(lab.sm, |sm, now| {
         sm.defers_routing_jobs = true;
-        sm.command(Command::Sweep.with_id(0), now);
+        sm.handle(Command::Sweep.with_id(0), now);
     });
-    lab.until("routes are computed", 60, |lab| {
+    lab.run_until("routes are computed", 60, |lab| {
         !lab.manager().deferred_jobs.is_empty()
     });
     act(&mut lab, FabricAction::SrpTarget(target.node, true));
     lab.world.run_for(Duration::from_millis(100));
-    lab.world.with_sm(lab.sm, |sm, now| {
+    lab.edit(lab.sm, |sm, now| {
         sm.defers_routing_jobs = false;
         sm.deliver_job_result(now);
     });
@@ -159,7 +153,7 @@ fn reports_of_changes_during_a_sweep_follow_the_reread() {
 #[test]
 fn subscription_ends_when_its_port_leaves() {
     let mut lab = up();
-    let client = hosts(&lab)[2];
+    let client = lab.hosts()[2];
     subscribe(&mut lab, client, 128);
     lab.world.run_for(Duration::from_secs(1));
     let counts = |lab: &Lab| {
@@ -177,7 +171,7 @@ fn subscription_ends_when_its_port_leaves() {
 #[test]
 fn lost_link_is_reported_for_its_switches() {
     let mut lab = up();
-    let client = hosts(&lab)[2];
+    let client = lab.hosts()[2];
     subscribe(&mut lab, client, 0xFFFF);
     let near_port = lab.redundant_link(0);
     let fabric = lab.world.fabric();
@@ -185,7 +179,10 @@ fn lost_link_is_reported_for_its_switches() {
     let link_ends = [near_port, far].map(|at| PortAt { port: 0, ..at });
     act(&mut lab, FabricAction::Cut(near_port));
     lab.world.run_for(Duration::from_secs(20));
-    let expected: BTreeSet<_> = link_ends.iter().map(|at| (128, gid(&lab, *at))).collect();
+    let expected: BTreeSet<_> = link_ends
+        .iter()
+        .map(|at| (128, lab.port_gid(*at)))
+        .collect();
     assert_eq!(reports_received(&mut lab, client), expected);
 }
 
@@ -195,7 +192,7 @@ fn lost_link_is_reported_for_its_switches() {
 #[test]
 fn each_trap_is_forwarded_to_its_subscribers() {
     let mut lab = up();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let (any_trap, only_128, trusted) = (all_hosts[2], all_hosts[3], all_hosts[4]);
     let issuer = all_hosts[9];
     subscribe(&mut lab, any_trap, 0xFFFF);
@@ -211,12 +208,12 @@ fn each_trap_is_forwarded_to_its_subscribers() {
         lab.world.run_for(Duration::from_secs(1));
     }
     lab.world.run_for(Duration::from_secs(20));
-    let sent = lab.world.with_sm(lab.sm, |sm, _| sm.replies.clone());
-    let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
+    let sent = lab.manager().replies.clone();
+    let expected = BTreeSet::from([(257, lab.port_gid(issuer))]);
     assert_eq!(reports_received(&mut lab, trusted), expected);
     for other in [any_trap, only_128] {
-        let sent = sent.clone().unwrap_or_default();
-        lab.world.with_sm(lab.sm, |sm, _| sm.replies = sent);
+        let sent = sent.clone();
+        lab.edit(lab.sm, |sm, _| sm.replies = sent);
         assert_eq!(reports_received(&mut lab, other), BTreeSet::new());
     }
 }
@@ -225,7 +222,7 @@ fn each_trap_is_forwarded_to_its_subscribers() {
 #[test]
 fn trap_storm_is_forwarded_a_few_times() {
     let mut lab = up();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let status = try_subscribe(&mut lab, all_hosts[2], 1, 257, SM_KEY);
     assert_eq!(status, Status::OK);
     for _ in 0..500 {
@@ -233,12 +230,9 @@ fn trap_storm_is_forwarded_a_few_times() {
         lab.world.run_for(Duration::from_millis(2));
     }
     let lid = lab.world.fabric().lid(all_hosts[2]).0;
-    let sent = lab
-        .world
-        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let sent = lab.take_replies();
     let tids: BTreeSet<u64> = sent
         .into_iter()
-        .flatten()
         .map(|(to, bytes)| (to.lid, header(&bytes)))
         .filter(|(to, header)| *to == lid && header.method == Method::Report)
         .map(|(_, header)| header.tid.0)
@@ -251,7 +245,7 @@ fn trap_storm_is_forwarded_a_few_times() {
 #[test]
 fn vendor_trap_is_logged_once() {
     let mut lab = up();
-    let issuer = hosts(&lab)[4];
+    let issuer = lab.hosts()[4];
     let issuer_lid = lab.world.fabric().lid(issuer).0;
     let notice = Notice {
         producer_type: 0x2C9,
@@ -272,7 +266,7 @@ fn vendor_trap_is_logged_once() {
         smp::data_mut(&mut mad).copy_from_slice(&notice.encode());
         let from = Address::smp(issuer_lid);
         let trap = Input::Mad(MadIn { from, mad });
-        lab.world.with_sm(lab.sm, |sm, now| sm.command(trap, now));
+        lab.handle(lab.sm, trap);
         lab.world.run_for(Duration::from_secs(1));
     };
     for tid in 1..=20 {
@@ -280,10 +274,10 @@ fn vendor_trap_is_logged_once() {
     }
     lab.world.run_for(Duration::from_secs(10));
     send_trap(&mut lab, 21);
-    let sm = lab.world.with_sm(lab.sm, |sm, _| sm.events.clone());
-    let logged: Vec<String> = sm
-        .into_iter()
-        .flatten()
+    let logged: Vec<String> = lab
+        .manager()
+        .events
+        .iter()
         .filter(|event| {
             matches!(
                 event,

@@ -12,17 +12,17 @@ use ferrosm_core::plan::partitions::partition_group::GroupSpec;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Command, Event, Input, ProblemKind, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
 use ferrosm_mad::gmp::Peer;
-use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
 use ferrosm_sa::{self as sa, Disposition, SaRequest};
 use ferrosm_sim::oracle::{Expectations, PKeyEnforcement};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::{Lab, TestRng};
 
 const FULL: u16 = 0x8000;
 
@@ -42,15 +42,6 @@ fn partition(number: u16, members: Vec<(MemberSelector, Membership)>) -> Partiti
         members,
         ..Partition::default()
     }
-}
-
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().filter(|p| p.port != 0).collect()
-}
-
-fn guid(lab: &Lab, at: PortAt) -> PortGuid {
-    lab.world.fabric().port_guid(at)
 }
 
 /// Expected tables: the P_Key of the default partition, then the keys of the port in `extra`;
@@ -84,9 +75,7 @@ fn assert_correct(lab: &Lab, expect: &Expectations, description: &str) {
 }
 
 fn reload(lab: &mut Lab, cfg: SmConfig) {
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+    lab.configure(cfg);
 }
 
 /// Without partition configuration the SM reads one P_Key block of each end port, writes none, and
@@ -101,9 +90,7 @@ fn without_partitions_one_p_key_query_per_end_port() {
         |r: &ferrosm_core::SweepReport| r.smps.get(&id::PKEY_TABLE).copied().unwrap_or_default();
     assert_eq!((count(&report).gets, count(&report).sets), (end_ports, 0));
     lab.assert_correct();
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
+    lab.command(Command::Sweep);
     let again = lab.next_sweep(60);
     assert_eq!((count(&again).gets, count(&again).sets), (0, 0));
     assert_eq!(again.fullest_pkey_table, None);
@@ -120,8 +107,8 @@ fn p_key_tables_and_enforcement_are_as_configured() {
     ] {
         let description = format!("{enforcement:?}");
         let template = Lab::new("fat-tree:4", 1);
-        let all_hosts = hosts(&template);
-        let selector = |at: &PortAt| MemberSelector::Port(guid(&template, *at));
+        let all_hosts = template.hosts();
+        let selector = |at: &PortAt| MemberSelector::Port(template.port_guid(*at));
         let list = |number: u16, ports: &[PortAt], membership| {
             let members = ports.iter().map(|p| (selector(p), membership));
             partition(number, members.collect())
@@ -186,7 +173,7 @@ fn foreign_p_keys_are_removed() {
     let foreign_pkeys: Vec<PKey> = (0..90)
         .map(|i| PKey(if i % 3 == 1 { 0x8123 + i } else { 0 }))
         .collect();
-    for at in hosts(&lab) {
+    for at in lab.hosts() {
         lab.world.fabric_mut().corrupt_pkeys(at, &foreign_pkeys);
     }
     assert!(lab.verdict(&lab.expect()).is_err());
@@ -208,9 +195,10 @@ fn restarted_host_gets_its_p_keys_again() {
     );
     let mut lab = Lab::with("fat-tree:4", 7, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let restarted = hosts(&lab)[5];
+    let restarted = lab.hosts()[5];
     lab.world.fabric_mut().reboot(restarted.node);
-    let extra = hosts(&lab)
+    let extra = lab
+        .hosts()
         .into_iter()
         .map(|p| (p, vec![0x11 | FULL]))
         .collect();
@@ -269,7 +257,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
     for seed in 1..=4 {
         let mut rng = TestRng::new(seed);
         let template = Lab::new("fat-tree:6", seed);
-        let all_ports: Vec<PortAt> = hosts(&template);
+        let all_ports: Vec<PortAt> = template.hosts();
         let own = template.at;
         let group_of: BTreeMap<PortAt, u64> = all_ports
             .iter()
@@ -287,7 +275,12 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             let members = group_of
                 .iter()
                 .filter(|(_, g)| keys_of(**g).contains(&(number | FULL)))
-                .map(|(p, _)| (MemberSelector::Port(guid(&template, *p)), Membership::Full));
+                .map(|(p, _)| {
+                    (
+                        MemberSelector::Port(template.port_guid(*p)),
+                        Membership::Full,
+                    )
+                });
             partition(number, members.collect())
         });
         let cfg = config(list.to_vec(), Enforcement::Both);
@@ -344,7 +337,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
             let seen = fabric
                 .end_ports()
                 .filter(|p| lids.contains(&fabric.lid(*p).0));
-            seen.map(|p| guid(lab, p)).collect()
+            seen.map(|p| lab.port_guid(p)).collect()
         };
         for _ in 0..5 {
             let from = all_ports[rng.index(all_ports.len())];
@@ -361,7 +354,7 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
                     // port.
                     share || *to == from || *to == own || from == own
                 })
-                .map(|to| guid(&lab, to))
+                .map(|to| lab.port_guid(to))
                 .collect();
             assert_eq!(guids(&lab, from), expected, "{}", lab.describe_run());
         }
@@ -393,7 +386,10 @@ fn full_p_key_tables_are_reported() {
     assert!(lab.next_sweep(60).is_clean());
     let keys = |numbers: &[u16], lab: &Lab| -> BTreeMap<PortAt, Vec<u16>> {
         let extra: Vec<u16> = numbers.iter().map(|n| n | FULL).collect();
-        hosts(lab).into_iter().map(|p| (p, extra.clone())).collect()
+        lab.hosts()
+            .into_iter()
+            .map(|p| (p, extra.clone()))
+            .collect()
     };
     let expect = expectations(&lab, &keys(&[1], &lab), PKeyEnforcement::Both, |_| None);
     assert_correct(&lab, &expect, "two keys");
@@ -407,7 +403,7 @@ fn full_p_key_tables_are_reported() {
         needed: 3,
         capacity: 2,
     };
-    assert_eq!(count_of(too_small, &report), hosts(&lab).len());
+    assert_eq!(count_of(too_small, &report), lab.hosts().len());
     let expect = expectations(&lab, &keys(&[1, 2], &lab), PKeyEnforcement::Off, |_| None);
     assert_correct(&lab, &expect, "three keys");
     reload(&mut lab, cfg(&[1, 2, 3]));
@@ -416,7 +412,7 @@ fn full_p_key_tables_are_reported() {
         count: 1,
         capacity: 3,
     };
-    assert_eq!(count_of(omitted, &report), hosts(&lab).len());
+    assert_eq!(count_of(omitted, &report), lab.hosts().len());
     assert_eq!(report.fullest_pkey_table.map(|r| r.free()), Some(0));
 }
 
@@ -444,7 +440,7 @@ fn reload_that_takes_full_memberships_is_reported_with_their_number() {
     assert_eq!(lost(&lab), [0; 0]);
     reload(&mut lab, without);
     assert!(lab.next_sweep(60).is_clean());
-    let others = hosts(&lab).len() - 1;
+    let others = lab.hosts().len() - 1;
     assert_eq!(lost(&lab), [others], "all hosts but that of the SM");
     reload(&mut lab, with_default);
     assert!(lab.next_sweep(60).is_clean());
@@ -493,7 +489,8 @@ fn p_key_and_group_records_match_the_configuration() {
     }
     let blocks = |at: PortAt| usize::from(fabric.pkey_cap(at)).div_ceil(32);
     let num_blocks: usize = fabric.end_ports().map(blocks).sum();
-    let switch_port_blocks: usize = hosts(&lab)
+    let switch_port_blocks: usize = lab
+        .hosts()
         .iter()
         .filter_map(|p| fabric.peer(*p))
         .map(blocks)
@@ -514,11 +511,11 @@ fn p_key_and_group_records_match_the_configuration() {
 #[test]
 fn removed_partition_member_leaves_its_groups() {
     let template = Lab::new("fat-tree:4", 1);
-    let all_hosts = hosts(&template);
+    let all_hosts = template.hosts();
     let members = |ports: &[(usize, Membership)]| {
         let of = ports.iter().map(|(i, membership)| {
             (
-                MemberSelector::Port(guid(&template, all_hosts[*i])),
+                MemberSelector::Port(template.port_guid(all_hosts[*i])),
                 *membership,
             )
         });
@@ -536,13 +533,13 @@ fn removed_partition_member_leaves_its_groups() {
     for (tid, i) in (1..).zip(1..=3) {
         let record = McMemberRecord {
             mgid,
-            port_gid: Gid::new(GidPrefix::DEFAULT, guid(&lab, all_hosts[i])),
+            port_gid: lab.port_gid(all_hosts[i]),
             join_state: JoinState::FULL,
             ..McMemberRecord::default()
         };
         let request_kind = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
         let mask = 1 | 1 << 1 | 1 << 16;
-        let (status, _) = ferrosm_tests::multicast_members::request(
+        let (status, _) = ferrosm_tests::lab::members::request(
             &mut lab,
             all_hosts[i],
             request_kind,
@@ -558,8 +555,12 @@ fn removed_partition_member_leaves_its_groups() {
             .map(|g| g.members.keys().copied().collect())
             .unwrap_or_default()
     };
-    let guids =
-        |lab: &Lab, indices: &[usize]| indices.iter().map(|i| guid(lab, all_hosts[*i])).collect();
+    let guids = |lab: &Lab, indices: &[usize]| {
+        indices
+            .iter()
+            .map(|i| lab.port_guid(all_hosts[*i]))
+            .collect()
+    };
     assert_eq!(members_of_group(&lab), guids(&lab, &[1, 2, 3]));
     lab.world.run_for(core::time::Duration::from_secs(1));
     reload(&mut lab, config(vec![after], Enforcement::Both));

@@ -4,23 +4,12 @@ use std::time::Duration;
 
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_mad::attr::{SmControl, SmState, id};
-use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::ids::PortGuid;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::{Lab, Sm};
 
 const SECOND_SM_PORT: PortAt = PortAt::new(7, 1);
-
-fn role(lab: &Lab, id: SmId) -> SmState {
-    lab.world
-        .sm(id)
-        .map_or(SmState::NotActive, |sm| sm.core().role())
-}
-
-fn lids(lab: &Lab) -> Vec<Lid> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().map(|p| fabric.lid(p).0).collect()
-}
 
 fn foreign(lab: &Lab, priority: u8, state: SmState) -> ForeignSm {
     ForeignSm::new(
@@ -39,7 +28,7 @@ fn existing_master_is_respected() {
         let sm = foreign(&lab, priority, SmState::Master);
         let other = lab.world.add_foreign_sm(SECOND_SM_PORT, sm).unwrap();
         lab.world.run_for(Duration::from_secs(60));
-        assert_eq!(role(&lab, lab.sm), SmState::Standby);
+        assert_eq!(lab.role(lab.sm), SmState::Standby);
         assert_eq!(
             lab.world.fabric().all_counters().all_sets(),
             0,
@@ -47,7 +36,7 @@ fn existing_master_is_respected() {
         );
         lab.world.kill(other);
         lab.run_until_correct(90);
-        assert_eq!(role(&lab, lab.sm), SmState::Master);
+        assert_eq!(lab.role(lab.sm), SmState::Master);
     }
 }
 
@@ -71,7 +60,7 @@ fn higher_priority_standby_gets_a_handover() {
         } else {
             SmState::Master
         };
-        assert_eq!(role(&lab, lab.sm), expected);
+        assert_eq!(lab.role(lab.sm), expected);
         assert!(controls.len() < 3, "handover offered repeatedly");
     }
 }
@@ -85,7 +74,7 @@ fn lower_priority_sm_is_ignored() {
     sm.info.guid = PortGuid(u64::MAX);
     let other = lab.world.add_foreign_sm(SECOND_SM_PORT, sm).unwrap();
     lab.world.run_for(Duration::from_secs(40));
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
     assert!(lab.world.foreign_sm(other).unwrap().controls().is_empty());
     lab.assert_correct();
 }
@@ -114,16 +103,16 @@ fn standby_takes_over_without_changing_lids_or_tables() {
     let second = add_second_sm(&mut lab, 0);
     lab.world.run_for(Duration::from_secs(60));
     assert_eq!(
-        (role(&lab, lab.sm), role(&lab, second)),
+        (lab.role(lab.sm), lab.role(second)),
         (SmState::Master, SmState::Standby)
     );
-    let before = lids(&lab);
+    let before = lab.lids();
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
-    (lab.sm, lab.at) = (second, SECOND_SM_PORT);
+    lab.select(second);
     lab.run_until_correct(90);
-    assert_eq!(role(&lab, second), SmState::Master);
-    assert_eq!(lids(&lab), before);
+    assert_eq!(lab.role(second), SmState::Master);
+    assert_eq!(lab.lids(), before);
     assert_eq!(
         lab.world.fabric().all_counters().sets(id::LFT),
         0,
@@ -136,16 +125,16 @@ fn standby_takes_over_without_changing_lids_or_tables() {
 fn higher_priority_second_sm_becomes_master() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
-    let before = lids(&lab);
+    let before = lab.lids();
     let second = add_second_sm(&mut lab, 5);
     lab.world.run_for(Duration::from_secs(60));
     assert_eq!(
-        (role(&lab, lab.sm), role(&lab, second)),
+        (lab.role(lab.sm), lab.role(second)),
         (SmState::Standby, SmState::Master)
     );
-    (lab.sm, lab.at) = (second, SECOND_SM_PORT);
+    lab.select(second);
     lab.assert_correct();
-    assert_eq!(lids(&lab), before);
+    assert_eq!(lab.lids(), before);
 }
 
 /// After a restart on a running fabric, with or without the LID map, no LID changes and no table is
@@ -155,7 +144,7 @@ fn restart_changes_no_lid_and_writes_no_table() {
     for with_map in [true, false] {
         let mut lab = Lab::new("torus:3,3,1,2;routers=2", 1);
         lab.next_sweep(60);
-        let before = lids(&lab);
+        let before = lab.lids();
         let map = lab.manager().core().lid_map().clone();
         lab.world.kill(lab.sm);
         lab.world.fabric_mut().reset_counters();
@@ -166,7 +155,7 @@ fn restart_changes_no_lid_and_writes_no_table() {
         lab.restart_sm(SmConfig::default(), restored);
         assert!(lab.next_sweep(60).is_clean());
         lab.assert_correct();
-        assert_eq!(lids(&lab), before);
+        assert_eq!(lab.lids(), before);
         assert_eq!(lab.world.fabric().all_counters().sets(id::LFT), 0);
         assert_eq!(lab.last_report().lids_changed, 0);
     }

@@ -14,9 +14,9 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{BROADCAST, hosts, plain, request};
-use ferrosm_tests::random_activity::RandomClients;
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::members::{BROADCAST, plain, request};
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::random_activity::RandomClients;
 
 /// Persisted records by key, decoded at time 0: the remaining lease of a record is its expiry.
 fn persisted_records(lab: &Lab) -> BTreeMap<RecordKey, Record> {
@@ -148,7 +148,7 @@ fn persisted_changes_add_up_to_the_state() {
         let groups = (0..10).map(plain).chain([BROADCAST]).collect();
         let mut clients = RandomClients::new(&lab, groups, 40);
         let mut rng = TestRng::new(seed);
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         for n in 0..200 {
             clients.run_action(&mut lab);
             let at = all_hosts[rng.index(all_hosts.len())];

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
+use ferrosm_core::SmConfig;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, AttrMod, Gid, GidPrefix, Lid, Lmc, MKey, PKey, PortGuid, Sl, Tid};
@@ -22,7 +22,7 @@ use ferrosm_sa::refusal::SaRefusal;
 use ferrosm_sa::settings::PrefixRoute;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 const SERVICE_ID: u64 = 0b11;
 const DGID: u64 = 1 << 2;
@@ -34,19 +34,6 @@ const SL: u64 = 1 << 15;
 const MTU: u64 = 0b11 << 16;
 /// Service ID of the Sockets Direct Protocol, TCP port 80.
 const SDP: u64 = 0x1_0050;
-
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric.end_ports().filter(|p| p.port != 0).collect()
-}
-
-fn guid(lab: &Lab, at: PortAt) -> PortGuid {
-    lab.world.fabric().port_guid(at)
-}
-
-fn gid(lab: &Lab, at: PortAt) -> Gid {
-    Gid::new(GidPrefix::DEFAULT, guid(lab, at))
-}
 
 fn query(
     lab: &Lab,
@@ -94,8 +81,8 @@ fn path(
     values: PathRecord,
 ) -> Result<PathRecord, Status> {
     let record = PathRecord {
-        sgid: gid(lab, from),
-        dgid: gid(lab, to),
+        sgid: lab.port_gid(from),
+        dgid: lab.port_gid(to),
         ..values
     };
     let mask = mask | SGID | DGID;
@@ -180,9 +167,9 @@ fn config(policy: QosPolicy) -> SmConfig {
 #[test]
 fn first_matching_qos_rule_selects_the_level() {
     let template = Lab::new("fat-tree:4", 1);
-    let all_hosts = hosts(&template);
+    let all_hosts = template.hosts();
     let (a, b, busy) = (all_hosts[1], all_hosts[2], all_hosts[3]);
-    let mut lab = Lab::with("fat-tree:4", 1, config(policy(guid(&template, busy))));
+    let mut lab = Lab::with("fat-tree:4", 1, config(policy(template.port_guid(busy))));
     assert!(lab.next_sweep(60).is_clean());
     let nothing = PathRecord::default();
     let get = |ends, mask, values| path(&lab, ends, mask, values);
@@ -248,8 +235,8 @@ fn first_matching_qos_rule_selects_the_level() {
         ..MultiPathRecord::default()
     };
     let mut data = head.encode().to_vec();
-    data.extend(gid(&lab, a).0);
-    data.extend(gid(&lab, b).0);
+    data.extend(lab.port_gid(a).0);
+    data.extend(lab.port_gid(b).0);
     let counts = 0b11 << 19;
     let multi = |mask| {
         let reply = query(&lab, a, Method::GetMulti, id::MULTI_PATH, mask, &data);
@@ -299,9 +286,7 @@ fn first_matching_qos_rule_selects_the_level() {
             Sl(0),
         ),
     ] {
-        let sm = lab.sm;
-        lab.world
-            .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+        lab.configure(cfg);
         assert!(lab.next_sweep(60).is_clean());
         assert_eq!(path(&lab, (a, busy), SERVICE_ID, sdp).unwrap().sl, sl);
     }
@@ -328,7 +313,7 @@ fn routing_with_several_vls_keeps_its_sls() {
         assert!(lab.next_sweep(600).is_clean());
         lab
     });
-    let all_hosts = hosts(&without);
+    let all_hosts = without.hosts();
     let mut used = std::collections::BTreeSet::new();
     for ends in all_hosts
         .iter()
@@ -368,7 +353,7 @@ fn partition_may_have_its_own_sl() {
     };
     let mut lab = Lab::with("fat-tree:4", 1, cfg.clone());
     assert!(lab.next_sweep(60).is_clean());
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let ends = (all_hosts[1], all_hosts[2]);
     let sl = |lab: &Lab, mask, values| path(lab, ends, mask, values).unwrap().sl;
     assert_eq!(
@@ -393,7 +378,7 @@ fn partition_may_have_its_own_sl() {
     cfg.engines = vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()];
     let mut lab = Lab::with("torus:4,4,1", 1, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let pairs = all_hosts
         .iter()
         .flat_map(|a| all_hosts.iter().map(move |b| (*a, *b)));
@@ -421,10 +406,10 @@ fn path_bits_exclude_other_lids() {
     };
     let mut lab = Lab::with("fat-tree:4", 1, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let record = PathRecord {
-        sgid: gid(&lab, all_hosts[1]),
-        dgid: gid(&lab, all_hosts[2]),
+        sgid: lab.port_gid(all_hosts[1]),
+        dgid: lab.port_gid(all_hosts[2]),
         numb_path: 127,
         ..PathRecord::default()
     };
@@ -461,7 +446,7 @@ fn prefix_routes_lead_to_routers() {
         gateway(&template, "gateway-0"),
         gateway(&template, "gateway-1"),
     );
-    let host = hosts(&template)[1];
+    let host = template.hosts()[1];
     let (near, far, lost) = (
         GidPrefix(0xFEC0_0000_0000_0001),
         GidPrefix(0xFEC0_0000_0000_0002),
@@ -469,11 +454,11 @@ fn prefix_routes_lead_to_routers() {
     );
     let to = |prefix, router| PrefixRoute { prefix, router };
     let lines = [
-        to(Some(near), Some(guid(&template, second))),
+        to(Some(near), Some(template.port_guid(second))),
         // A prefix route cannot name a host as the router.
-        to(Some(lost), Some(guid(&template, host))),
+        to(Some(lost), Some(template.port_guid(host))),
         to(None, None),
-        to(Some(far), Some(guid(&template, second))),
+        to(Some(far), Some(template.port_guid(second))),
     ];
     let with = |routes: &[PrefixRoute]| SmConfig {
         prefix_routes: routes.into(),
@@ -483,7 +468,7 @@ fn prefix_routes_lead_to_routers() {
     assert!(lab.next_sweep(60).is_clean());
     let routed = |lab: &Lab, prefix, method| {
         let record = PathRecord {
-            sgid: gid(lab, host),
+            sgid: lab.port_gid(host),
             dgid: Gid::new(prefix, PortGuid(0x77)),
             ..PathRecord::default()
         };
@@ -499,10 +484,7 @@ fn prefix_routes_lead_to_routers() {
         "expected an empty table"
     );
 
-    let sm = lab.sm;
-    lab.world.with_sm(sm, |m, now| {
-        m.command(Input::Config(Box::new(with(&lines))), now)
-    });
+    lab.configure(with(&lines));
     assert!(lab.next_sweep(60).is_clean());
     let lid = |at| Lid(lab.world.fabric().lid(at).0.0);
     for (prefix, router) in [(near, second), (far, first)] {

@@ -2,9 +2,11 @@
 //! truncation.
 
 use ferrosm_recording::{Ending, Replay, ReplayError};
-use ferrosm_tests::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
-use ferrosm_tests::recording::record_managers;
-use ferrosm_tests::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode};
+use ferrosm_tests::lab::recording::record_managers;
+use ferrosm_tests::random_runs::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
+use ferrosm_tests::random_runs::swarm::{
+    self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode,
+};
 
 /// Replays a recording and returns the number of outputs.
 fn replay(recording: &[u8]) -> Result<(Ending, usize), ReplayError> {

@@ -15,8 +15,8 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, header, hosts, plain, request};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::members::{Members, header, plain, request};
+use ferrosm_tests::lab::{Lab, Sm};
 
 fn up(spec: &str) -> Lab {
     Lab::up(spec, 1, SmConfig::default())
@@ -33,10 +33,6 @@ fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
     lab.world.run_for(Duration::from_secs(1));
 }
 
-fn mft_sets(lab: &Lab) -> u32 {
-    lab.world.fabric().all_counters().sets(attr::MFT)
-}
-
 fn cut(lab: &mut Lab, at: PortAt) {
     let now = lab.world.now();
     lab.world.schedule(now, FabricAction::Cut(at));
@@ -44,16 +40,14 @@ fn cut(lab: &mut Lab, at: PortAt) {
 }
 
 fn assert_memberships_correct(lab: &Lab, members: &Members) {
-    if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(lab);
 }
 
 #[test]
 fn members_keep_their_mlids_and_nothing_is_written() {
     let mut lab = up("fat-tree:4");
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     for at in &all_hosts {
         let broadcast = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
         members
@@ -77,10 +71,10 @@ fn members_keep_their_mlids_and_nothing_is_written() {
         .join(&mut lab, all_hosts[0], plain(0), JoinState::FULL)
         .expect("join accepted");
     lab.world.run_for(Duration::from_secs(2));
-    let before = mft_sets(&lab);
+    let before = lab.sets(attr::MFT);
     restart(&mut lab, Duration::from_secs(5), |_| {});
     assert_memberships_correct(&lab, &members);
-    assert_eq!(mft_sets(&lab), before, "an MFT block was written");
+    assert_eq!(lab.sets(attr::MFT), before, "an MFT block was written");
     // A repeated join, as after a client reregister request, changes nothing either.
     for at in &all_hosts {
         let mlid = members.join(&mut lab, *at, plain(0), JoinState::FULL);
@@ -88,14 +82,14 @@ fn members_keep_their_mlids_and_nothing_is_written() {
     }
     lab.world.run_for(Duration::from_secs(1));
     assert_memberships_correct(&lab, &members);
-    assert_eq!(mft_sets(&lab), before);
+    assert_eq!(lab.sets(attr::MFT), before);
 }
 
 #[test]
 fn members_that_left_meanwhile_are_removed() {
     let mut lab = up("fat-tree:4");
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     for at in &all_hosts {
         members
             .join(&mut lab, *at, plain(0), JoinState::FULL)
@@ -131,7 +125,7 @@ fn service(name: &[u8], lease_s: u32) -> ServiceRecord {
 #[test]
 fn service_records_expire_with_their_leases() {
     let mut lab = up("star:2");
-    let at = hosts(&lab)[1];
+    let at = lab.hosts()[1];
     for (n, lease_s) in [30, 300, ServiceRecord::FOREVER].into_iter().enumerate() {
         let record = service(b"disk", lease_s);
         let request_kind = (Method::Set, id::SERVICE);
@@ -163,7 +157,7 @@ fn service_records_expire_with_their_leases() {
 #[test]
 fn subscriptions_survive_a_restart() {
     let mut lab = up("fat-tree:4");
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
         is_generic: 1,
@@ -180,13 +174,10 @@ fn subscriptions_survive_a_restart() {
     restart(&mut lab, Duration::from_secs(5), |_| {});
     cut(&mut lab, all_hosts[9]);
     lab.world.run_for(Duration::from_secs(20));
-    let replies = lab
-        .world
-        .with_sm(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let replies = lab.take_replies();
     let lid = lab.world.fabric().lid(all_hosts[2]).0;
     let reports = replies
-        .into_iter()
-        .flatten()
+        .iter()
         .filter(|(to, bytes)| to.lid == lid && header(bytes).method == Method::Report);
     assert!(reports.count() > 0, "no report received");
 }
@@ -194,7 +185,7 @@ fn subscriptions_survive_a_restart() {
 #[test]
 fn alias_guids_survive_a_restart() {
     let mut lab = up("fat-tree:4");
-    let at = hosts(&lab)[2];
+    let at = lab.hosts()[2];
     let lid = lab.world.fabric().lid(at).0;
     let mut record = GuidInfoRecord {
         lid,
@@ -253,7 +244,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
             ..SmConfig::default()
         };
         let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         let fabric = lab.world.fabric();
         let leaf = |at: PortAt| fabric.peer(at).map(|far| far.node);
         let far = leaf(all_hosts[all_hosts.len() - 1]).expect("leaf switch");
@@ -286,15 +277,11 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
             restart(&mut lab, Duration::from_secs(5), |_| {});
         } else {
             let first = lab.sm;
-            let sm = Sm::new(cfg(1), RestoredState::default(), lab.world.now());
-            let second = lab
-                .world
-                .add_sm(Some(all_hosts[2]), sm)
-                .expect("valid port");
+            let second = lab.add_sm(all_hosts[2], cfg(1));
             lab.world.run_for(Duration::from_secs(30));
             for (from, to) in [(first, second), (second, first)] {
                 let input = Command::Handover.with_id(0);
-                lab.world.with_sm(from, |sm, now| sm.command(input, now));
+                lab.handle(from, input);
                 lab.world.run_for(Duration::from_secs(30));
                 let role = lab.world.sm(to).map(|sm| sm.core().role());
                 assert_eq!(role, Some(SmState::Master));
@@ -325,7 +312,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
 #[test]
 fn sm_that_finds_a_master_drops_its_records() {
     let mut lab = up("fat-tree:4");
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let mut members = Members::new();
     members
         .join(&mut lab, all_hosts[3], plain(0), JoinState::FULL)
@@ -346,10 +333,7 @@ fn sm_that_finds_a_master_drops_its_records() {
     };
     let cfg = SmConfig::default();
     let now = lab.world.now();
-    let second = lab
-        .world
-        .add_sm(Some(all_hosts[5]), Sm::new(cfg, restored, now))
-        .expect("valid port");
+    let second = lab.start_sm(all_hosts[5], Sm::new(cfg, restored, now));
     lab.world.run_for(Duration::from_secs(20));
     let sm = lab.world.sm(second).expect("running SM");
     assert_eq!(sm.core().role(), SmState::Standby);
@@ -363,7 +347,7 @@ fn sm_that_finds_a_master_drops_its_records() {
 #[test]
 fn lost_client_reregister_is_repeated() {
     let mut lab = up("fat-tree:4");
-    let host = hosts(&lab)[5];
+    let host = lab.hosts()[5];
     lab.world.run_for(Duration::from_secs(2));
     let reregisters = |lab: &Lab| lab.world.fabric().client_reregisters(host);
     let before = reregisters(&lab);

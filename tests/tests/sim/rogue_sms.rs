@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Observation, SmLocation};
-use ferrosm_core::{Command, Event, Input, PortName, RestoredState, SmConfig};
+use ferrosm_core::{Command, Event, PortName, SmConfig};
 use ferrosm_mad::attr::{SmControl, SmInfo, SmState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, PortNum, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadOut, Method};
 use ferrosm_mad::smp::{self, SmpRequest};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::lab::Lab;
 
 use crate::election::{
-    OTHER_HOST, OTHER_SM_PORT, cfg, dr_path, events, role, set_sm_info, set_sm_info_from,
-    start_master,
+    OTHER_HOST, OTHER_SM_PORT, cfg, dr_path, set_sm_info, set_sm_info_from, start_master,
 };
 
 /// A ferrosm master whose allow-list contains no other SM.
@@ -29,15 +28,13 @@ fn with_empty_allow_list() -> Lab {
         allowed_sms: Some(Arc::new(BTreeSet::from([own_port_guid]))),
         ..cfg(Some(&lab), 5)
     };
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Config(Box::new(allowed)), now);
-    });
+    lab.configure(allowed);
     lab
 }
 
 fn alarms(lab: &Lab) -> Vec<AboutSm<ElectionNotice>> {
     let mut alarms = Vec::new();
-    for event in events(lab, lab.sm) {
+    for event in lab.events(lab.sm) {
         if let Event::Alarm(alarm) = event {
             alarms.push(*alarm);
         }
@@ -72,7 +69,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
     );
     for times in 1..=2 {
         let rogue = add_rogue(&mut lab);
-        assert_eq!(role(&lab, lab.sm), SmState::Master);
+        assert_eq!(lab.role(lab.sm), SmState::Master);
         assert!(lab.world.foreign_sm(rogue).unwrap().controls().is_empty());
         let alarms = alarms(&lab);
         assert_eq!(alarms.len(), times, "{alarms:?}");
@@ -85,8 +82,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
         assert_eq!(reported, expected_location, "{last}");
         lab.world.kill(rogue);
         for _ in 0..2 {
-            lab.world
-                .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+            lab.command(Command::Sweep);
             assert!(lab.next_sweep(60).is_clean());
         }
         let is_gone_notice = |e: &&Event| {
@@ -96,7 +92,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
             matches!(about.what, ElectionNotice::IgnoredSmGone(_))
         };
         assert_eq!(
-            events(&lab, lab.sm).iter().filter(is_gone_notice).count(),
+            lab.events(lab.sm).iter().filter(is_gone_notice).count(),
             times
         );
     }
@@ -116,7 +112,7 @@ fn forged_guids_do_not_hide_a_rogue_sm() {
     assert_eq!(forged.len(), 1, "{forged:?}");
     assert_eq!(forged[0].what.about(), Some(guid), "{forged:?}");
     add_rogue(&mut lab);
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
     let found = alarms(&lab).split_off(forged.len());
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].what.about(), Some(guid), "{found:?}");
@@ -172,7 +168,7 @@ fn sm_with_key_0_gets_neither_the_subnet_nor_the_key() {
         let mut lab = with_sm_key();
         let rogue = add_foreign(&mut lab, OTHER_SM_PORT, state, MKey::NONE);
         lab.world.run_for(Duration::from_mins(1));
-        assert_eq!(role(&lab, lab.sm), SmState::Master, "{state}");
+        assert_eq!(lab.role(lab.sm), SmState::Master, "{state}");
         let mads = received(&lab, rogue);
         assert!(mads.len() > 2, "the SM was queried: {mads:?}");
         assert!(!mads.iter().any(contains_key), "{state}");
@@ -192,7 +188,7 @@ fn sm_with_key_0_does_not_prevent_the_start() {
     let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
     add_foreign(&mut lab, OTHER_SM_PORT, SmState::Master, MKey::NONE);
     assert!(lab.next_sweep(60).is_clean());
-    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(lab.role(lab.sm), SmState::Master);
 }
 
 /// Get(SMInfo) shows the SM_Key to an SM that shows it when it is queried, and 0 to any other SM
@@ -236,10 +232,9 @@ fn ferrosm_sms_prove_their_key_to_each_other() {
         sm_key: SM_KEY,
         ..SmConfig::default()
     };
-    let sm = Sm::new(cfg, RestoredState::default(), lab.world.now());
-    let second = lab.world.add_sm(Some(OTHER_SM_PORT), sm).unwrap();
+    let second = lab.add_sm(OTHER_SM_PORT, cfg);
     lab.world.run_for(Duration::from_secs(30));
-    let roles = [role(&lab, lab.sm), role(&lab, second)];
+    let roles = [lab.role(lab.sm), lab.role(second)];
     assert_eq!(roles, [SmState::Standby, SmState::Master]);
     assert_eq!(alarms(&lab), []);
 }
@@ -256,11 +251,11 @@ fn control_is_obeyed_only_if_its_source_confirms_it() {
             add_foreign(&mut lab, OTHER_HOST, SmState::Standby, sm_key);
         }
         lab.world.run_for(Duration::from_secs(30));
-        assert_eq!(role(&lab, lab.sm), SmState::Standby);
+        assert_eq!(lab.role(lab.sm), SmState::Standby);
         for control in [SmControl::Disable, SmControl::Handover, SmControl::Discover] {
             set_sm_info_from(&mut lab, OTHER_HOST, control, 15, master);
             lab.world.run_for(Duration::from_secs(1));
-            assert_eq!(role(&lab, lab.sm), SmState::Standby, "{control} {source:?}");
+            assert_eq!(lab.role(lab.sm), SmState::Standby, "{control} {source:?}");
         }
         let forged = alarms(&lab);
         let is_forged = |a: &&AboutSm<ElectionNotice>| {
@@ -271,7 +266,7 @@ fn control_is_obeyed_only_if_its_source_confirms_it() {
         };
         assert_eq!(forged.iter().filter(is_forged).count(), 1, "{forged:?}");
         set_sm_info(&mut lab, SmControl::Disable, 15, master);
-        assert_eq!(role(&lab, lab.sm), SmState::NotActive, "{source:?}");
+        assert_eq!(lab.role(lab.sm), SmState::NotActive, "{source:?}");
     }
 }
 
@@ -290,8 +285,7 @@ fn standbys_are_reported() {
     let standby = ForeignSm::new(guid, 0, SmState::Standby);
     let standby = lab.world.add_foreign_sm(OTHER_SM_PORT, standby).unwrap();
     let sweep = |lab: &mut Lab| {
-        lab.world
-            .with_sm(lab.sm, |sm, now| sm.command(Command::Sweep.with_id(0), now));
+        lab.command(Command::Sweep);
         lab.next_sweep(60);
     };
     sweep(&mut lab);
@@ -303,7 +297,7 @@ fn standbys_are_reported() {
     sweep(&mut lab);
     sweep(&mut lab);
     let mut reported = Vec::new();
-    for event in events(&lab, lab.sm) {
+    for event in lab.events(lab.sm) {
         if let Event::Observation(Observation::Election(about)) = event {
             reported.push(about.what);
         }

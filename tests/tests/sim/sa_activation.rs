@@ -3,8 +3,8 @@
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{hosts, try_join_broadcast, try_path};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{try_join_broadcast, try_path};
 
 /// 512 hosts on 32 leaf switches.
 const SHAPE: &str = "fat-tree2:32,32,16";
@@ -17,7 +17,7 @@ const HOSTS: usize = 512;
 fn requests_on_port_active_are_accepted_during_bring_up() {
     let mut lab = Lab::new(SHAPE, 1);
     let (own, sm) = (lab.at, lab.sm);
-    let mut waiting: Vec<PortAt> = hosts(&lab).into_iter().filter(|at| *at != own).collect();
+    let mut waiting: Vec<PortAt> = lab.hosts().into_iter().filter(|at| *at != own).collect();
     assert_eq!(waiting.len(), HOSTS - 1);
     let mut active: Vec<PortAt> = Vec::new();
     let mut before_sweep_end = 0;

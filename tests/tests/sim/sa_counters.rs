@@ -17,9 +17,9 @@ use ferrosm_sa::SaRequest;
 use ferrosm_sa::admission::{AdmissionLimits, RequestClass, RequestCounts, RequestOutcome};
 use ferrosm_sa::registry::Registry;
 use ferrosm_sa::request_kind::RequestKind;
-use ferrosm_tests::sa_expected as expected_records;
-use ferrosm_tests::sa_wire::{WireRequest, method};
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::expected as expected_records;
+use ferrosm_tests::sa::wire::{WireRequest, method};
 use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
 use ferrosm_umad::transport::TransportError;
 

@@ -4,19 +4,19 @@
 //! Each seed sends random bytes, corrupted valid requests, and registrations from random ports,
 //! some with spoofed sources, to the SM of a fabric. Seeds that failed once are in
 //! tests/seeds/sa-fuzz.txt and always run. The environment may name more
-//! ([`ferrosm_tests::seeds`]).
+//! ([`ferrosm_tests::random_runs::seeds`]).
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::gmp::{Grh, Peer};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Qpn};
 use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as expected_records;
-use ferrosm_tests::sa_wire::{
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::random_runs::seeds;
+use ferrosm_tests::sa::expected as expected_records;
+use ferrosm_tests::sa::wire::{
     READ_ON_DEMAND, WireReply, WireRequest, deliver, method, put_field, query, status,
 };
-use ferrosm_tests::seeds;
-use ferrosm_tests::simulated::{Lab, TestRng};
 
 /// Requests of each kind per seed.
 const REQUESTS: u64 = 1500;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ferrosm::sa_server::SaServer;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::gmp::Peer;
-use ferrosm_mad::ids::{Gid, GidPrefix, Lid};
+use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
@@ -21,10 +21,10 @@ use ferrosm_sa::admission::{
 use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{BROADCAST, MEMBER, hosts, request};
-use ferrosm_tests::sa_expected as expected_records;
-use ferrosm_tests::sa_wire::{WireRequest, method};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{BROADCAST, MEMBER, request};
+use ferrosm_tests::sa::expected as expected_records;
+use ferrosm_tests::sa::wire::{WireRequest, method};
 use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
 use ferrosm_umad::transport::TransportError;
 
@@ -265,7 +265,7 @@ fn change_membership(
 ) -> Status {
     let record = McMemberRecord {
         mgid: BROADCAST,
-        port_gid: Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(of)),
+        port_gid: lab.port_gid(of),
         join_state,
         proxy_join,
         proxy_join_lsb: proxy_join,
@@ -287,7 +287,7 @@ fn membership(lab: &Lab, of: PortAt) -> Option<(JoinState, bool)> {
 fn broadcast_lab() -> (Lab, Vec<PortAt>) {
     let mut lab = Lab::with("star:4", 1, SmConfig::default());
     assert!(lab.next_sweep(60).is_clean());
-    let hosts = hosts(&lab);
+    let hosts = lab.hosts();
     (lab, hosts)
 }
 

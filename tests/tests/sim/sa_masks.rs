@@ -2,8 +2,8 @@
 //! without the code under test.
 //!
 //! For each fabric, the whole tables are compared with the devices
-//! ([`ferrosm_tests::sa_expected`]). Each query is then compared with the table filtered bit by bit
-//! ([`ferrosm_tests::sa_layout`]). Fields outside the component mask contain random bits.
+//! ([`ferrosm_tests::sa::expected`]). Each query is then compared with the table filtered bit by bit
+//! ([`ferrosm_tests::sa::layout`]). Fields outside the component mask contain random bits.
 //!
 //! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000) from seed `FERROSM_SA_SEED`
 //! (default 1). For a long run use
@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected::{self as expected_records, ExpectedRecord};
-use ferrosm_tests::sa_layout::{self as layout, Component, Layout};
-use ferrosm_tests::sa_wire::{
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::expected::{self as expected_records, ExpectedRecord};
+use ferrosm_tests::sa::layout::{self as layout, Component, Layout};
+use ferrosm_tests::sa::wire::{
     WireReply, WireRequest, bit, field, method, put_field, query, status,
 };
-use ferrosm_tests::simulated::{Lab, TestRng};
 
 const SM_KEY: u64 = 1;
 

@@ -6,9 +6,9 @@ use core::time::Duration;
 
 use ferrosm_core::SmConfig;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as expected_records;
-use ferrosm_tests::sa_wire::{WireRequest, method, put_field, query, status, try_query};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::sa::expected as expected_records;
+use ferrosm_tests::sa::wire::{WireRequest, method, put_field, query, status, try_query};
 
 /// Get and GetTable.
 const READ: &[u8] = &[method::GET, method::GET_TABLE];

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as expected_records;
-use ferrosm_tests::sa_paths::{
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::expected as expected_records;
+use ferrosm_tests::sa::paths::{
     self as paths, LIFE_TIME, MTU, PathReply, PathRequest, RATE, decode, gid, lids, sl,
 };
-use ferrosm_tests::sa_wire::{self, WireRequest, method, put_field, status};
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::sa::wire::{self, WireRequest, method, put_field, status};
 
 const PATH: u16 = 0x35;
 /// Default PacketLifeTime of paths between ports.
@@ -87,9 +87,9 @@ fn check(lab: &mut Lab, client: PortAt, query: &Query, rng: &mut TestRng) -> usi
         data,
         ..WireRequest::new(from, method::GET_TABLE, PATH)
     };
-    let reply = sa_wire::query(lab, &request);
+    let reply = wire::query(lab, &request);
     request.method = method::GET;
-    let one = sa_wire::query(lab, &request);
+    let one = wire::query(lab, &request);
     let context = format!("{} from {client:?} {query:?}", lab.describe_run());
     if !query.demand.is_legal() {
         assert_eq!(
@@ -340,12 +340,12 @@ fn path_queries_for_unknown_ends_return_no_path() {
             ..WireRequest::new(from, method::GET, PATH)
         };
         assert_eq!(
-            sa_wire::query(&mut lab, &request).status,
+            wire::query(&mut lab, &request).status,
             expected,
             "{mask:#x}"
         );
         request.method = method::GET_TABLE;
-        let reply = sa_wire::query(&mut lab, &request);
+        let reply = wire::query(&mut lab, &request);
         let finds_nothing = expected == status::NO_RECORDS || expected == status::INVALID_GID;
         let table = if finds_nothing { status::OK } else { expected };
         assert_eq!((reply.status, reply.records.len()), (table, 0), "{mask:#x}");

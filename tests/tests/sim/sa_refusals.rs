@@ -24,23 +24,19 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sa::refusal::{Bound, RefusalCause, SaRefusal};
 use ferrosm_sa::refusal_log::limiter::{PER_PORT_MAX, REPORTS_MAX};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{
-    BROADCAST, MEMBER, NEW_GROUP, header, hosts, join_record, plain, request,
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{
+    BROADCAST, MEMBER, NEW_GROUP, header, join_record, plain, request,
 };
-use ferrosm_tests::sa_wire::{self, WireRequest};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::sa::wire::{self, WireRequest};
 
 const OTHER_PARTITION: PKey = PKey(0x8020);
 
 fn lab_with(cfg: SmConfig) -> (Lab, Vec<PortAt>) {
     let mut lab = Lab::with("star:4", 1, cfg);
     assert!(lab.next_sweep(60).is_clean());
-    let hosts = hosts(&lab);
+    let hosts = lab.hosts();
     (lab, hosts)
-}
-
-fn gid_of(lab: &Lab, at: PortAt) -> Gid {
-    Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
 }
 
 /// All refusals that were reported so far.
@@ -58,7 +54,7 @@ fn reported(lab: &Lab) -> Vec<RefusedRequest> {
 type RecordChange = fn(&mut McMemberRecord);
 
 fn join(lab: &mut Lab, at: PortAt, mgid: Gid, mask: u64, change: RecordChange) -> Status {
-    let mut record = join_record(mgid, gid_of(lab, at), JoinState::FULL, Sl(0));
+    let mut record = join_record(mgid, lab.port_gid(at), JoinState::FULL, Sl(0));
     change(&mut record);
     let request_kind = (Method::Set, id::MC_MEMBER);
     request(lab, at, request_kind, 1, mask, &record.encode()).0
@@ -175,8 +171,8 @@ fn refused_services_subscriptions_aliases_and_paths_are_reported() {
         ..GuidInfoRecord::default()
     };
     let path = PathRecord {
-        sgid: gid_of(&lab, host),
-        dgid: gid_of(&lab, other),
+        sgid: lab.port_gid(host),
+        dgid: lab.port_gid(other),
         packet_life_time_selector: Selector::Less,
         packet_life_time: 3,
         numb_path: 1,
@@ -184,7 +180,7 @@ fn refused_services_subscriptions_aliases_and_paths_are_reported() {
     };
     let service = ServiceRecord {
         service_id: 5,
-        service_gid: gid_of(&lab, other),
+        service_gid: lab.port_gid(other),
         ..ServiceRecord::default()
     };
     let subscription = InformInfo {
@@ -365,7 +361,7 @@ fn send_with_grh(
         grh: Some(grh),
         ..Peer::default()
     };
-    let replies = sa_wire::deliver(lab, from, message.to_bytes(9));
+    let replies = wire::deliver(lab, from, message.to_bytes(9));
     assert!(replies.len() <= 1);
     replies
         .first()
@@ -381,7 +377,7 @@ fn requests_of_a_virtual_function_succeed_after_its_registration() {
     let host = hosts[1];
     let guid = PortGuid(0x0200_0000_0000_0042);
     let virtual_gid = Gid::new(GidPrefix::DEFAULT, guid);
-    let own_gid = gid_of(&lab, host);
+    let own_gid = lab.port_gid(host);
     let record = |port_gid| join_record(BROADCAST, port_gid, JoinState::FULL, Sl(0)).encode();
     let service = ServiceRecord {
         service_id: 5,
@@ -428,7 +424,7 @@ fn requests_of_a_virtual_function_succeed_after_its_registration() {
         assert_eq!(reply, Some(Status::OK), "{:?}", kind.1);
     }
     // A GID of another port is no unknown one.
-    let foreign = gid_of(&lab, hosts[2]);
+    let foreign = lab.port_gid(hosts[2]);
     let reply = send_with_grh(&mut lab, (host, foreign), join_kind, &requests[0].2);
     assert_eq!(reply, Some(Status::REQ_INVALID));
 }

@@ -16,15 +16,15 @@ use ferrosm_sa::View;
 use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{Members, hosts, try_join_broadcast};
-use ferrosm_tests::persisted_view::snapshot_of;
-use ferrosm_tests::sa_expected::{self as expected_records, ExpectedRecord, IgnoredBits};
-use ferrosm_tests::sa_paths::{self as paths, PathRequest};
-use ferrosm_tests::sa_wire::{
+use ferrosm_tests::lab::members::{Members, try_join_broadcast};
+use ferrosm_tests::lab::persisted_view::snapshot_of;
+use ferrosm_tests::lab::{Lab, Sm, TestRng};
+use ferrosm_tests::programs::scratch::Scratch;
+use ferrosm_tests::sa::expected::{self as expected_records, ExpectedRecord, IgnoredBits};
+use ferrosm_tests::sa::paths::{self as paths, PathRequest};
+use ferrosm_tests::sa::wire::{
     WireReply, WireRequest, field, method, put_field, query, status, try_query,
 };
-use ferrosm_tests::scratch::Scratch;
-use ferrosm_tests::simulated::{Lab, Sm, TestRng};
 
 const PACKET_LIFE_TIME: u8 = 18;
 /// LocalPortNum in a NodeRecord depends on the path of discovery.
@@ -53,7 +53,7 @@ fn start(lab: &mut Lab, restored: RestoredState) {
 
 /// Runs until the SA replies, which has to be before the first sweep completes.
 fn run_until_first_reply(lab: &mut Lab) {
-    lab.until("replies from the restored view", 60, |lab| {
+    lab.run_until("replies from the restored view", 60, |lab| {
         lab.manager().core().view().is_some()
     });
     assert!(
@@ -156,7 +156,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
     for spec in ["fat-tree:4", "torus:3,3,1,2"] {
         let mut lab = up(spec);
         let mut members = Members::new();
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         for at in &all_hosts {
             let joined = members.join(&mut lab, *at, broadcast(), JoinState::FULL);
             joined.expect("join accepted");
@@ -196,9 +196,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         for pair in all_hosts.windows(2) {
             assert_path(&mut lab, (pair[0], pair[1]));
         }
-        if let Err(error) = lab.verdict(&members.expect(&lab)) {
-            panic!("{} {error}", lab.describe_run());
-        }
+        members.assert_correct(&lab);
     }
 }
 
@@ -206,14 +204,14 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
 #[test]
 fn registrations_wait_for_decided_mastership() {
     let mut lab = up("fat-tree:4");
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let restored = kill(&mut lab);
     start(&mut lab, restored);
     run_until_first_reply(&mut lab);
     let mut members = Members::new();
     let sm = lab.sm;
     assert_eq!(try_join_broadcast(&mut lab, sm, all_hosts[2], 1), None);
-    lab.until("the master's role", 60, |lab| {
+    lab.run_until("the master's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Master
     });
     assert!(lab.manager().reports().is_empty());
@@ -221,9 +219,7 @@ fn registrations_wait_for_decided_mastership() {
     assert!(joined.is_ok(), "{joined:?}");
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(2));
-    if let Err(error) = lab.verdict(&members.expect(&lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(&lab);
 }
 
 /// With links cut and hosts removed and added: after discovery the SA reports no absent port, and
@@ -233,7 +229,7 @@ fn changed_devices_are_removed_from_the_restored_view() {
     for seed in 0..12 {
         let mut lab = up("fat-tree:4");
         let mut rng = TestRng::new(seed);
-        let all_hosts = hosts(&lab);
+        let all_hosts = lab.hosts();
         let restored = kill(&mut lab);
         let sm_at = lab.at;
         let mut others: Vec<PortAt> = all_hosts
@@ -322,7 +318,7 @@ fn higher_priority_sm(lids: LidMap) -> (SmConfig, RestoredState) {
 #[test]
 fn many_contradictions_drop_the_restored_view() {
     let mut lab = up("fat-tree:6");
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     let restored = kill(&mut lab);
     let sm_at = lab.at;
     let others: Vec<PortAt> = all_hosts.into_iter().filter(|at| *at != sm_at).collect();
@@ -339,12 +335,12 @@ fn many_contradictions_drop_the_restored_view() {
     }
     start(&mut lab, restored);
     run_until_first_reply(&mut lab);
-    lab.until("no replies", 60, |lab| {
+    lab.run_until("no replies", 60, |lab| {
         lab.manager().core().view().is_none()
     });
     assert!(lab.manager().reports().is_empty());
     assert!(has_notice(&lab, |n| *n == Observation::RestoredViewWithdrawn));
-    lab.until("the first sweep", 60, |lab| {
+    lab.run_until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
     assert!(lab.manager().core().view().is_some());
@@ -358,7 +354,7 @@ fn foreign_snapshot_is_not_used() {
     let cases: [(ViewMismatch, Change); 4] = [
         (ViewMismatch::AnotherPort, |_, restored| {
             let mut other = up("fat-tree:4");
-            let at = hosts(&other)[3];
+            let at = other.hosts()[3];
             other.at = at;
             let mut elsewhere = Lab::on("elsewhere", other.spec, 1, SmConfig::default(), Some(at));
             elsewhere.next_sweep(60);
@@ -379,7 +375,7 @@ fn foreign_snapshot_is_not_used() {
             let of =
                 |node| move |l: &ferrosm_sim::spec::LinkSpec| l.a.node == node || l.b.node == node;
             let own_link = spec.links.iter().position(of(sm_node)).expect("link");
-            let other_host = hosts(lab)[9].node;
+            let other_host = lab.hosts()[9].node;
             let other_link = spec.links.iter().position(of(other_host)).expect("link");
             for (link, from, to) in [
                 (own_link, sm_node, other_host),
@@ -405,13 +401,13 @@ fn foreign_snapshot_is_not_used() {
                 .expect("valid port");
         }),
         (ViewMismatch::AnotherMaster, |lab, restored| {
-            let at = hosts(lab)[5];
+            let at = lab.hosts()[5];
             let (lids, now) = (restored.lids.clone(), lab.world.now());
             let other = {
                 let (cfg, lids) = higher_priority_sm(lids);
                 Sm::new(cfg, lids, now)
             };
-            let other = lab.world.add_sm(Some(at), other).expect("valid port");
+            let other = lab.start_sm(at, other);
             lab.world.run_for(Duration::from_secs(20));
             let _ = lab.world.kill(other);
         }),
@@ -421,7 +417,7 @@ fn foreign_snapshot_is_not_used() {
         let mut restored = kill(&mut lab);
         change(&mut lab, &mut restored);
         start(&mut lab, restored);
-        lab.until(&mismatch.to_string(), 60, |lab| {
+        lab.run_until(&mismatch.to_string(), 60, |lab| {
             let core = lab.manager().core();
             assert!(
                 core.view().is_none() || !lab.manager().reports().is_empty(),
@@ -506,16 +502,16 @@ fn assert_same(snapshot: &ViewSnapshot, view: &View, seed: u64) {
 #[test]
 fn restored_view_is_dropped_when_a_master_is_found() {
     let mut lab = up("fat-tree:4");
-    let at = hosts(&lab)[5];
+    let at = lab.hosts()[5];
     let restored = kill(&mut lab);
     let (lids, now) = (restored.lids.clone(), lab.world.now());
     let sm_at = lab.at;
     start(&mut lab, restored);
     let (cfg, lids) = higher_priority_sm(lids);
     let other = Sm::new(cfg, lids, now);
-    lab.world.add_sm(Some(at), other).expect("valid port");
+    lab.start_sm(at, other);
     run_until_first_reply(&mut lab);
-    lab.until("the standby's role", 60, |lab| {
+    lab.run_until("the standby's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Standby
     });
     lab.world.run_for(Duration::from_secs(1));

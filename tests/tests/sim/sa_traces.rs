@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_expected as expected_records;
-use ferrosm_tests::sa_paths::{self as paths, PathReply, PathRequest, decode, gid, lids, sl};
-use ferrosm_tests::sa_wire::{WireRequest, field, method, query, status};
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::expected as expected_records;
+use ferrosm_tests::sa::paths::{self as paths, PathReply, PathRequest, decode, gid, lids, sl};
+use ferrosm_tests::sa::wire::{WireRequest, field, method, query, status};
 
 const TRACE: u16 = 0x39;
 const MULTI_PATH: u16 = 0x3A;

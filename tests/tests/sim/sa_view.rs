@@ -7,8 +7,8 @@ use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_wire::message;
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::wire::message;
 
 /// The reply to a client at the SM's own port that queries all records of a kind, if the view
 /// serves it.

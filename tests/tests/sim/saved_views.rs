@@ -13,10 +13,10 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sa::view::persist::NodeRecordKind;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::Members;
-use ferrosm_tests::persisted_view::Records;
-use ferrosm_tests::sa_wire::{WireRequest, message, method, put_field, query};
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::members::Members;
+use ferrosm_tests::lab::persisted_view::Records;
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::wire::{WireRequest, message, method, put_field, query};
 
 const TABLES: [AttrId; 12] = [
     id::NODE,

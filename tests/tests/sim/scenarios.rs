@@ -13,9 +13,9 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Gid, Lid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{BROADCAST, Members, plain};
-use ferrosm_tests::random_activity::RandomClients;
-use ferrosm_tests::simulated::{Lab, TestRng};
+use ferrosm_tests::lab::members::{BROADCAST, Members, plain};
+use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::random_activity::RandomClients;
 
 fn lab_after_first_sweep(spec: &str, seed: u64) -> Lab {
     let mut lab = Lab::with(spec, seed, SmConfig::default());
@@ -83,26 +83,20 @@ fn storm(
     hosts: usize,
 ) -> (u32, u32) {
     let mlids = u16::try_from(hosts).expect("fits into 16 bits") + 64;
-    let (before, sets) = (blocks(lab, mlids), mft_sets(lab));
+    let (before, sets) = (blocks(lab, mlids), lab.sets(id::MFT));
     for host in 0..hosts {
         request(lab, members, host);
     }
     lab.world.run_for(Duration::from_secs(2));
-    if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(lab);
     let after = blocks(lab, mlids);
     let all = before.keys().chain(after.keys());
     let changed: std::collections::BTreeSet<_> =
         all.filter(|at| before.get(*at) != after.get(*at)).collect();
     (
-        mft_sets(lab) - sets,
+        lab.sets(id::MFT) - sets,
         u32::try_from(changed.len()).expect("fits into 32 bits"),
     )
-}
-
-fn mft_sets(lab: &Lab) -> u32 {
-    lab.world.fabric().all_counters().sets(id::MFT)
 }
 
 /// ibsim's storms: all 648 hosts of a tree join the IPoIB groups, join again, leave, and join

@@ -1,7 +1,7 @@
 //! Link speeds as the SM reports them: FDR10 links report QDR in PortInfo.
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 /// The SM distinguishes FDR10 from QDR links by the vendor's ExtendedPortInfo.
 #[test]

@@ -8,9 +8,9 @@ use ferrosm_core::event::Observation;
 use ferrosm_core::{Event, Input, PeerEvent};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_sim::world::{ForeignSm, SmId};
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
-use crate::election::{OTHER_SM_PORT, events, role, start_master};
+use crate::election::{OTHER_SM_PORT, start_master};
 
 /// A ferrosm master, and a foreign SM with priority 0.
 fn with_foreign_sm(state: SmState) -> (Lab, SmId) {
@@ -24,9 +24,7 @@ fn with_foreign_sm(state: SmState) -> (Lab, SmId) {
 }
 
 fn stall(lab: &mut Lab) {
-    lab.world.with_sm(lab.sm, |sm, now| {
-        sm.command(Input::Peer(PeerEvent::Stalled), now)
-    });
+    lab.handle(lab.sm, Input::Peer(PeerEvent::Stalled));
 }
 
 fn set_state(lab: &mut Lab, other: SmId, state: SmState) {
@@ -49,15 +47,10 @@ fn sm_info_gets(lab: &Lab, other: SmId) -> usize {
 /// The other SM is master: this one loads its state and becomes standby, without a write.
 fn assert_replaced(lab: &mut Lab, sets: u64) {
     lab.world.run_for(Duration::from_secs(5));
-    assert_eq!(
-        role(lab, lab.sm),
-        SmState::Standby,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(lab.sm), SmState::Standby, "{}", lab.describe_run());
     let deposed = |e: &Event| matches!(e, Event::RoleChanged { why, .. } if matches!(why.what, RoleChangeReason::Deposed(_)));
     assert!(
-        events(lab, lab.sm).iter().any(deposed),
+        lab.events(lab.sm).iter().any(deposed),
         "{}",
         lab.describe_run()
     );
@@ -66,7 +59,7 @@ fn assert_replaced(lab: &mut Lab, sets: u64) {
 
 fn stall_notices(lab: &Lab) -> usize {
     let is_stall = |e: &&Event| matches!(e, Event::Observation(Observation::ProcessStalled));
-    events(lab, lab.sm).iter().filter(is_stall).count()
+    lab.events(lab.sm).iter().filter(is_stall).count()
 }
 
 /// The other SM did not respond to the last light sweep.
@@ -122,12 +115,7 @@ fn lone_master_continues_after_a_stall() {
     let swept = lab.manager().reports().len();
     stall(&mut lab);
     lab.world.run_for(Duration::from_secs(5));
-    assert_eq!(
-        role(&lab, lab.sm),
-        SmState::Master,
-        "{}",
-        lab.describe_run()
-    );
+    assert_eq!(lab.role(lab.sm), SmState::Master, "{}", lab.describe_run());
     assert_eq!(lab.manager().reports().len(), swept + 1);
     lab.assert_correct();
 }

@@ -12,10 +12,10 @@ use std::process::{Command, Stdio};
 
 use ferrosm::state::StateDir;
 use ferrosm_core::records::RecordBatch;
-use ferrosm_tests::record_changes::{changes, last_change};
-use ferrosm_tests::scratch::Scratch;
-use ferrosm_tests::simulated::TestRng;
-use ferrosm_tests::store::Records;
+use ferrosm_tests::lab::TestRng;
+use ferrosm_tests::lab::record_changes::{changes, last_change};
+use ferrosm_tests::lab::store::Records;
+use ferrosm_tests::programs::scratch::Scratch;
 
 #[test]
 fn acknowledged_records_survive_kill_9() {

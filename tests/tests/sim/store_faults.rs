@@ -10,34 +10,29 @@ use ferrosm_core::records::RecordKind;
 use ferrosm_core::{Command, DurabilityEvent, Event, Input, SmConfig};
 use ferrosm_mad::attr::id as smp_id;
 use ferrosm_mad::gmp::Peer;
-use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, MKey, PortNum, Tid};
+use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadOut, Method};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::net;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::{
-    MEMBER, NEW_GROUP, header, hosts, join_record, multicast_sl, plain,
-};
-use ferrosm_tests::sa_wire::WireRequest;
-use ferrosm_tests::simulated::Lab;
-use ferrosm_tests::store::StoreFault;
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::members::{MEMBER, NEW_GROUP, header, join_record, multicast_sl, plain};
+use ferrosm_tests::lab::store::StoreFault;
+use ferrosm_tests::sa::wire::WireRequest;
 
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
 fn set_fault(lab: &mut Lab, fault: StoreFault) {
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |sm, now| sm.set_store_fault(fault, now))
-        .expect("running SM");
+    lab.edit(lab.sm, |sm, now| sm.set_store_fault(fault, now));
 }
 
 /// Sends a host's join of a new group.
 fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
-    let gid = Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at));
+    let gid = lab.port_gid(at);
     let sl = multicast_sl(lab.manager().core());
     let record = join_record(plain(group), gid, JoinState::FULL, sl);
     let request = WireRequest {
@@ -50,19 +45,12 @@ fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
         lid: lab.world.fabric().lid(at).0,
         ..Peer::default()
     };
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |sm, now| sm.command(Input::Gmp { from, bytes }, now))
-        .expect("running SM");
+    lab.handle(lab.sm, Input::Gmp { from, bytes });
 }
 
 /// Transaction IDs of the replies sent since the last call.
 fn take_replies(lab: &mut Lab) -> Vec<u64> {
-    let sm = lab.sm;
-    let taken = lab
-        .world
-        .with_sm(sm, |sm, _| core::mem::take(&mut sm.replies));
-    let taken = taken.expect("running SM");
+    let taken = lab.take_replies();
     taken.iter().map(|(_, bytes)| header(bytes).tid.0).collect()
 }
 
@@ -86,7 +74,7 @@ fn members_on_disk(lab: &Lab) -> usize {
 #[test]
 fn registrations_wait_at_most_a_second_for_a_hanging_store() {
     let mut lab = Lab::up("single-switch:4", 1, SmConfig::default());
-    let at = hosts(&lab)[1];
+    let at = lab.hosts()[1];
     lab.world.run_for(ms(2_000));
     take_replies(&mut lab);
     let before = members_on_disk(&lab);
@@ -179,15 +167,13 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     let mut lab = Lab::up("torus:5,5,1", 1, one_vl());
     lab.world.run_for(ms(2_000));
     set_fault(&mut lab, StoreFault::Delayed(ms(400)));
-    let (sm, m_key) = (lab.sm, cfg.m_key);
+    let m_key = cfg.m_key;
     let config = Input::Config(Box::new(cfg));
-    lab.world
-        .with_sm(sm, |sm, now| {
-            sm.command(config, now);
-            sm.command(Command::Reroute.with_id(0), now);
-        })
-        .expect("running SM");
-    lab.until("a record that is not durable", 60, |lab| {
+    lab.edit(lab.sm, |sm, now| {
+        sm.handle(config, now);
+        sm.handle(Command::Reroute.with_id(0), now);
+    });
+    lab.run_until("a record that is not durable", 60, |lab| {
         lab.manager().is_pending(kind)
     });
     let counts = count_sent(&mut lab);
@@ -200,7 +186,7 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
     assert_eq!(while_pending.sets, 0);
     assert_eq!(while_pending.sm_info_replies, 1);
 
-    lab.until("Sets after the record is durable", 1, |_| sent().sets > 0);
+    lab.run_until("Sets after the record is durable", 1, |_| sent().sets > 0);
     assert!(!lab.manager().is_pending(kind));
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(durability_events(&lab), []);

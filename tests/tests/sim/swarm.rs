@@ -1,4 +1,4 @@
-//! Random scenarios with one SM ([`ferrosm_tests::swarm`]). Seeds that failed once are in
+//! Random scenarios with one SM ([`ferrosm_tests::random_runs::swarm`]). Seeds that failed once are in
 //! `seeds/swarm.txt` and always run. Seeds of open defects are in `seeds/known-failing.txt`.
 
 #![allow(
@@ -7,10 +7,13 @@
     reason = "tests fail by panicking; a traced seed prints its events"
 )]
 
-use ferrosm_tests::recording;
-use ferrosm_tests::seeds::{self, Run};
-use ferrosm_tests::swarm::{FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode, run};
-use ferrosm_tests::tally::Tally;
+use std::collections::BTreeMap;
+
+use ferrosm_tests::lab::recording;
+use ferrosm_tests::random_runs::seeds::{self, Run};
+use ferrosm_tests::random_runs::swarm::{
+    FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode, run,
+};
 use rstest::rstest;
 
 /// The test that runs a single seed.
@@ -81,8 +84,7 @@ fn judge(seed: u64) -> u64 {
 /// each run twice.
 #[rstest]
 fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
-    const RANGES: usize = 5;
-    let mut hashes = Tally::default();
+    let mut seed_of_trace = BTreeMap::new();
     let vls = FIRST_SEED_VLS + first / 2;
     let kinds = [
         first..first + 20,
@@ -92,19 +94,10 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
     ];
     for seed in kinds.into_iter().flatten() {
         let hash = run(seed, Mode::FaultsOnly);
-        assert_eq!(
-            hash,
-            run(seed, Mode::FaultsOnly),
-            "seed {seed} produced two different traces"
-        );
-        hashes.add(&format!("{hash:x}"), 1);
-    }
-    if let Some(all) = hashes.of_all_ranges("swarm-hashes", first, RANGES) {
-        let twice: Vec<_> = all.iter().filter(|(_, times)| *times > 1).collect();
-        assert!(
-            twice.is_empty(),
-            "different seeds produced the same trace: {twice:?}"
-        );
+        let again = run(seed, Mode::FaultsOnly);
+        assert_eq!(hash, again, "seed {seed} produced two different traces");
+        let other = seed_of_trace.insert(hash, seed);
+        assert_eq!(other, None, "seed {seed} produced the same trace");
     }
 }
 

@@ -20,8 +20,8 @@ use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{LinkSpec, PortAt};
-use ferrosm_tests::multicast_members::{BROADCAST, Members, hosts, plain};
-use ferrosm_tests::simulated::{Lab, Sm, TestRng};
+use ferrosm_tests::lab::members::{BROADCAST, Members, plain};
+use ferrosm_tests::lab::{Lab, Sm, TestRng};
 
 /// Attributes that a takeover of an unchanged fabric does not write.
 const TABLES: [(&str, AttrId); 5] = [
@@ -63,7 +63,7 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     let mut rng = TestRng::new(seed);
     let mut members = Members::new();
-    let all_hosts = hosts(&lab);
+    let all_hosts = lab.hosts();
     for at in &all_hosts {
         let join_state = ferrosm_mad::sa::multicast::JoinState::FULL;
         members
@@ -92,9 +92,7 @@ fn fabric_with_history(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
     }
     // One link stays down.
     lab.world.run_for(Duration::from_secs(20));
-    if let Err(error) = lab.verdict(&members.expect(&lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(&lab);
     (lab, members)
 }
 
@@ -241,7 +239,7 @@ fn take_over(
     let restored = restored_from(&old, case.persisted, now);
     meanwhile(lab);
     if case.elsewhere {
-        let all_hosts = hosts(lab);
+        let all_hosts = lab.hosts();
         let other = all_hosts.into_iter().rev().find(|at| *at != lab.at);
         lab.at = other.expect("another host");
     }
@@ -460,7 +458,7 @@ fn looping_lfts_are_not_adopted() {
             };
             let LinkSpec { a, b, .. } = lab.spec.links.iter().find(link).expect("link");
             let (a, b) = (*a, *b);
-            let far_host = hosts(lab).into_iter().map(|at| fabric.lid(at).0);
+            let far_host = lab.hosts().into_iter().map(|at| fabric.lid(at).0);
             let mut far = far_host.filter(|lid| fabric.lft_entry(a.node, *lid) == PortNum(a.port));
             let lid = far.next().expect("LID behind the link");
             let fabric = lab.world.fabric_mut();
@@ -514,10 +512,7 @@ fn adopted_routing_is_repaired_like_any_other() {
     assert!(repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_correct();
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(Command::Reroute.with_id(0), now))
-        .expect("ferrosm SM");
+    lab.command(Command::Reroute);
     let report = lab.next_sweep(60);
     assert!(!repaired(&report.engine_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));

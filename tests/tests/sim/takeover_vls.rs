@@ -15,8 +15,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::multicast_members::hosts;
-use ferrosm_tests::simulated::{Lab, Sm, is_up};
+use ferrosm_tests::lab::{Lab, Sm, is_up};
 
 fn config_for(engine: &str) -> SmConfig {
     SmConfig {
@@ -122,7 +121,7 @@ fn kill_after_sets(lab: &mut Lab, sets: u32) -> Option<RestoredState> {
 /// has completed a sweep.
 fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: RestoredState) {
     if elsewhere {
-        let mut all_hosts = hosts(lab).into_iter().rev();
+        let mut all_hosts = lab.hosts().into_iter().rev();
         lab.at = all_hosts.find(|at| *at != lab.at).expect("another host");
     }
     lab.world.run_for(Duration::from_millis(1));
@@ -164,9 +163,7 @@ fn assert_as_planned(lab: &Lab) {
 
 fn configure(lab: &mut Lab, engine: &str) {
     let cfg = Box::new(config_for(engine));
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(Input::Config(cfg), now));
+    lab.handle(lab.sm, Input::Config(cfg));
 }
 
 /// The operator changes the engine, and the master dies after some table writes. The next master

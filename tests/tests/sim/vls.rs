@@ -3,13 +3,13 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use ferrosm_core::{Command, Input, PortRef, RestoredState, SmConfig};
+use ferrosm_core::{Command, PortRef, RestoredState, SmConfig};
 use ferrosm_mad::attr::{SlToVl, id};
 use ferrosm_mad::ids::{PortNum, Vl};
 use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::oracle::{Expectations, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::lab::Lab;
 
 fn config_for(engine: &str) -> SmConfig {
     SmConfig {
@@ -63,17 +63,14 @@ fn same_lfts_on_one_vl_have_a_credit_loop() {
 #[test]
 fn reload_during_writes_of_vl_tables_rejects_none() {
     let mut lab = Lab::with("torus:5,5,1", 7, config_for("lash"));
-    lab.until("writes of VL arbitration tables", 600, |lab| {
+    lab.run_until("writes of VL arbitration tables", 600, |lab| {
         lab.world.fabric().all_counters().sets(id::VL_ARBITRATION) > 10
     });
     let cfg = SmConfig {
         max_operational_vls: 2,
         ..config_for("lash")
     };
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now))
-        .expect("ferrosm SM");
+    lab.configure(cfg);
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{report:?}");
 }
@@ -89,9 +86,7 @@ fn unchanged_vl_tables_are_written_once() {
     };
     let (maps, arbitrations) = sets(&lab);
     assert!(maps > 0 && arbitrations > 0);
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
+    lab.command(Command::Sweep);
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(sets(&lab), (0, 0));
 }
@@ -103,11 +98,8 @@ fn each_input_output_pair_has_its_own_sl_to_vl_table() {
     let mut lab = bring_up("torus:5,5,1,2", "torus-2QoS");
     assert_tables_as_planned(&lab);
     for engine in ["dfsssp", "torus-2QoS", "dor", "torus-2QoS", "lash"] {
-        let sm = lab.sm;
-        lab.world.with_sm(sm, |m, now| {
-            m.command(Input::Config(Box::new(config_for(engine))), now);
-        });
-        lab.until(engine, 120, |lab| {
+        lab.configure(config_for(engine));
+        lab.run_until(engine, 120, |lab| {
             lab.manager()
                 .reports()
                 .last()
@@ -167,9 +159,7 @@ fn foreign_vl_tables_are_overwritten() {
             if engine != "lash" {
                 assert_packets_arrive(&lab, &expect.all_sls(), &description);
             }
-            let sm = lab.sm;
-            lab.world
-                .with_sm(sm, |m, now| m.command(Command::Sweep.with_id(0), now));
+            lab.command(Command::Sweep);
             let again = lab.next_sweep(60);
             assert!(again.is_clean(), "{description}: {again:?}");
             let queried = |attr| again.smps.contains_key(&attr);

@@ -21,7 +21,7 @@ use ferrosm_mad::mad::{Address, MadOut, Method};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::programs::scratch::Scratch;
 use ferrosm_umad::transport::{MadReceiver as _, MadSender as _, Received};
 use tokio::sync::mpsc;
 

@@ -19,8 +19,8 @@ use ferrosm_routing::Lft;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{DeliveryFailure, MulticastFault, Violation, judge_fabric};
-use ferrosm_tests::multicast_members::{Members, hosts, plain};
-use ferrosm_tests::simulated::{Lab, Sm, is_up};
+use ferrosm_tests::lab::members::{Members, plain};
+use ferrosm_tests::lab::{Lab, Sm, is_up};
 
 fn config_for(engine: &str, vls: u8) -> SmConfig {
     SmConfig {
@@ -38,29 +38,16 @@ fn bring_up(spec: &str, engine: &str, vls: u8) -> Lab {
     lab
 }
 
-fn command(lab: &mut Lab, input: Input) {
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, now| m.command(input, now))
-        .expect("ferrosm SM");
-}
-
 fn set_routing_deferred(lab: &mut Lab, deferred: bool) {
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, |m, _| m.defers_routing_jobs = deferred)
-        .expect("ferrosm SM");
+    lab.edit(lab.sm, |m, _| m.defers_routing_jobs = deferred);
 }
 
 fn release_job(lab: &mut Lab) {
-    let sm = lab.sm;
-    lab.world
-        .with_sm(sm, Sm::deliver_job_result)
-        .expect("ferrosm SM");
+    lab.edit(lab.sm, Sm::deliver_job_result);
 }
 
 fn configure(lab: &mut Lab, engine: &str, vls: u8) {
-    command(lab, Input::Config(Box::new(config_for(engine, vls))));
+    lab.configure(config_for(engine, vls));
 }
 
 /// The simulated switch of this node.
@@ -78,7 +65,7 @@ fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages
     let mut lab = bring_up(spec, from, 1);
     set_routing_deferred(&mut lab, true);
     configure(&mut lab, to, 1);
-    lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
+    lab.run_until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     let deferred = &lab.manager().deferred_jobs[0];
     let Ok(routes) = &deferred.result else {
         return None;
@@ -139,7 +126,7 @@ fn rejected_lft_block_delays_later_stages() {
             );
             lab.assert_correct();
             lab.world.set_node_faults(rejecting, None);
-            lab.until("a complete update", 120, |lab| {
+            lab.run_until("a complete update", 120, |lab| {
                 let last = lab.manager().core().last_report();
                 last.is_some_and(|r| r.is_clean() && r.engine == to)
             });
@@ -177,7 +164,7 @@ fn hosts_join_groups_while_a_staged_update_cannot_complete() {
                     lab.world.now() >= until
                 });
             };
-            let (mut members, all_hosts) = (Members::new(), hosts(&lab));
+            let (mut members, all_hosts) = (Members::new(), lab.hosts());
             let join = |lab: &mut Lab, members: &mut Members, group: u8| {
                 for at in all_hosts.iter().skip(usize::from(group)).step_by(3) {
                     let joined = members.join(lab, *at, plain(group), JoinState::FULL);
@@ -230,8 +217,8 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         let mut lab = Lab::with(spec, 7, cfg(from));
         assert!(lab.next_sweep(600).is_clean());
         set_routing_deferred(&mut lab, true);
-        command(&mut lab, Input::Config(Box::new(cfg(to))));
-        lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
+        lab.handle(lab.sm, Input::Config(Box::new(cfg(to))));
+        lab.run_until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
         let Ok(routes) = &lab.manager().deferred_jobs[0].result else {
             continue;
         };
@@ -273,7 +260,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         lab.assert_correct();
         // The switch accepts blocks, and the next update is complete.
         lab.world.set_node_faults(rejecting, None);
-        lab.until("the new routing", 700, |lab| {
+        lab.run_until("the new routing", 700, |lab| {
             let last = lab.last_report();
             last.is_clean() && last.engine == to
         });
@@ -289,12 +276,12 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
 fn interrupted_lft_update_is_read_back() {
     let mut lab = bring_up("fat-tree:4", "sssp", 1);
     configure(&mut lab, "updn", 1);
-    lab.until("LFT writes", 60, |lab| {
+    lab.run_until("LFT writes", 60, |lab| {
         lab.manager().core().phase() == Phase::WriteTables
     });
-    command(&mut lab, Input::LocalPort(LocalPortEvent::Down));
+    lab.handle(lab.sm, Input::LocalPort(LocalPortEvent::Down));
     configure(&mut lab, "sssp", 1);
-    lab.until("the old routing", 60, |lab| {
+    lab.run_until("the old routing", 60, |lab| {
         let last = lab.manager().core().last_report();
         last.is_some_and(|r| r.is_clean() && r.number > 2 && r.engine == "sssp")
     });
@@ -327,10 +314,10 @@ fn interrupted_lft_update_is_read_back() {
 fn routing_of_an_old_configuration_is_never_installed() {
     let mut lab = bring_up("torus:4,4,1", "updn", 1);
     set_routing_deferred(&mut lab, true);
-    command(&mut lab, Command::Reroute.with_id(0));
-    lab.until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
+    lab.handle(lab.sm, Command::Reroute.with_id(0));
+    lab.run_until("a job", 60, |lab| !lab.manager().deferred_jobs.is_empty());
     for _ in 0..3 {
-        command(&mut lab, Command::Reroute.with_id(0));
+        lab.handle(lab.sm, Command::Reroute.with_id(0));
         release_job(&mut lab);
         assert_eq!(
             lab.manager().deferred_jobs.len(),
@@ -363,7 +350,7 @@ fn configuration_without_a_routing_is_not_replaced_by_the_old_routing() {
     for sweep in 0..3 {
         let report = lab.next_sweep(600);
         assert!(report.failed, "sweep {sweep}: {report:?}");
-        command(&mut lab, Command::Sweep.with_id(1 + sweep));
+        lab.handle(lab.sm, Command::Sweep.with_id(1 + sweep));
     }
     configure(&mut lab, "updn", 1);
     let report = lab.next_sweep(600);
@@ -428,9 +415,7 @@ fn no_deadlock_while_vls_change() {
 }
 
 fn assert_multicast(lab: &Lab, members: &Members) {
-    if let Err(error) = lab.verdict(&members.expect(lab)) {
-        panic!("{} {error}", lab.describe_run());
-    }
+    members.assert_correct(lab);
 }
 
 /// A flag that is set by each write of an LFT, MFT or SLtoVL table.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
-use ferrosm_tests::programs::workspace;
+use ferrosm_tests::programs::paths::workspace;
 
 const PHRASES: &str = "tests/tidy/discouraged-phrases.txt";
 const SHARED_NAMES: &str = "tests/tidy/shared-type-names.txt";

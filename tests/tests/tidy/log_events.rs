@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use ferrosm_tests::programs::workspace;
+use ferrosm_tests::programs::paths::workspace;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::LitStr;
 

@@ -18,11 +18,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use compare::{Difference, compare, read};
-use ferrosm_tests::clients::Clients;
-use ferrosm_tests::fabric_server::FabricServer;
-use ferrosm_tests::ibsim::Ibsim;
-use ferrosm_tests::process::Launch;
-use ferrosm_tests::programs::workspace;
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::ibsim::Ibsim;
+use ferrosm_tests::programs::paths::workspace;
+use ferrosm_tests::programs::process::Launch;
 use script::{Case, FABRIC, HERE, script};
 use table::{Known, known};
 

@@ -1,0 +1,108 @@
+//! Invariants that hold during all faults: assigned LIDs do not change, and the observed fabric is
+//! consistent.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::lab::{Lab, Sm};
+use ferrosm_mad::attr::{PortState, SmState};
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::spec::PortAt;
+
+/// State of the invariant checks.
+#[derive(Default)]
+pub(crate) struct InvariantMonitor {
+    /// LIDs assigned at the last check.
+    pub(crate) lids: BTreeMap<PortGuid, (Lid, Lmc)>,
+    /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port,
+    /// because that port cannot have used it (docs/sm-behaviour.md 2.9 and 2.11).
+    configured: BTreeSet<PortGuid>,
+    /// Number of events of the SM that were printed or skipped.
+    pub(crate) events_read: usize,
+}
+
+impl InvariantMonitor {
+    /// The SM has restarted with its durable records.
+    pub(crate) fn on_restart(&mut self, lab: &Lab) {
+        let map = lab.manager().core().lid_map();
+        self.lids.retain(|guid, _| map.contains_key(guid));
+        self.events_read = 0;
+    }
+
+    pub(crate) fn check(&mut self, lab: &Lab, verbose: bool) {
+        self.check_sm(
+            lab.manager(),
+            lab.world.fabric(),
+            &lab.describe_run(),
+            verbose,
+        );
+    }
+
+    /// `run` names the fabric and the seed in messages.
+    pub(crate) fn check_sm(&mut self, sm: &Sm, fabric: &Fabric, run: &str, verbose: bool) {
+        if verbose {
+            for event in &sm.events[self.events_read..] {
+                println!("        {event}");
+                if let ferrosm_core::Event::SweepCompleted(r) = event {
+                    for p in &r.problems {
+                        println!("            {p}");
+                    }
+                }
+            }
+        }
+        self.events_read = sm.events.len();
+        let map = sm.core().lid_map();
+        let mut owner = BTreeMap::new();
+        for (guid, (lid, lmc)) in map {
+            for l in lid.raw()..lid.raw() + (1 << lmc.raw()) {
+                let other = owner.insert(l, guid);
+                assert!(other.is_none(), "{} LID {l} assigned twice", run);
+            }
+            let subnet = sm.core().subnet();
+            let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
+            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with
+            // corrupted replies may misreport. Another LMC needs a base LID that is aligned to it.
+            let may_change = node.is_some_and(ferrosm_core::subnet::Node::is_switch);
+            if let Some(before) = self.lids.insert(*guid, (*lid, *lmc))
+                && before != (*lid, *lmc)
+            {
+                let was_configured = self.configured.remove(guid);
+                assert!(
+                    !was_configured || (may_change && before.1 != *lmc),
+                    "{run} {guid} was assigned another LID: {before:?}, {:?}",
+                    (*lid, *lmc)
+                );
+            }
+        }
+        self.lids.retain(|guid, _| {
+            let is_assigned = map.contains_key(guid);
+            let was_configured = self.configured.contains(guid);
+            assert!(is_assigned || !was_configured, "{run} {guid} lost its LID");
+            is_assigned
+        });
+        let has_own_lid = |at: &PortAt| {
+            let own = self.lids.get(&fabric.port_guid(*at));
+            own.is_some_and(|(lid, _)| *lid == fabric.lid(*at).0)
+        };
+        // A LID that a port has had from its start is not in use before the port is Active.
+        let is_active = |at: &PortAt| {
+            let info = fabric.port_info(*at);
+            info.is_some_and(|info| info.port_state == PortState::Active)
+        };
+        let in_use = fabric.end_ports().filter(is_active).filter(has_own_lid);
+        let in_use: BTreeSet<PortGuid> = in_use.map(|at| fabric.port_guid(at)).collect();
+        if sm.core().role() == SmState::Master {
+            self.configured.extend(in_use);
+        } else {
+            // After a takeover, LIDs that Active ports have precede assigned ones
+            // (docs/sm-behaviour.md 2.11).
+            self.configured.retain(|guid| in_use.contains(guid));
+        }
+        let subnet = sm.core().subnet();
+        for link in subnet.links() {
+            for port in [link.a, link.b] {
+                assert_eq!(subnet.peer(port), Some(link.other(port)), "{}", run);
+            }
+        }
+    }
+}
