@@ -1,7 +1,8 @@
 //! Runs `ferrosm route`, and verifies its routing with three checkers.
 //!
-//! The JSON document has the program's own proof; [`crate::programs::routing_judge`] and `ibdmchk` read its
-//! dumps. All three must agree. If the program rejects a routing, its message is the reason.
+//! The JSON document has the program's own proof; [`crate::programs::routing_judge`] and `ibdmchk`
+//! read its dumps. All three must agree. If the program rejects a routing, its message is the
+//! reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Event counts of random runs. `scripts/explore` adds up the lines that [`Tally::print`] writes, and
-//! reports events that are too rare to be tested.
+//! Event counts of random runs. `scripts/explore` adds up the lines that [`Tally::print`] writes,
+//! and reports events that are too rare to be tested.
 
 use std::collections::BTreeMap;
 

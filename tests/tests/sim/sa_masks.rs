@@ -2,8 +2,8 @@
 //! without the code under test.
 //!
 //! For each fabric, the whole tables are compared with the devices
-//! ([`ferrosm_tests::sa::expected`]). Each query is then compared with the table filtered bit by bit
-//! ([`ferrosm_tests::sa::layout`]). Fields outside the component mask contain random bits.
+//! ([`ferrosm_tests::sa::expected`]). Each query is then compared with the table filtered bit by
+//! bit ([`ferrosm_tests::sa::layout`]). Fields outside the component mask contain random bits.
 //!
 //! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000) from seed `FERROSM_SA_SEED`
 //! (default 1). For a long run use

@@ -1,5 +1,5 @@
-//! Random scenarios with one SM ([`ferrosm_tests::random_runs::swarm`]). Seeds that failed once are in
-//! `seeds/swarm.txt` and always run. Seeds of open defects are in `seeds/known-failing.txt`.
+//! Random scenarios with one SM ([`ferrosm_tests::random_runs::swarm`]). Seeds that failed once are
+//! in `seeds/swarm.txt` and always run. Seeds of open defects are in `seeds/known-failing.txt`.
 
 #![allow(
     clippy::unwrap_used,

@@ -10,8 +10,9 @@
 //! standby; never with another SM_Key), those from [`FIRST_SEED_PHASES`] on kills in chosen sweep
 //! phases, and those from [`FIRST_SEED_STORES`] on slow, hanging or failing stores. In *calm*
 //! seeds, a third of all, every standby has a replica, and the basic events do not change the
-//! fabric. See [`crate::random_runs::seeds`] for how to run other seeds; `FERROSM_TRACE` prints every MAD of a
-//! single seed. Seeds that failed once are in `seeds/masters.txt` and run every time.
+//! fabric. See [`crate::random_runs::seeds`] for how to run other seeds; `FERROSM_TRACE` prints
+//! every MAD of a single seed. Seeds that failed once are in `seeds/masters.txt` and run every
+//! time.
 //!
 //! | check | when |
 //! |---|---|

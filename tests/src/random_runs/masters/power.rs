@@ -1,6 +1,7 @@
 //! Hosts that reboot, lose power and return, while there is a master, and after a master was killed
 //! and before the next one. A host that runs an SM loses power only in the event that also kills
-//! the SM. Has its own random numbers; [`crate::random_runs::masters::clients`] models what the hosts lose.
+//! the SM. Has its own random numbers; [`crate::random_runs::masters::clients`] models what the
+//! hosts lose.
 
 use std::time::Duration;
 

@@ -90,7 +90,7 @@ pub(crate) struct Simulation {
     last_master: Option<PortGuid>,
     /// How often a host was powered on or off.
     pub(crate) power_changes: u32,
-    /// Hosts that lost power since [`crate::random_runs::masters::invariants::InvariantMonitor`] last read this.
+    /// Hosts that lost power since `InvariantMonitor` last read this.
     pub(crate) powered_off: BTreeSet<NodeIdx>,
     /// Host power changes while there was no master.
     pub(crate) power_changes_without_master: u32,

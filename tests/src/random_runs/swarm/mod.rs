@@ -2,8 +2,8 @@
 //! end, the fabric must become correct within a time limit. A run depends only on its seed; a
 //! failing one prints how to repeat it.
 //!
-//! See [`crate::random_runs::seeds`] for how to run other seeds. Seeds that failed once are in `seeds/swarm.txt`
-//! and run every time; those that still fail are in `seeds/known-failing.txt`.
+//! See [`crate::random_runs::seeds`] for how to run other seeds. Seeds that failed once are in
+//! `seeds/swarm.txt` and run every time; those that still fail are in `seeds/known-failing.txt`.
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 #![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
