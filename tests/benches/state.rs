@@ -60,8 +60,9 @@ fn percentile(times: &[Duration], percent: usize) -> Duration {
 
 fn main() {
     let named = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let dir = named.map_or_else(std::env::temp_dir, PathBuf::from);
-    let dir = dir.join(format!("ferrosm-bench-state-{}", std::process::id()));
+    let dir = named
+        .map_or_else(std::env::temp_dir, PathBuf::from)
+        .join(format!("ferrosm-bench-state-{}", std::process::id()));
     let writer = open(&dir).writer().expect("writer thread started");
     let all = (0..PORTS).map(lid).collect();
     let began = Instant::now();

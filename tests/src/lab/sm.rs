@@ -413,8 +413,10 @@ impl HostedSm for Sm {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let due = [self.core.poll_timeout(), self.store.poll_timeout()];
-        let due = due.into_iter().flatten().min()?;
+        let due = [self.core.poll_timeout(), self.store.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()?;
         Some(self.clock.world_time(due))
     }
 }

@@ -161,8 +161,11 @@ pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
 /// If the output has no report.
 #[must_use]
 pub fn report_in(stdout: &str) -> Value {
-    let line = stdout.lines().rev().find(|line| line.starts_with('{'));
-    let line = line.unwrap_or_else(|| panic!("no sweep report in the output:\n{stdout}"));
+    let line = stdout
+        .lines()
+        .rev()
+        .find(|line| line.starts_with('{'))
+        .unwrap_or_else(|| panic!("no sweep report in the output:\n{stdout}"));
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 

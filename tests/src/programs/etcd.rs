@@ -152,8 +152,11 @@ impl Etcd {
         if response.contains("\"true\"") {
             return Ok(());
         }
-        let log = self.members[n].process.as_ref().map(Running::stderr);
-        let log = log.unwrap_or_default();
+        let log = self.members[n]
+            .process
+            .as_ref()
+            .map(Running::stderr)
+            .unwrap_or_default();
         Err(format!("etcd member {n} is not healthy: {response}\n{log}"))
     }
 }

@@ -138,8 +138,9 @@ impl Dumps {
         let mut current = None;
         for line in text.lines() {
             if line.starts_with("Unicast lids") {
-                let guid = word_after(line, "guid").and_then(hex64);
-                let guid = guid.ok_or_else(|| unreadable_line(names::LFTS, line))?;
+                let guid = word_after(line, "guid")
+                    .and_then(hex64)
+                    .ok_or_else(|| unreadable_line(names::LFTS, line))?;
                 if self.tables.insert(guid, Vec::new()).is_some() {
                     return Err(format!("{}: duplicate switch: {line}", names::LFTS));
                 }
@@ -152,8 +153,9 @@ impl Dumps {
                     Some((lid, port))
                 };
                 let (lid, port) = row().ok_or_else(|| unreadable_line(names::LFTS, line))?;
-                let table = current.and_then(|guid| self.tables.get_mut(&guid));
-                let table = table.ok_or_else(|| unreadable_line(names::LFTS, line))?;
+                let table = current
+                    .and_then(|guid| self.tables.get_mut(&guid))
+                    .ok_or_else(|| unreadable_line(names::LFTS, line))?;
                 put(table, lid, port);
             } else if !line.is_empty() && !line.ends_with("lids dumped") {
                 return Err(unreadable_line(names::LFTS, line));

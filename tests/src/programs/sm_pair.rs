@@ -76,8 +76,9 @@ pub fn certified(dir: &Path, count: usize) {
     for (n, listen) in peers.iter().enumerate() {
         let key = KeyPair::generate().unwrap_or_else(|e| panic!("{e}"));
         let params = CertificateParams::new(vec![loopback::address().to_string()]);
-        let certificate = params.and_then(|params| params.signed_by(&key, &ca));
-        let certificate = certificate.unwrap_or_else(|e| panic!("{e}"));
+        let certificate = params
+            .and_then(|params| params.signed_by(&key, &ca))
+            .unwrap_or_else(|e| panic!("{e}"));
         write_file(dir, &format!("sm{n}.crt"), &certificate.pem());
         write_file(dir, &format!("sm{n}.key"), &key.serialize_pem());
         configure(
@@ -117,8 +118,12 @@ impl SmPair {
 
     /// Starts SM `n`.
     pub fn start(&mut self, n: usize) {
-        let config = self.sim.dir().join(format!("sm{n}.toml"));
-        let config = config.display().to_string();
+        let config = self
+            .sim
+            .dir()
+            .join(format!("sm{n}.toml"))
+            .display()
+            .to_string();
         let args = ["run", "--config", &config];
         self.sms[n] = Some(self.sim.spawn_ferrosm(Some(SM_NODES[n]), &args));
     }

@@ -12,8 +12,8 @@ const UNIT: &str = "dist/ferrosm.service";
 #[test]
 fn systemd_accepts_the_unit_without_warnings() {
     let scratch = Scratch::new("unit");
-    let text = fs::read_to_string(paths::workspace().join(UNIT));
-    let text = text.unwrap_or_else(|error| panic!("{UNIT}: {error}"));
+    let text = fs::read_to_string(paths::workspace().join(UNIT))
+        .unwrap_or_else(|error| panic!("{UNIT}: {error}"));
     // The program need not be installed on the test machine.
     let installed = "/usr/sbin/ferrosm ";
     assert!(text.contains(&format!("ExecStart={installed}")), "{text}");

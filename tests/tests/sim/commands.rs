@@ -238,8 +238,7 @@ fn restart_stopped(lab: &mut Lab, services: &mut [Service], cfg: &SmConfig, cont
             .unwrap_or_else(|| panic!("no SM"));
         service.check(&sm, context);
         service.sent.clear();
-        let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now());
-        let sm = sm.with_replication();
+        let sm = Sm::new(cfg.clone(), RestoredState::default(), lab.world.now()).with_replication();
         service.id = lab.start_sm(service.at, sm);
     }
 }

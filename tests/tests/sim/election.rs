@@ -434,8 +434,11 @@ fn hosts_of_the_other_fragment_reregister() {
         lid(&lab, far_host),
         "both masters have the same LID"
     );
-    let known = lab.world.sm(a).and_then(|sm| sm.core().view().cloned());
-    let known = known.unwrap_or_else(|| panic!("no view"));
+    let known = lab
+        .world
+        .sm(a)
+        .and_then(|sm| sm.core().view().cloned())
+        .unwrap_or_else(|| panic!("no view"));
     let is_unknown =
         |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far_host;
     let other_fragment: Vec<PortAt> = hosts.iter().filter(is_unknown).copied().collect();

@@ -69,8 +69,11 @@ fn cables_exchanged_during_the_first_sweep_are_found() {
 fn own_cable_moved_during_the_first_sweep_is_found() {
     for time in times(first_sweep_ms()) {
         let mut lab = Lab::new(SPEC, 3);
-        let from = lab.world.fabric().peer(lab.at);
-        let from = from.unwrap_or_else(|| panic!("the SM has no link"));
+        let from = lab
+            .world
+            .fabric()
+            .peer(lab.at)
+            .unwrap_or_else(|| panic!("the SM has no link"));
         let switch = lab.node("switch-2-1");
         let fabric = lab.world.fabric_mut();
         let free = fabric

@@ -131,8 +131,8 @@ fn stop_waits_for_the_replica() {
 fn stop_waits_a_bounded_time() {
     let (mut lab, second) = master_and_synchronising_standby();
     lab.command(Command::Stop);
-    let taken = takeover_time(&mut lab, second, LEAVE_WITHIN);
-    let taken = taken.unwrap_or_else(|| panic!("{} no SM took over", lab.describe_run()));
+    let taken = takeover_time(&mut lab, second, LEAVE_WITHIN)
+        .unwrap_or_else(|| panic!("{} no SM took over", lab.describe_run()));
     assert!(
         taken > Duration::from_secs(5),
         "handed over after {taken:?}"

@@ -436,8 +436,11 @@ fn groups_avoid_a_switch_that_keeps_its_mft() {
             .collect();
         // A member joins, and a link of the switch is lost: its MFT has to change.
         join(&mut lab, &mut members, *last);
-        let links = lab.spec.links.iter();
-        let mut links = links.filter(|l| l.a.node == keeper || l.b.node == keeper);
+        let mut links = lab
+            .spec
+            .links
+            .iter()
+            .filter(|l| l.a.node == keeper || l.b.node == keeper);
         let is_link = |l: &&ferrosm_sim::spec::LinkSpec| {
             lab.world.fabric().is_switch(l.a.node) && lab.world.fabric().is_switch(l.b.node)
         };

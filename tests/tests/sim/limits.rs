@@ -269,8 +269,12 @@ fn hosts_behind_a_small_lft_get_low_lids_at_first() {
 }
 
 fn mft_problem(lab: &Lab) -> Option<ProblemKind> {
-    let problems = lab.last_report().problems.into_iter().map(|p| p.kind);
-    let mut problems = problems.filter(|kind| matches!(kind, ProblemKind::MftTooSmall { .. }));
+    let mut problems = lab
+        .last_report()
+        .problems
+        .into_iter()
+        .map(|p| p.kind)
+        .filter(|kind| matches!(kind, ProblemKind::MftTooSmall { .. }));
     problems.next()
 }
 
@@ -341,8 +345,9 @@ fn small_mft_leaves_out_only_its_own_hosts() {
         assert!(after.zip(before).all(|(after, before)| after > before));
         for group in 12..40 {
             for at in &hosts {
-                let mlid = members.join(&mut lab, *at, plain(group), full);
-                let mlid = mlid.unwrap_or_else(|status| panic!("{spec}: {status}"));
+                let mlid = members
+                    .join(&mut lab, *at, plain(group), full)
+                    .unwrap_or_else(|status| panic!("{spec}: {status}"));
                 assert!(mlid.0 < 0xC000 + 32, "{spec}: {mlid}");
             }
         }

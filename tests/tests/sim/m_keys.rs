@@ -54,11 +54,12 @@ fn count_keys(lab: &Lab, key: u64) -> (bool, usize) {
 
 /// M_Keys in the persisted records, by port.
 fn keys_of(records: &Records) -> BTreeMap<PortGuid, u64> {
-    let all = records.iter();
-    let all = all.filter_map(|(key, value)| match Record::decode(key, value, 0) {
-        Ok(Some(Record::MKey { port, m_key })) => Some((port, m_key.expose())),
-        _ => None,
-    });
+    let all = records
+        .iter()
+        .filter_map(|(key, value)| match Record::decode(key, value, 0) {
+            Ok(Some(Record::MKey { port, m_key })) => Some((port, m_key.expose())),
+            _ => None,
+        });
     all.collect()
 }
 
@@ -158,8 +159,11 @@ fn returning_host_is_addressed_with_its_old_m_key() {
     use ferrosm_sim::faults::FabricAction;
     let mut lab = protected_lab(1);
     let fabric = lab.world.fabric();
-    let absent_host = fabric.end_ports().filter(|at| !fabric.is_switch(at.node));
-    let absent_host = absent_host.last().expect("a host");
+    let absent_host = fabric
+        .end_ports()
+        .filter(|at| !fabric.is_switch(at.node))
+        .last()
+        .expect("a host");
     let guid = fabric.port_guid(absent_host);
     lab.world
         .act(FabricAction::Cut(absent_host))
@@ -389,8 +393,10 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
     let mut info = fabric.port_info(port0).expect("port 0");
     info.m_key_protect_bits = 1;
     let core = lab.manager().core();
-    let switch = core.subnet().node_by_guid(guid);
-    let switch = switch.and_then(|n| core.subnet().get(n));
+    let switch = core
+        .subnet()
+        .node_by_guid(guid)
+        .and_then(|n| core.subnet().get(n));
     let path = switch.expect("a known switch").path;
     set_key(&mut lab, path, 0xAAAA, info, 0xDDDD);
     lab.world.act(FabricAction::Cut(host)).expect("a cable");

@@ -302,8 +302,10 @@ fn partition_members_see_shared_records_and_keep_their_p_keys() {
                 let index = 1 + rng.index(before.len() - 1);
                 before[index] = PKey(*key);
             }
-            let keys = before.iter().enumerate();
-            let keys = keys.filter(|(_, k)| keys_of(*group).contains(&k.0));
+            let keys = before
+                .iter()
+                .enumerate()
+                .filter(|(_, k)| keys_of(*group).contains(&k.0));
             placed.extend(keys.map(|(i, k)| (*at, i, *k)));
             lab.world.fabric_mut().corrupt_pkeys(*at, &before);
         }

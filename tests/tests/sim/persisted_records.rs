@@ -37,8 +37,12 @@ fn assert_adds_up(lab: &Lab) {
         client_records.filter(|(key, _)| key.kind() != Some(RecordKind::SlToVlEpoch));
     let (lids, persisted): (BTreeMap<_, _>, _) =
         client_records.partition(|(_, record)| matches!(record, Record::Lid { .. }));
-    let current = lab.manager().core().registry().registrations(now);
-    let current = current.map(Record::Registration);
+    let current = lab
+        .manager()
+        .core()
+        .registry()
+        .registrations(now)
+        .map(Record::Registration);
     let current: BTreeMap<RecordKey, Record> = current.map(|r| (r.key(), r)).collect();
     let keys = |records: &BTreeMap<RecordKey, Record>| records.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&persisted), keys(&current), "{}", lab.describe_run());

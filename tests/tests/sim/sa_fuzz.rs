@@ -375,8 +375,8 @@ fn random_registrations_are_bounded() {
             };
             let before = registered(&lab);
             let number = rng.next();
-            let outcome = send(&mut lab, from, request.to_bytes(number));
-            let outcome = outcome.map(|outcome| outcome.status);
+            let outcome =
+                send(&mut lab, from, request.to_bytes(number)).map(|outcome| outcome.status);
             if spoofed {
                 // The SA drops requests from unassigned LIDs.
                 let refused = from.grh.is_some().then_some(status::REQ_INVALID);

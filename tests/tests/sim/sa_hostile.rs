@@ -78,8 +78,10 @@ fn path_query(from: u16, to: u16) -> Vec<u8> {
 fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
     let mut lab = Lab::with(spec, 3, SmConfig::default());
     lab.next_sweep(60);
-    let lids = expected_records::end_ports(&lab).into_iter();
-    let lids = lids.map(|at| expected_records::lid(&lab, at)).collect();
+    let lids = expected_records::end_ports(&lab)
+        .into_iter()
+        .map(|at| expected_records::lid(&lab, at))
+        .collect();
     (lab.manager().core().view().cloned().expect("SA view"), lids)
 }
 

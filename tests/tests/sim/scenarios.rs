@@ -53,8 +53,10 @@ fn short_random_activity_leaves_consistent_state() {
 /// Long form. `FERROSM_ACTIONS` sets the number of actions.
 #[test]
 fn long_random_activity_leaves_consistent_state() {
-    let actions = std::env::var("FERROSM_ACTIONS").ok();
-    let actions = actions.and_then(|n| n.parse().ok()).unwrap_or(10_000);
+    let actions = std::env::var("FERROSM_ACTIONS")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(10_000);
     run("fat-tree:4", 101, actions, 5);
 }
 

@@ -55,8 +55,7 @@ fn take_replies(lab: &mut Lab) -> Vec<u64> {
 }
 
 fn durability_events(lab: &Lab) -> Vec<DurabilityEvent> {
-    let events = lab.manager().events.iter();
-    let events = events.filter_map(|event| {
+    let events = lab.manager().events.iter().filter_map(|event| {
         let Event::Durability(event) = event else {
             return None;
         };

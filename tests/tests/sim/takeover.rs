@@ -145,16 +145,22 @@ fn tables(lab: &Lab) -> Bytes {
         if fabric.is_switch(n) {
             bytes.insert(("LFT", n, 0), fabric.lft(n).to_vec());
             for mlid in 0xC000..0xC020 {
-                let ports = fabric.mft_ports(n, Lid(mlid));
-                let ports = ports.into_iter().map(PortNum::raw).collect();
+                let ports = fabric
+                    .mft_ports(n, Lid(mlid))
+                    .into_iter()
+                    .map(PortNum::raw)
+                    .collect();
                 bytes.insert(("MFT", n, u32::from(mlid)), ports);
             }
         }
         let first = u8::from(!fabric.is_switch(n));
         for port in first..=fabric.num_ports(n) {
             let at = PortAt::new(n, port);
-            let keys = fabric.pkeys(at);
-            let keys = keys.iter().flat_map(|k| k.0.to_be_bytes()).collect();
+            let keys = fabric
+                .pkeys(at)
+                .iter()
+                .flat_map(|k| k.0.to_be_bytes())
+                .collect();
             bytes.insert(("P_Key", n, u32::from(port)), keys);
             for high in [false, true] {
                 if let Some(arb) = fabric.vl_arb(at, high) {

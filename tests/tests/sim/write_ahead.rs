@@ -125,8 +125,8 @@ fn bring_up(
         };
         let clock = Clock::start();
         let sm = SubnetManager::new(cfg, RestoredState::default(), clock.now());
-        let driver = Driver::new(sm, clock, port, Once(writer), commands);
-        let mut driver = driver.with_durability(Some(Arc::clone(&durable)));
+        let mut driver = Driver::new(sm, clock, port, Once(writer), commands)
+            .with_durability(Some(Arc::clone(&durable)));
         driver.run().await.expect("attached port")
     });
     durable.set_observer(None);

@@ -390,17 +390,16 @@ fn variables_of_tests_are_documented() {
         "daemon/tests",
         "sim/tests",
     ]));
-    let contributing = fs::read_to_string(workspace().join("CONTRIBUTING.md"));
-    let contributing = contributing.unwrap_or_else(|error| panic!("CONTRIBUTING.md: {error}"));
+    let contributing = fs::read_to_string(workspace().join("CONTRIBUTING.md"))
+        .unwrap_or_else(|error| panic!("CONTRIBUTING.md: {error}"));
     let documented: BTreeSet<String> = contributing
         .lines()
         .filter(|line| line.starts_with("| `FERROSM_"))
         .flat_map(|line| variable_names(line.split('|').nth(1).unwrap_or_default()))
         .collect();
-    let missing: Vec<_> = used.difference(&documented).collect();
-    let missing: Vec<_> = missing
-        .iter()
-        .filter(|name| !of_program.contains(**name))
+    let missing: Vec<_> = used
+        .difference(&documented)
+        .filter(|name| !of_program.contains(*name))
         .collect();
     assert!(missing.is_empty(), "not in CONTRIBUTING.md: {missing:?}");
     let unused: Vec<_> = documented.difference(&used).collect();
@@ -472,8 +471,8 @@ fn cargo_run_has_one_program() {
     let array_of = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
     let default = array_of(&metadata["workspace_default_members"]);
     let packages = array_of(&metadata["packages"]);
-    let packages = packages.iter().filter(|p| default.contains(&p["id"]));
-    let targets = packages.flat_map(|package| array_of(&package["targets"]));
+    let default_packages = packages.iter().filter(|p| default.contains(&p["id"]));
+    let targets = default_packages.flat_map(|package| array_of(&package["targets"]));
     let programs: Vec<String> = targets
         .filter(|target| array_of(&target["kind"]).iter().any(|kind| kind == "bin"))
         .map(|target| target["name"].to_string())

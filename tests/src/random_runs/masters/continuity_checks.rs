@@ -64,8 +64,10 @@ impl ContinuityTracker {
         for term_start in core::mem::take(&mut self.term_starts) {
             self.continue_in_new_term(sim, &term_start);
         }
-        let terms = sim.sms.iter();
-        let terms = terms.filter_map(|s| Some((s.term?, s.plan.at.node)));
+        let terms = sim
+            .sms
+            .iter()
+            .filter_map(|s| Some((s.term?, s.plan.at.node)));
         self.last_masters = terms.collect();
         self.last_fragments = Rc::clone(&fragments);
         let terms = sim.foreign.as_ref().map_or(0, |f| f.terms);

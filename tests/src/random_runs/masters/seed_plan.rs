@@ -85,8 +85,11 @@ fn fabric(rng: &mut TestRng) -> (String, FabricSpec) {
 /// Chooses ports for the SMs: mostly hosts, sometimes switches.
 fn choose_sm_ports(spec: &FabricSpec, rng: &mut TestRng) -> Vec<PortAt> {
     let of = |kind| {
-        let nodes = spec.nodes.iter().enumerate();
-        let nodes = nodes.filter(move |(_, n)| n.kind == kind);
+        let nodes = spec
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(move |(_, n)| n.kind == kind);
         nodes.map(|(i, _)| i).collect::<Vec<_>>()
     };
     let mut hosts = of(NodeType::Ca);

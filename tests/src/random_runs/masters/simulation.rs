@@ -475,8 +475,10 @@ impl Simulation {
 
     /// The subnet fragments with running SMs, and these SMs.
     pub(crate) fn fragments(&self) -> Rc<Fragments> {
-        let running = self.running().into_iter();
-        let running = running.map(|i| (i, self.sms[i].plan.at.node));
+        let running = self
+            .running()
+            .into_iter()
+            .map(|i| (i, self.sms[i].plan.at.node));
         self.fragment_cache
             .fragments(self.lab.world.fabric(), running.collect())
     }
