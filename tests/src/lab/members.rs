@@ -161,7 +161,7 @@ pub fn try_join_broadcast(lab: &mut Lab, sm: SmId, at: PortAt, tid: u64) -> Opti
 }
 
 /// Sends one PathRecord query as IPoIB does: the status of the reply, or `None` if the SM drops it.
-pub fn try_path(lab: &mut Lab, sm: SmId, (from, to): (PortAt, PortAt), tid: u64) -> Option<Status> {
+pub fn try_path(lab: &mut Lab, sm: SmId, from: PortAt, to: PortAt, tid: u64) -> Option<Status> {
     /// DGID, SGID, Reversible, NumbPath, P_Key.
     const MASK: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12 | 1 << 13;
     let record = PathRecord {

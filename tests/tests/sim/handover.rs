@@ -201,11 +201,10 @@ fn no_request_is_rejected_across_a_handover() {
         let mut accepted = 0;
         for (n, host) in all_hosts.iter().cycle().take(400).enumerate() {
             for sm in [first, second] {
-                let pair = (*host, all_hosts[n % 3]);
                 tid += 2;
                 let replies = [
                     try_join_broadcast(&mut lab, sm, *host, tid),
-                    try_path(&mut lab, sm, pair, tid + 1),
+                    try_path(&mut lab, sm, *host, all_hosts[n % 3], tid + 1),
                 ];
                 let refused = replies.into_iter().flatten().find(|s| !s.is_ok());
                 assert_eq!(refused, None, "{} {host:?} at {n}", lab.describe_run());

@@ -33,7 +33,7 @@ fn requests_on_port_active_are_accepted_during_bring_up() {
             let joined = try_join_broadcast(&mut lab, sm, at, tid);
             assert_eq!(joined, Some(Status::OK), "{at:?}");
             if let Some(to) = active.last() {
-                let path = try_path(&mut lab, sm, (at, *to), tid + 1);
+                let path = try_path(&mut lab, sm, at, *to, tid + 1);
                 assert_eq!(path, Some(Status::OK), "{at:?} to {to:?}");
             }
             active.push(at);

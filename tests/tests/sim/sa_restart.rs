@@ -71,7 +71,7 @@ fn has_notice(lab: &Lab, predicate: impl Fn(&Observation) -> bool) -> bool {
         .any(|e| matches!(e, Event::Observation(observation) if predicate(observation)))
 }
 
-fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
+fn get_path(lab: &mut Lab, a: PortAt, b: PortAt) -> WireReply {
     let fabric = lab.world.fabric();
     let mut data = vec![0; 64];
     for (at, port) in [(8, b), (24, a)] {
@@ -88,8 +88,8 @@ fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> WireReply {
 }
 
 /// Queries a path and checks that the fabric has it.
-fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
-    let reply = get_path(lab, (a, b));
+fn assert_path(lab: &mut Lab, a: PortAt, b: PortAt) {
+    let reply = get_path(lab, a, b);
     let demand = PathRequest {
         reversible: true,
         ..PathRequest::default()
@@ -175,7 +175,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
                 all_hosts[rng.index(all_hosts.len())],
                 all_hosts[rng.index(all_hosts.len())],
             );
-            assert_path(&mut lab, (a, b));
+            assert_path(&mut lab, a, b);
             let nodes = expected_records::nodes(&mut lab);
             assert_table(&mut lab, a, id::NODE.0, &nodes, &NODE_FREE);
             let links = expected_records::links(&lab);
@@ -194,7 +194,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
         assert!(has_notice(&lab, used));
         assert_eq!(lab.manager().core().restored_view_age(), None);
         for pair in all_hosts.windows(2) {
-            assert_path(&mut lab, (pair[0], pair[1]));
+            assert_path(&mut lab, pair[0], pair[1]);
         }
         members.assert_correct(&lab);
     }
@@ -282,17 +282,17 @@ fn changed_devices_are_removed_from_the_restored_view() {
                         "[seed {seed}] {at:?} left the subnet"
                     );
                 }
-                let pair = (others[rng.index(others.len())], sm_at);
-                assert_path(&mut lab, pair);
+                let other = others[rng.index(others.len())];
+                assert_path(&mut lab, other, sm_at);
             }
             lab.world.step();
         }
         lab.world.run_for(Duration::from_secs(5));
         for pair in others.windows(2) {
-            assert_path(&mut lab, (pair[0], pair[1]));
+            assert_path(&mut lab, pair[0], pair[1]);
         }
-        assert_path(&mut lab, (z, sm_at));
-        assert_eq!(get_path(&mut lab, (sm_at, removed[0])).records.len(), 0);
+        assert_path(&mut lab, z, sm_at);
+        assert_eq!(get_path(&mut lab, sm_at, removed[0]).records.len(), 0);
     }
 }
 

@@ -133,7 +133,8 @@ fn draw(ports: &[PortAt], count: u64, rng: &mut TestRng) -> Vec<PortAt> {
 fn multi(
     lab: &mut Lab,
     client: PortAt,
-    (sources, destinations): (&[PortAt], &[PortAt]),
+    sources: &[PortAt],
+    destinations: &[PortAt],
     numb_path: Option<u8>,
     reversible: bool,
 ) -> Vec<PathReply> {
@@ -176,7 +177,7 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
         let (sources, destinations) = ends.split_at(usize::try_from(s).unwrap_or(1));
         let numb_path = (!rng.one_in(4)).then(|| u8::try_from(1 + rng.below(8)).unwrap_or(1));
         let reversible = rng.one_in(2);
-        let reply = multi(lab, client, (sources, destinations), numb_path, reversible);
+        let reply = multi(lab, client, sources, destinations, numb_path, reversible);
         let demand = PathRequest {
             reversible,
             ..PathRequest::default()
