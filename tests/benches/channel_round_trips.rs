@@ -62,7 +62,8 @@ fn client(stream: &UnixStream) {
         let spin = SpinWait::new(Duration::from_micros(spin_us));
         let start = Instant::now();
         let mut buffer = [0; 512];
-        let (mut in_flight, mut messages) = (0, 0);
+        let mut in_flight = 0;
+        let mut messages = 0;
         let mut time_is_up = false;
         while !time_is_up || in_flight > 0 {
             time_is_up = time_is_up || start.elapsed() > Duration::from_secs(1);

@@ -25,7 +25,8 @@ const IN_FLIGHT: usize = 1_000;
 
 fn lid(port: u64) -> RecordUpdate {
     let lid = Lid(1 + u16::try_from(port % LIDS).unwrap_or(0));
-    let (port, lmc) = (PortGuid(port + 1), Lmc(0));
+    let port = PortGuid(port + 1);
+    let lmc = Lmc(0);
     RecordUpdate::Put(Record::Lid { port, lid, lmc })
 }
 
@@ -98,7 +99,8 @@ fn main() {
         })
         .collect();
     times.sort();
-    let (median, p99) = (percentile(&times, 50), percentile(&times, 99));
+    let median = percentile(&times, 50);
+    let p99 = percentile(&times, 99);
     println!(
         "a join is durable after {median:.1?} (median), {p99:.1?} (99th percentile; target 10 ms)"
     );
@@ -126,7 +128,8 @@ fn main() {
     times.sort();
     #[expect(clippy::cast_precision_loss, reason = "approximate rate for display")]
     let rate = BULK_JOINS as f64 / took.as_secs_f64();
-    let (median, p99) = (percentile(&times, 50), percentile(&times, 99));
+    let median = percentile(&times, 50);
+    let p99 = percentile(&times, 99);
     println!(
         "{BULK_JOINS} joins, {IN_FLIGHT} in flight: {rate:.0}/s, durable after {median:.1?} (median), {p99:.1?} (99th percentile)"
     );

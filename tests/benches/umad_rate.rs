@@ -50,7 +50,8 @@ fn main() -> Result<(), Failure> {
 
     let started = Clock::now();
     let mut buffer = [0; 64 + 256];
-    let (mut sent, mut read) = (0, 0);
+    let mut sent = 0;
+    let mut read = 0;
     while read < ROUND_TRIPS {
         while sent < read + WINDOW {
             sent += 1;

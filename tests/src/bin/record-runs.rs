@@ -141,7 +141,8 @@ fn run(dir: &Path, compare: bool) -> Result<bool, String> {
         fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     }
     let runs = runs();
-    let (mut lines, mut different) = (0, 0);
+    let mut lines = 0;
+    let mut different = 0;
     for (suite, seed) in &runs {
         let path = dir.join(format!("{suite}-{seed}.txt"));
         let fail = |error| format!("{}: {error}", path.display());

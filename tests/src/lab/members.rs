@@ -289,10 +289,8 @@ impl Members {
         groups: &[Gid],
         rng: &mut TestRng,
     ) {
-        let (at, gid) = (
-            ports[rng.index(ports.len())],
-            groups[rng.index(groups.len())],
-        );
+        let at = ports[rng.index(ports.len())];
+        let gid = groups[rng.index(groups.len())];
         let is_member = self
             .groups
             .get(&gid)

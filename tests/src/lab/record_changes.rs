@@ -39,7 +39,8 @@ pub fn changes(n: u64) -> Vec<RecordUpdate> {
     if rng.one_in(500) {
         updates.push(RecordUpdate::Clear(RecordKind::Alias));
     }
-    let (port, m_key) = (PortGuid(0), MKey::new(n));
+    let port = PortGuid(0);
+    let m_key = MKey::new(n);
     updates.push(RecordUpdate::Put(Record::MKey { port, m_key }));
     updates
 }

@@ -54,8 +54,10 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
 /// If the exit status is not 0.
 #[must_use]
 pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
-    let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
-    let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
+    let state = sim.subdir("state");
+    let dump = sim.subdir("dump");
+    let state = state.to_string_lossy();
+    let dump = dump.to_string_lossy();
     let mut entries = vec![
         "run",
         "--once",

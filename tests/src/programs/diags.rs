@@ -143,7 +143,8 @@ impl Net {
         let mut links = Vec::new();
         for node in self.switches() {
             for (&number, port) in &node.ports {
-                let (local, remote) = ((node.guid, number), (port.peer, port.peer_port));
+                let local = (node.guid, number);
+                let remote = (port.peer, port.peer_port);
                 let peer = self.nodes.get(&port.peer);
                 if local < remote && peer.is_some_and(|peer| peer.kind == Kind::Switch) {
                     links.push((local, remote));

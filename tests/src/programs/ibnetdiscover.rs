@@ -28,7 +28,8 @@ pub fn compare(name: &str, written: &str, found: &str, mismatches: &mut Vec<Stri
             seen.nodes.len()
         ));
     }
-    let (written, found) = (speeds(written), speeds(found));
+    let written = speeds(written);
+    let found = speeds(found);
     for (end, speed) in &found {
         let expected = written.get(end);
         if expected != Some(speed) {

@@ -107,7 +107,8 @@ impl RegistrationClient {
     /// Number of requests that the SA at a LID has acknowledged.
     #[must_use]
     pub fn acknowledged_by(&self, lid: u16) -> usize {
-        let (output, lid) = (self.0.stdout(), lid.to_string());
+        let output = self.0.stdout();
+        let lid = lid.to_string();
         lines(&output)
             .filter(|w| w[0] == "did" && w[4] == lid)
             .count()
@@ -311,9 +312,12 @@ impl LinkFlaps {
     /// Starts flapping.
     #[must_use]
     pub fn start(sim: &FabricServer, cables: &'static [&'static str]) -> Self {
-        let (stop, cycles) = (Arc::default(), Arc::default());
-        let (socket, dir) = (sim.socket().to_owned(), sim.dir().to_owned());
-        let (end, count) = (Arc::clone(&stop), Arc::clone(&cycles));
+        let stop = Arc::default();
+        let cycles = Arc::default();
+        let socket = sim.socket().to_owned();
+        let dir = sim.dir().to_owned();
+        let end = Arc::clone(&stop);
+        let count = Arc::clone(&cycles);
         let thread = std::thread::spawn(move || flap(&socket, &dir, cables, &end, &count));
         Self {
             stop,

@@ -196,10 +196,8 @@ impl Launch {
                 .unwrap_or_default()
                 .to_string_lossy(),
         );
-        let (stdout, stderr) = (
-            dir.join(format!("{stem}.out")),
-            dir.join(format!("{stem}.err")),
-        );
+        let stdout = dir.join(format!("{stem}.out"));
+        let stderr = dir.join(format!("{stem}.err"));
         let open = |path: &Path| {
             File::create(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };

@@ -95,7 +95,8 @@ pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &S
     let dump = scratch.join("dump");
     // Remove the dumps of an earlier run.
     let _ = fs::remove_dir_all(&dump);
-    let (from, to) = (file.display().to_string(), dump.display().to_string());
+    let from = file.display().to_string();
+    let to = dump.display().to_string();
     let mut launch = Launch::new(paths::ferrosm()).args(&[
         "route",
         "--json",

@@ -115,7 +115,8 @@ impl Dumps {
                 node.lids.insert(port, end.lid);
                 self.owners.insert(end.port_guid, (end.guid, port));
             }
-            let (from, to) = ((local.guid, local.port), (remote.guid, remote.port));
+            let from = (local.guid, local.port);
+            let to = (remote.guid, remote.port);
             if self.cables.insert(from, to).is_some() {
                 return Err(format!("{}: duplicate port: {line}", names::SUBNET));
             }
@@ -279,7 +280,8 @@ fn heading(line: &str) -> Option<Option<u64>> {
 fn spaced_row(line: &str) -> Option<(u8, u8, [u8; SLS])> {
     let (ports, vls) = line.split_once(':')?;
     let mut ports = ports.split_whitespace().map(str::parse);
-    let (input, output) = (ports.next()?.ok()?, ports.next()?.ok()?);
+    let input = ports.next()?.ok()?;
+    let output = ports.next()?.ok()?;
     let vls: Result<Vec<u8>, _> = vls.split_whitespace().map(str::parse).collect();
     Some((input, output, vls.ok()?.try_into().ok()?))
 }

@@ -232,7 +232,8 @@ fn count_hops(
     }
     let mut states = vec![State::New; topology.switches.len()];
     for from in 0..topology.switches.len() {
-        let (mut at, mut path) = (from, Vec::new());
+        let mut at = from;
+        let mut path = Vec::new();
         let mut end = loop {
             match states[at] {
                 State::New => {}
@@ -322,7 +323,9 @@ fn trace_packets(
                 continue;
             }
         };
-        let (mut at, mut input, mut before) = (from, entry, None);
+        let mut at = from;
+        let mut input = entry;
+        let mut before = None;
         loop {
             // Without SL-to-VL tables the VL does not depend on the input port.
             let step = (at, if dumps.vls.is_some() { input } else { 0 }, sl);
@@ -391,7 +394,8 @@ impl DependencyGraph {
     }
 
     fn add(&mut self, from: Channel, to: Channel) {
-        let (from, to) = (self.index(from), self.index(to));
+        let from = self.index(from);
+        let to = self.index(to);
         self.successors[from].insert(to);
     }
 

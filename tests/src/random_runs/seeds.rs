@@ -94,7 +94,8 @@ pub fn named_or(saved: &str, usual: u64) -> Vec<u64> {
 /// If seeds fail, with the command that repeats one in `test`, a test of the executable `sim`; if
 /// there are no seeds.
 pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
-    let (mut count, mut failed) = (0, Vec::new());
+    let mut count = 0;
+    let mut failed = Vec::new();
     for seed in seeds {
         count += 1;
         if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {

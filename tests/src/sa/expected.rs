@@ -47,7 +47,8 @@ pub fn lid(lab: &Lab, at: PortAt) -> u16 {
 #[must_use]
 pub fn share_partition(lab: &Lab, a: PortAt, b: PortAt) -> bool {
     let fabric = lab.world.fabric();
-    let (x, y) = (fabric.pkeys(a), fabric.pkeys(b));
+    let x = fabric.pkeys(a);
+    let y = fabric.pkeys(b);
     a == b
         || x.iter().any(|k| {
             let same = |l: &&ferrosm_mad::ids::PKey| k.0 & 0x7FFF == l.0 & 0x7FFF;
@@ -237,7 +238,8 @@ pub fn links(lab: &Lab) -> Vec<ExpectedRecord> {
                 };
                 PortAt { port, ..at }
             };
-            let (a, b) = (end(from), end(to));
+            let a = end(from);
+            let b = end(to);
             let fields = [
                 (0, 16, u64::from(lid(lab, a))),
                 (16, 8, u64::from(from.port)),

@@ -203,13 +203,15 @@ impl PathRequest {
 #[must_use]
 pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, requested: Option<u16>) -> Option<u16> {
     let fabric = lab.world.fabric();
-    let (a, b) = (fabric.pkeys(from), fabric.pkeys(to));
+    let a = fabric.pkeys(from);
+    let b = fabric.pkeys(to);
     let best = |keys: &[PKey], base: u16| {
         let matching = keys.iter().map(|k| k.0).filter(|k| k & 0x7FFF == base);
         matching.max()
     };
     let common = |base: u16| {
-        let (x, y) = (best(&a, base)?, best(&b, base)?);
+        let x = best(&a, base)?;
+        let y = best(&b, base)?;
         ((x | y) & 0x8000 != 0).then_some(x)
     };
     if let Some(requested) = requested {

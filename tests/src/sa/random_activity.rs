@@ -99,7 +99,8 @@ impl RandomClients {
         }
         match self.rng.below(2000) {
             0..900 => {
-                let (hosts, groups) = (&self.hosts, &self.groups);
+                let hosts = &self.hosts;
+                let groups = &self.groups;
                 self.members
                     .random_action(lab, hosts, groups, &mut self.rng);
                 self.counts.groups += 1;
@@ -183,7 +184,8 @@ impl RandomClients {
     }
 
     fn check_path(&mut self, lab: &mut Lab) {
-        let (from, to) = (self.random_host(), self.random_host());
+        let from = self.random_host();
+        let to = self.random_host();
         let reply = self.path_between(lab, from, to);
         let lids = reply.map(|p| (p.slid, p.dlid));
         let expected = Ok((self.lids[&from], self.lids[&to]));
@@ -192,7 +194,8 @@ impl RandomClients {
     }
 
     fn run_service_action(&mut self, lab: &mut Lab) {
-        let (at, number) = (self.random_host(), 0x1000 + self.rng.below(5));
+        let at = self.random_host();
+        let number = 0x1000 + self.rng.below(5);
         let mut record = ServiceRecord {
             service_id: number,
             service_gid: Self::gid(lab, at),
@@ -230,7 +233,8 @@ impl RandomClients {
     }
 
     fn check_query(&mut self, lab: &mut Lab) {
-        let (from, of) = (self.random_host(), self.random_host());
+        let from = self.random_host();
+        let of = self.random_host();
         if self.rng.one_in(4) {
             let request_kind = (Method::GetTable, id::SM_INFO);
             let (status, data) = self.request(lab, from, request_kind, 0, &[]);

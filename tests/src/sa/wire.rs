@@ -221,7 +221,8 @@ pub fn read_device(lab: &mut Lab, lid: u16, attr: u16, modifier: u32) -> Option<
         mad: Mad::parse(&bytes).ok()?,
     };
     let mut responses = Vec::new();
-    let (at, now) = (lab.at, lab.world.now());
+    let at = lab.at;
+    let now = lab.world.now();
     lab.world.fabric_mut().handle(at, &out, now, &mut responses);
     let response = responses.first()?.mad.mad;
     let response = response.as_bytes();

@@ -154,7 +154,8 @@ fn tshark_dissects_every_packet_of_a_session() {
     assert!(warned.is_empty(), "{warned:?}");
 
     let text = tshark(&sim, &["-V"]);
-    let (mut class, mut attribute) = ("", "");
+    let mut class = "";
+    let mut attribute = "";
     let mut unknown = BTreeSet::new();
     for line in text.lines().map(str::trim) {
         if let Some((_, value)) = line.split_once("Management Class: ") {

@@ -75,7 +75,8 @@ fn ibnetdiscover_reproduces_the_fabric_file() {
         // infiniband-diags 44 predates XDR and reports an unknown speed.
         let text = text.replace("xXDR\n", "x???\n");
         compare(spec, &text, &listing, &mut failures);
-        let (written, found) = (records(&text), records(&listing));
+        let written = records(&text);
+        let found = records(&listing);
         for (head, lines) in &found {
             // Completeness was checked above.
             let expected = written.get(head).map(Vec::as_slice).unwrap_or_default();
@@ -316,7 +317,8 @@ fn ibtracert_follows_the_lfts() {
     let from = hosts[0];
     for to in [hosts[1], hosts[7], hosts[15]] {
         let trace = fabric.sim.trace(from.1, to.1).unwrap();
-        let (mut at, mut hops) = (from.2.peer, 1);
+        let mut at = from.2.peer;
+        let mut hops = 1;
         assert_eq!(trace.hops[0].1, at);
         while at != to.0 {
             let out = tables.out(at, to.1).unwrap();

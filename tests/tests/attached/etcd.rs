@@ -76,7 +76,8 @@ impl EtcdPair {
     /// The host joins, creates a group, registers a service and subscribes, until the SA has
     /// acknowledged all of it.
     fn register(&self) {
-        let (sm, guid) = (self.sm(), self.guid);
+        let sm = self.sm();
+        let guid = self.guid;
         let lines =
             join_group(&sm, guid) + &register_service(&sm, guid, "example") + &subscribe(&sm);
         self.send_until_acknowledged(&lines);
@@ -160,7 +161,8 @@ impl EtcdPair {
 fn standby_replaces_killed_master_without_losing_records() {
     let mut setup = EtcdPair::new();
     setup.register();
-    let (registered, fabric) = (setup.registered(), setup.fabric());
+    let registered = setup.registered();
+    let fabric = setup.fabric();
     let began = Instant::now();
     setup.pair.terminate(0, Signal::Kill);
     setup.pair.wait(1, RESTORED_VIEW, 1);
@@ -189,7 +191,8 @@ fn sm_that_starts_alone_restores_records_from_etcd() {
     setup.register();
     setup.pair.terminate(1, Signal::Kill);
     setup.offer("further", 2);
-    let (registered, fabric) = (setup.registered(), setup.fabric());
+    let registered = setup.registered();
+    let fabric = setup.fabric();
     setup.pair.terminate(0, Signal::Kill);
     let began = Instant::now();
     setup.pair.start(1);
@@ -300,10 +303,13 @@ fn hanging_etcd_causes_no_failover() {
     let nonlocal_sweeps = |setup: &EtcdPair| setup.count(0, "scope=\"whole fabric\"");
     let mut setup = EtcdPair::new();
     setup.register();
-    let (registered, fabric) = (setup.registered(), setup.fabric());
+    let registered = setup.registered();
+    let fabric = setup.fabric();
     for long in [true, false] {
-        let (lost, alarms) = (setup.count(0, LEASE_LOST), setup.count(0, ALARM));
-        let (in_sync, sweeps) = (setup.count(1, IN_SYNC), nonlocal_sweeps(&setup));
+        let lost = setup.count(0, LEASE_LOST);
+        let alarms = setup.count(0, ALARM);
+        let in_sync = setup.count(1, IN_SYNC);
+        let sweeps = nonlocal_sweeps(&setup);
         let behind = setup.count(1, OUT_OF_SYNC);
         setup.etcd.signal_all(Signal::Stop);
         setup.pair.wait(0, LEASE_LOST, lost + 1);

@@ -210,7 +210,8 @@ impl LoadTest {
     /// Kills the master under the current load. The next SM takes over, replies to every host, and
     /// links continue to flap.
     fn kill(&mut self, killed: usize, successor: usize, description: &str) -> Smps {
-        let (old, new) = (self.lid_of(killed), self.lid_of(successor));
+        let old = self.lid_of(killed);
+        let new = self.lid_of(successor);
         let sim = &self.pair.sim;
         let answers_before = self.witness.answers().len();
         let before = count_smps(sim);
@@ -307,7 +308,8 @@ impl LoadTest {
                     .1
             })
         };
-        let (mut last, mut since) = (sets(), Instant::now());
+        let mut last = sets();
+        let mut since = Instant::now();
         let outcome = poll_until(GUARD, PAUSE, || {
             let now = sets();
             if now != last {

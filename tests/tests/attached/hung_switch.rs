@@ -23,7 +23,8 @@ fn paths(lab: &ManagedFabric) -> BTreeSet<(u16, u16)> {
             })
             .collect()
     };
-    let (from, to) = (all("slid"), all("dlid"));
+    let from = all("slid");
+    let to = all("dlid");
     assert_eq!(from.len(), to.len(), "{text}");
     from.into_iter().zip(to).collect()
 }

@@ -180,7 +180,8 @@ fn ibacm_resolves_names<M>(start_sm: impl FnOnce(&FabricServer) -> M) {
     }
     let lid = |node| value(&run(&sim, node, "ibv_devinfo", &[]), "port_lid:").to_owned();
     let gid = |node| value(&run(&sim, node, "ibv_devinfo", &["-v"]), "GID[  0]:").to_owned();
-    let (from, to) = (lid(ON_DIFFERENT_LEAVES[0]), lid(ON_DIFFERENT_LEAVES[1]));
+    let from = lid(ON_DIFFERENT_LEAVES[0]);
+    let to = lid(ON_DIFFERENT_LEAVES[1]);
     let queries = [
         ("n", "one".to_owned(), "two".to_owned()),
         ("l", from.clone(), to.clone()),

@@ -57,10 +57,8 @@ impl Ferrosm {
     /// a second.
     fn start(sim: &impl Fabric, at: Host, settings: &str) -> Self {
         let name = unique_name("ours");
-        let (config, state) = (
-            sim.dir().join(format!("{name}.toml")),
-            sim.dir().join(format!("{name}.state")),
-        );
+        let config = sim.dir().join(format!("{name}.toml"));
+        let state = sim.dir().join(format!("{name}.state"));
         let text = format!(
             "[sm]\npoll-interval = \"300ms\"\npoll-retries = 2\n{settings}\n[files]\nstate-dir = \"{}\"\n",
             state.display()

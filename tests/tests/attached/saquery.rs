@@ -194,7 +194,8 @@ fn listed() -> Listed {
     let mut all = Listed::new();
     for block in text.split("\n\n") {
         let mut reason = String::new();
-        let (mut queries, mut lines) = (Vec::new(), BTreeSet::new());
+        let mut queries = Vec::new();
+        let mut lines = BTreeSet::new();
         for line in block.lines().filter(|l| !l.starts_with('#')) {
             match line.split_once(' ') {
                 Some(("=", name)) => name.clone_into(&mut reason),
@@ -252,7 +253,8 @@ fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
             .filter(|l| !l.is_empty() && !l.starts_with('#'));
         lines.map(str::to_owned).collect()
     };
-    let (before, after) = (parse_queries(before), parse_queries(after));
+    let before = parse_queries(before);
+    let after = parse_queries(after);
     let run_all = |part: &[String]| {
         let lines: Vec<&str> = part.iter().map(String::as_str).collect();
         answers(sim, &lines, &placeholders)

@@ -56,7 +56,8 @@ fn services_of_two_subnets_do_not_affect_each_other() {
         "{checked}"
     );
     let start = |file: &str| -> Running { sim.spawn_ferrosm(None, &["run", "--config", file]) };
-    let (first, second) = (start(&compute), start(&storage));
+    let first = start(&compute);
+    let second = start(&storage);
     wait_for(&sim, "1", "priority 0 ");
     wait_for(&sim, "2", "priority 5 ");
     for name in ["compute", "storage"] {

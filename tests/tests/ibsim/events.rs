@@ -40,8 +40,10 @@ impl ManagedIbsim {
     fn start(spec: &str, args: &[&str]) -> Self {
         let sim = Ibsim::serve(&by_spec(spec));
         let initial = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
-        let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
-        let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
+        let state = sim.subdir("state");
+        let dump = sim.subdir("dump");
+        let state = state.to_string_lossy();
+        let dump = dump.to_string_lossy();
         // The judge reads only LFTs and assumes that all packets use one VL.
         let mut entries = vec!["run", "--vls", "1", "--state-dir", &*state];
         entries.extend(["--dump-dir", &*dump]);
@@ -303,8 +305,10 @@ fn reload_disturbs_nothing() {
 fn restart_changes_nothing() {
     let mut fabric = ManagedIbsim::start("torus:3,3,1,2", &[]);
     let before = fabric.wait_until_complete("before the restart");
-    let (state, dump) = (fabric.sim.subdir("state"), fabric.sim.subdir("dump"));
-    let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
+    let state = fabric.sim.subdir("state");
+    let dump = fabric.sim.subdir("dump");
+    let state = state.to_string_lossy();
+    let dump = dump.to_string_lossy();
     let args = ["run", "--state-dir", &*state, "--dump-dir", &*dump];
     fabric.daemon.signal(Signal::Terminate);
     let exit_status = poll_until(STOP, PAUSE, || {

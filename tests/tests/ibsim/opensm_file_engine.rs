@@ -80,7 +80,8 @@ fn opensm_installs_the_lfts_of_our_dump() {
         };
         let own_dumps = Dumps::read(&routed.dump).unwrap();
         let path = |name: &str| routed.dump.join(name).display().to_string();
-        let (lfts, hops) = (path(names::LFTS), path(LID_MATRIX));
+        let lfts = path(names::LFTS);
+        let hops = path(LID_MATRIX);
 
         let sim = Ibsim::serve(&fabric.text);
         let args = ["-R", "file,no_fallback", "-U", &lfts, "-M", &hops];

@@ -80,7 +80,8 @@ fn both_judges_require_a_second_vl_on_a_ring() {
 
     let dumps = Dumps::read(&dump).unwrap();
     let switches: Vec<u64> = dumps.tables.keys().copied().collect();
-    let (first, last) = (switches[0], switches[switches.len() - 1]);
+    let first = switches[0];
+    let last = switches[switches.len() - 1];
     // Whether the path by the LFTs uses the link between the first and the last switch.
     let over_dateline = |from: u64, to: u64| {
         let lid = attachments(&dumps)

@@ -244,7 +244,8 @@ fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
 
 /// Runs the cases on two threads; the external programs of a case use one processor.
 fn run_all(cases: &[Case]) -> BTreeMap<Case, Result<Option<String>, String>> {
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(BTreeMap::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -263,9 +264,11 @@ fn run_all(cases: &[Case]) -> BTreeMap<Case, Result<Option<String>, String>> {
 #[test]
 fn every_engine_routes_every_topology_or_refuses_as_expected() {
     let began = Instant::now();
-    let (cases, expected) = (cases(), expected_refusals());
+    let cases = cases();
+    let expected = expected_refusals();
     let found = run_all(&cases);
-    let (mut failures, mut results) = (Vec::new(), Vec::new());
+    let mut failures = Vec::new();
+    let mut results = Vec::new();
     for (case, outcome) in &found {
         let line = format!("{} | {} | {}", case.engine, case.spec, case.vls);
         match (outcome, expected.get(case)) {

@@ -20,7 +20,8 @@ fn main() -> ExitCode {
     for fabric in fabrics::all() {
         for check in CHECKS.iter().filter(|check| (check.applies)(&fabric)) {
             let name = format!("{}::{}", check.name, fabric.name);
-            let (run, fabric) = (check.run, fabric.clone());
+            let run = check.run;
+            let fabric = fabric.clone();
             trials.push(Trial::test(name, move || outcome(run(&fabric))));
         }
     }

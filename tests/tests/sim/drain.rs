@@ -369,7 +369,8 @@ fn random_changes_of_links_interrupt_no_other_routes() {
             "mesh:4,3,1,2",
         ];
         let engines = ["auto", "lash", "dfsssp", "nue"];
-        let (spec, engine) = (specs[rng.index(4)], engines[rng.index(4)]);
+        let spec = specs[rng.index(4)];
+        let engine = engines[rng.index(4)];
         let mut traffic = Traffic::on(spec, config_for(engine));
         let mut cut: Vec<PortAt> = Vec::new();
         for _ in 0..6 {

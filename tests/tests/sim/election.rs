@@ -397,7 +397,8 @@ fn hosts_of_the_other_fragment_reregister() {
     let fabric = lab.world.fabric();
     let hosts: Vec<PortAt> = fabric.end_ports().filter(|at| at.port != 0).collect();
     let guid = |at: &PortAt| fabric.port_guid(*at);
-    let (own, far_host) = (lab.at, hosts[hosts.len() - 1]);
+    let own = lab.at;
+    let far_host = hosts[hosts.len() - 1];
     let guids: Arc<BTreeSet<PortGuid>> = Arc::new([own, far_host].iter().map(guid).collect());
     // LIDs of the other fragment are not in use in this one, except that of its master.
     let of = |(n, at): (u16, &PortAt)| (guid(at), (Lid(100 + n), Lmc(0)));
@@ -585,7 +586,8 @@ fn lost_lease_alone_does_not_end_the_mastership() {
         let read = [id::LFT, id::MFT, id::NODE_INFO, id::PKEY_TABLE];
         (read.map(|attr| counters.gets(attr)), sets)
     };
-    let (swept, before) = (sweeps(&lab), read_counters(&lab));
+    let swept = sweeps(&lab);
+    let before = read_counters(&lab);
     // The master is paused for 350 ms, longer than the 100 ms for which a standby awaits SMInfo of
     // a master that is known to be dead.
     lab.world.set_paused(lab.sm, true);

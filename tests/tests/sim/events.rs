@@ -190,7 +190,8 @@ fn moved_cables_are_followed() {
         })
         .into();
     apply_change(&mut lab, 40, |f| {
-        let (c, d) = (cables[0], cables[1]);
+        let c = cables[0];
+        let d = cables[1];
         f.remove_cable(c.a).unwrap();
         f.remove_cable(d.a).unwrap();
         f.add_cable(LinkSpec { b: d.b, ..c }).unwrap();
@@ -411,7 +412,8 @@ fn thousand_traps_a_second_cost_one_reread_a_second() {
             lab.world.fabric_mut().inject_trap(at, number);
             lab.world.run_for(Duration::from_millis(1));
         }
-        let (sent, traps) = (smps_sent(&lab), lab.world.fabric().totals().traps);
+        let sent = smps_sent(&lab);
+        let traps = lab.world.fabric().totals().traps;
         assert!(traps >= SECONDS * 990, "{number:?}: {traps} traps");
         assert!(sent <= SECONDS * 12, "{number:?}: {sent} SMPs");
         lab.world.run_for(Duration::from_secs(2));
@@ -574,7 +576,8 @@ fn new_switch_does_not_keep_the_lid_of_an_absent_host() {
     foreign_switch.node_guid.0 ^= 0x00FF_0000_0000;
     foreign_switch.port_guids[0].0 ^= 0x00FF_0000_0000;
     spec.nodes.push(foreign_switch);
-    let (host, other) = (PortAt::new(5, 1), PortAt::new(6, 1));
+    let host = PortAt::new(5, 1);
+    let other = PortAt::new(6, 1);
     let foreign_switch = PortAt::new(spec.nodes.len() - 1, 0);
     let mut lab = Lab::on("foreign switch", spec, 1, SmConfig::default(), None);
     assert!(lab.next_sweep(60).is_clean());
@@ -584,13 +587,11 @@ fn new_switch_does_not_keep_the_lid_of_an_absent_host() {
     lab.world.run_for(Duration::from_secs(5));
     let fabric = lab.world.fabric_mut();
     fabric.set_lid(foreign_switch, lid, Lmc(0)).unwrap();
-    let (a, b) = (
-        PortAt {
-            port: 1,
-            ..foreign_switch
-        },
-        cable.a,
-    );
+    let a = PortAt {
+        port: 1,
+        ..foreign_switch
+    };
+    let b = cable.a;
     let b = if b == other { cable.b } else { b };
     fabric.add_cable(LinkSpec { a, b, ..cable }).unwrap();
     lab.world.run_for(Duration::from_secs(5));

@@ -46,7 +46,8 @@ fn cables_exchanged_during_the_first_sweep_are_found() {
             let fabric = lab.world.fabric();
             let mut between_switches =
                 links.filter(|l| fabric.is_switch(l.a.node) && fabric.is_switch(l.b.node));
-            let (first, last) = (between_switches.next(), between_switches.next_back());
+            let first = between_switches.next();
+            let last = between_switches.next_back();
             let Some((first, last)) = first.zip(last) else {
                 panic!("{SPEC} has no links between switches");
             };

@@ -243,7 +243,8 @@ fn standby_with_replica_outranks_standby_without() {
         lab.world.run_for(Duration::from_secs(5));
         id
     };
-    let (ready, better) = (add(STANDBY_PORT, 1, false), add(BETTER, 9, true));
+    let ready = add(STANDBY_PORT, 1, false);
+    let better = add(BETTER, 9, true);
     assert_eq!(lab.role(lab.sm), SmState::Master);
     assert_eq!(
         [ready, better].map(|id| lab.role(id)),

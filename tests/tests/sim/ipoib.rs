@@ -400,7 +400,8 @@ fn ipoib_hosts_join_communicate_and_leave() {
     assert_tables(&mut case, &tables);
 
     let lab = &mut case.lab;
-    let (full, limited) = (&mut case.full, &mut case.limited);
+    let full = &mut case.full;
+    let limited = &mut case.limited;
     let [a, b, ..] = &mut full[..] else {
         panic!("three full members")
     };

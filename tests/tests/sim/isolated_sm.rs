@@ -124,7 +124,8 @@ fn until_master(lab: &mut Lab, id: SmId) {
 #[test]
 fn master_keeps_its_view_across_a_link_loss() {
     let (mut lab, members) = up();
-    let (sm, own) = (lab.sm, lab.at);
+    let sm = lab.sm;
+    let own = lab.at;
     subscribe(&mut lab, STANDBY_PORT);
     let before = reregister_counts(&lab);
     let persisted = lab.manager().persisted_records.clone();
@@ -152,7 +153,8 @@ fn master_keeps_its_view_across_a_link_loss() {
 #[test]
 fn view_is_dropped_after_another_master_meanwhile() {
     let (mut lab, _) = up();
-    let (first, own) = (lab.sm, lab.at);
+    let first = lab.sm;
+    let own = lab.at;
     let second = standby(&mut lab);
     let replica = complete_replica(&lab);
     set_replica(&mut lab, second, Some(replica));
@@ -176,7 +178,8 @@ fn view_is_dropped_after_another_master_meanwhile() {
 #[test]
 fn hosts_reregister_after_another_master_meanwhile() {
     let (mut lab, _) = up();
-    let (first, own) = (lab.sm, lab.at);
+    let first = lab.sm;
+    let own = lab.at;
     let second = standby(&mut lab);
     let replica = complete_replica(&lab);
     set_replica(&mut lab, second, Some(replica));
@@ -200,7 +203,8 @@ fn hosts_reregister_after_another_master_meanwhile() {
 fn isolated_standby_does_not_use_an_old_replica() {
     for has_current_replica in [true, false] {
         let (mut lab, mut members) = up();
-        let (first, at) = (lab.sm, lab.hosts()[9]);
+        let first = lab.sm;
+        let at = lab.hosts()[9];
         let second = standby(&mut lab);
         let replica = complete_replica(&lab);
         set_replica(&mut lab, second, Some(replica));
@@ -241,7 +245,8 @@ fn isolated_standby_does_not_use_an_old_replica() {
 #[test]
 fn sm_started_without_link_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
-    let (first, at) = (lab.sm, lab.hosts()[9]);
+    let first = lab.sm;
+    let at = lab.hosts()[9];
     lab.act(FabricAction::Cut(STANDBY_PORT));
     let sm = Sm::new(cfg(0), complete_replica(&lab), lab.world.now());
     let second = lab.start_sm(STANDBY_PORT, sm);
@@ -265,7 +270,8 @@ fn sm_started_without_link_does_not_use_an_old_replica() {
 #[test]
 fn stalled_sm_does_not_use_an_old_replica() {
     let (mut lab, mut members) = up();
-    let (first, at) = (lab.sm, lab.hosts()[9]);
+    let first = lab.sm;
+    let at = lab.hosts()[9];
     let second = standby(&mut lab);
     let old = complete_replica(&lab);
     join(&mut lab, &mut members, at, plain(7));

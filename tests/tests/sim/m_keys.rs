@@ -267,7 +267,8 @@ fn left_by_opensm() -> (Lab, String, String) {
                 fabric.port_guid(if switch { PortAt::new(at.node, 0) } else { at })
             };
             if let Some(peer) = fabric.peer(at) {
-                let (of, to) = (guid(at), guid(peer));
+                let of = guid(at);
+                let to = guid(peer);
                 cables += &format!("{of}:{} {to}:{}\n\n", at.port, peer.port);
             }
         }

@@ -77,7 +77,8 @@ fn second_term_starts_with_the_installed_trees() {
     for (spec, seeds) in [("fat-tree:4", 0..6), ("torus:4,4,1,1", 6..8)] {
         for seed in seeds {
             let (mut lab, mut other) = pair(spec, seed, SmConfig::default());
-            let (mut members, mut rng) = (Members::new(), TestRng::new(seed));
+            let mut members = Members::new();
+            let mut rng = TestRng::new(seed);
             let all_hosts = lab.hosts();
             let groups: Vec<Gid> = (1..5).map(plain).collect();
             for priority in 6..9 {

@@ -22,17 +22,6 @@ use ferrosm_tests::lab::{Lab, TestRng};
 
 const FULL: JoinState = JoinState::FULL;
 
-fn up(spec: &str, seed: u64) -> Lab {
-    up_with(spec, seed, SmConfig::default())
-}
-
-fn up_with(spec: &str, seed: u64, cfg: SmConfig) -> Lab {
-    let mut lab = Lab::with(spec, seed, cfg);
-    let report = lab.next_sweep(600);
-    assert!(report.is_clean(), "{spec}: {report:#?}");
-    lab
-}
-
 /// Checks that the tables are correct shortly after the last request.
 fn settle(lab: &mut Lab, members: &Members) {
     lab.world.run_for(Duration::from_millis(200));
@@ -84,8 +73,9 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
         "random:9,4,1,3",
     ];
     for (seed, spec) in (1..).zip(shapes) {
-        let mut lab = up(spec, seed);
-        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
+        let mut lab = Lab::up(spec, seed, SmConfig::default());
+        let mut rng = TestRng::new(seed);
+        let mut members = Members::new();
         let all_hosts = lab.hosts();
         for at in shuffled(all_hosts.clone(), &mut rng) {
             members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
@@ -115,8 +105,9 @@ fn ports_join_in_random_order_then_leave_and_rejoin() {
 #[test]
 fn many_groups_are_created_and_deleted() {
     for (seed, spec) in (11..).zip(["fat-tree:4", "torus:4,4,1", "random:8,4,2,5"]) {
-        let mut lab = up(spec, seed);
-        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
+        let mut lab = Lab::up(spec, seed, SmConfig::default());
+        let mut rng = TestRng::new(seed);
+        let mut members = Members::new();
         let all_ports: Vec<PortAt> = lab.world.fabric().end_ports().collect();
         let all_ports: Vec<PortAt> = all_ports
             .into_iter()
@@ -157,8 +148,9 @@ fn trees_follow_lost_and_restored_links() {
         "torus:3,3,3,1",
         "random:9,5,2,7",
     ]) {
-        let mut lab = up(spec, seed);
-        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
+        let mut lab = Lab::up(spec, seed, SmConfig::default());
+        let mut rng = TestRng::new(seed);
+        let mut members = Members::new();
         let all_hosts = lab.hosts();
         for n in 0..12 {
             for at in &all_hosts {
@@ -212,8 +204,9 @@ fn trees_follow_lost_and_restored_links() {
 #[test]
 fn no_multicast_loop_while_mfts_are_written() {
     for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9", "fat-tree:4"]) {
-        let mut lab = up(spec, seed);
-        let (mut rng, mut members) = (TestRng::new(seed), Members::new());
+        let mut lab = Lab::up(spec, seed, SmConfig::default());
+        let mut rng = TestRng::new(seed);
+        let mut members = Members::new();
         let all_hosts = lab.hosts();
         let written = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&written);
@@ -265,7 +258,7 @@ fn no_multicast_loop_while_mfts_are_written() {
 /// switch at most twice.
 #[test]
 fn join_writes_only_its_branch() {
-    let mut lab = up("fat-tree:8", 41);
+    let mut lab = Lab::up("fat-tree:8", 41, SmConfig::default());
     let mut members = Members::new();
     let all_hosts = lab.hosts();
     let before = lab.sets(id::MFT);
@@ -301,7 +294,7 @@ fn join_writes_only_its_branch() {
 /// An SM that takes over reads the MFTs and clears entries of unknown groups.
 #[test]
 fn foreign_mft_entries_are_removed() {
-    let mut lab = up("fat-tree:4", 51);
+    let mut lab = Lab::up("fat-tree:4", 51, SmConfig::default());
     let mut members = Members::new();
     let all_hosts = lab.hosts();
     for n in 0..40 {
@@ -327,7 +320,7 @@ fn foreign_mft_entries_are_removed() {
 /// replies again.
 #[test]
 fn unanswered_mft_writes_are_retried() {
-    let mut lab = up("fat-tree:4", 61);
+    let mut lab = Lab::up("fat-tree:4", 61, SmConfig::default());
     let mut members = Members::new();
     let all_hosts = lab.hosts();
     for at in &all_hosts[..8] {
@@ -368,7 +361,7 @@ fn unanswered_mft_writes_are_retried() {
 /// MulticastForwardingTableRecord equals the MFT blocks in the switches, one second after a change.
 #[test]
 fn mft_records_equal_the_switch_tables() {
-    let mut lab = up("fat-tree:4", 71);
+    let mut lab = Lab::up("fat-tree:4", 71, SmConfig::default());
     let mut members = Members::new();
     let all_hosts = lab.hosts();
     for at in &all_hosts {
@@ -422,7 +415,7 @@ fn engines_with_several_vls_leave_room_for_multicast_trees() {
             routing_vls: vls,
             ..SmConfig::default()
         };
-        let mut lab = up_with(spec, 7, cfg);
+        let mut lab = Lab::up(spec, 7, cfg);
         let mut members = Members::new();
         for at in lab.hosts() {
             members.join(&mut lab, at, BROADCAST, FULL).expect("joins");

@@ -26,10 +26,6 @@ fn config(consolidate: bool) -> SmConfig {
     }
 }
 
-fn up(consolidate: bool) -> Lab {
-    Lab::up("fat-tree:4", 3, config(consolidate))
-}
-
 /// FF1s:601B:FFFF::1:FFxx:xxxx, the solicited-node group of an address.
 fn solicited(scope: u8, low: [u8; 3]) -> Gid {
     let mut gid = Gid([0; 16]);
@@ -74,7 +70,7 @@ fn all_hosts_join(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
 
 #[test]
 fn solicited_node_groups_share_one_mlid_if_configured() {
-    let mut lab = up(true);
+    let mut lab = Lab::up("fat-tree:4", 3, config(true));
     let mut members = Members::new();
     let mlids = all_hosts_join(&mut lab, &mut members);
     assert_eq!(mlids.len(), 1, "{mlids:?}");
@@ -86,7 +82,7 @@ fn solicited_node_groups_share_one_mlid_if_configured() {
     assert!(!mlids.contains(&other));
     settle(&mut lab, &members);
 
-    let mut lab = up(false);
+    let mut lab = Lab::up("fat-tree:4", 3, config(false));
     let mut members = Members::new();
     let mlids = all_hosts_join(&mut lab, &mut members);
     assert_eq!(mlids.len(), lab.hosts().len());
@@ -97,7 +93,7 @@ fn solicited_node_groups_share_one_mlid_if_configured() {
 /// the MLID.
 #[test]
 fn leaving_one_group_keeps_the_membership_of_another() {
-    let mut lab = up(true);
+    let mut lab = Lab::up("fat-tree:4", 3, config(true));
     let mut members = Members::new();
     let mlid = all_hosts_join(&mut lab, &mut members).pop_first();
     let all_hosts = lab.hosts();
@@ -126,7 +122,7 @@ fn leaving_one_group_keeps_the_membership_of_another() {
 /// A host with four LIDs is one member, and may use any of its LIDs in requests.
 #[test]
 fn host_leaves_by_another_of_its_lids() {
-    let mut lab = up(true);
+    let mut lab = Lab::up("fat-tree:4", 3, config(true));
     let mut members = Members::new();
     let at = lab.hosts()[1];
     let mgid = own(&lab, at);
@@ -168,7 +164,7 @@ fn host_leaves_by_another_of_its_lids() {
 #[test]
 fn restart_keeps_the_shared_mlid() {
     for still_consolidates in [true, false] {
-        let mut lab = up(true);
+        let mut lab = Lab::up("fat-tree:4", 3, config(true));
         let mut members = Members::new();
         let mlids = all_hosts_join(&mut lab, &mut members);
         lab.world.run_for(Duration::from_secs(3));

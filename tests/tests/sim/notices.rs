@@ -25,10 +25,6 @@ use ferrosm_tests::sa::wire::WireRequest;
 /// CapabilityMask.IsDeviceManagementSupported.
 const DEVICE_MANAGEMENT: u32 = 1 << 19;
 
-fn up() -> Lab {
-    Lab::up("fat-tree:4", 1, SmConfig::default())
-}
-
 /// An SM_Key that makes a client trusted.
 const SM_KEY: u64 = 1;
 
@@ -95,9 +91,10 @@ fn capabilities(lab: &mut Lab, client: PortAt, target: PortAt) -> u32 {
 /// A subscriber that queries the CapabilityMask on receipt of the report reads the new value.
 #[test]
 fn reports_follow_the_published_change() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let all_hosts = lab.hosts();
-    let (client, target) = (all_hosts[2], all_hosts[7]);
+    let client = all_hosts[2];
+    let target = all_hosts[7];
     subscribe(&mut lab, client, 144);
     assert_eq!(
         capabilities(&mut lab, client, target) & DEVICE_MANAGEMENT,
@@ -129,9 +126,10 @@ fn assert_view_is_current_when_reported(lab: &mut Lab, client: PortAt, target: P
 /// are computed.
 #[test]
 fn reports_of_changes_during_a_sweep_follow_the_reread() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let all_hosts = lab.hosts();
-    let (client, target) = (all_hosts[2], all_hosts[7]);
+    let client = all_hosts[2];
+    let target = all_hosts[7];
     subscribe(&mut lab, client, 144);
     lab.edit(lab.sm, |sm, now| {
         sm.defers_routing_jobs = true;
@@ -152,7 +150,7 @@ fn reports_of_changes_during_a_sweep_follow_the_reread() {
 /// A host leaves: its subscription is removed from the registry and from the records.
 #[test]
 fn subscription_ends_when_its_port_leaves() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let client = lab.hosts()[2];
     subscribe(&mut lab, client, 128);
     lab.world.run_for(Duration::from_secs(1));
@@ -170,7 +168,7 @@ fn subscription_ends_when_its_port_leaves() {
 
 #[test]
 fn lost_link_is_reported_for_its_switches() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let client = lab.hosts()[2];
     subscribe(&mut lab, client, 0xFFFF);
     let near_port = lab.redundant_link(0);
@@ -191,9 +189,11 @@ fn lost_link_is_reported_for_its_switches() {
 /// all traps or with another value of IsGeneric.
 #[test]
 fn each_trap_is_forwarded_to_its_subscribers() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let all_hosts = lab.hosts();
-    let (any_trap, only_128, trusted) = (all_hosts[2], all_hosts[3], all_hosts[4]);
+    let any_trap = all_hosts[2];
+    let only_128 = all_hosts[3];
+    let trusted = all_hosts[4];
     let issuer = all_hosts[9];
     subscribe(&mut lab, any_trap, 0xFFFF);
     subscribe(&mut lab, only_128, 128);
@@ -221,7 +221,7 @@ fn each_trap_is_forwarded_to_its_subscribers() {
 /// The SM limits the rate of reports about a trap storm.
 #[test]
 fn trap_storm_is_forwarded_a_few_times() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let all_hosts = lab.hosts();
     let status = try_subscribe(&mut lab, all_hosts[2], 1, 257, SM_KEY);
     assert_eq!(status, Status::OK);
@@ -244,7 +244,7 @@ fn trap_storm_is_forwarded_a_few_times() {
 /// as before.
 #[test]
 fn vendor_trap_is_logged_once() {
-    let mut lab = up();
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let issuer = lab.hosts()[4];
     let issuer_lid = lab.world.fabric().lid(issuer).0;
     let notice = Notice {

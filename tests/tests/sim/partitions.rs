@@ -113,7 +113,8 @@ fn p_key_tables_and_enforcement_are_as_configured() {
             let members = ports.iter().map(|p| (selector(p), membership));
             partition(number, members.collect())
         };
-        let (a, b) = (&all_hosts[..6], &all_hosts[4..9]);
+        let a = &all_hosts[..6];
+        let b = &all_hosts[4..9];
         let cfg = config(
             vec![
                 list(0x11, a, Membership::Full),

@@ -78,7 +78,8 @@ fn assert_adds_up(lab: &Lab) {
     let fabric = lab.world.fabric();
     let present = lab.manager().core().view().map(|v| v.end_ports().to_vec());
     for end in present.unwrap_or_default() {
-        let (lid, lmc) = (end.lid, end.lmc);
+        let lid = end.lid;
+        let lmc = end.lmc;
         let record = Record::Lid {
             port: end.guid,
             lid,

@@ -168,7 +168,9 @@ fn config(policy: QosPolicy) -> SmConfig {
 fn first_matching_qos_rule_selects_the_level() {
     let template = Lab::new("fat-tree:4", 1);
     let all_hosts = template.hosts();
-    let (a, b, busy) = (all_hosts[1], all_hosts[2], all_hosts[3]);
+    let a = all_hosts[1];
+    let b = all_hosts[2];
+    let busy = all_hosts[3];
     let mut lab = Lab::with("fat-tree:4", 1, config(policy(template.port_guid(busy))));
     assert!(lab.next_sweep(60).is_clean());
     let nothing = PathRecord::default();
@@ -442,16 +444,12 @@ fn prefix_routes_lead_to_routers() {
         node: lab.node(name),
         port: 1,
     };
-    let (first, second) = (
-        gateway(&template, "gateway-0"),
-        gateway(&template, "gateway-1"),
-    );
+    let first = gateway(&template, "gateway-0");
+    let second = gateway(&template, "gateway-1");
     let host = template.hosts()[1];
-    let (near, far, lost) = (
-        GidPrefix(0xFEC0_0000_0000_0001),
-        GidPrefix(0xFEC0_0000_0000_0002),
-        GidPrefix(0xFEC0_0000_0000_0003),
-    );
+    let near = GidPrefix(0xFEC0_0000_0000_0001);
+    let far = GidPrefix(0xFEC0_0000_0000_0002);
+    let lost = GidPrefix(0xFEC0_0000_0000_0003);
     let to = |prefix, router| PrefixRoute { prefix, router };
     let lines = [
         to(Some(near), Some(template.port_guid(second))),

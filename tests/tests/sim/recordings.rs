@@ -75,7 +75,8 @@ fn changed_byte_is_detected() {
 
 /// Offsets of the entries, computed from their lengths.
 fn entries(recording: &[u8]) -> Vec<usize> {
-    let (mut at, mut all) = (20, Vec::new());
+    let mut at = 20;
+    let mut all = Vec::new();
     while let Some(len) = recording[at..].first_chunk() {
         all.push(at);
         at += 12 + u32::from_le_bytes(*len) as usize;
@@ -100,7 +101,8 @@ fn truncated_recording_replays_up_to_its_last_complete_entry() {
 fn missing_inputs_make_outputs_differ() {
     let recording = swarm_recordings(0).swap_remove(0);
     let entries = entries(&recording);
-    let (from, to) = (entries[1], entries[entries.len() / 2]);
+    let from = entries[1];
+    let to = entries[entries.len() / 2];
     let cut = [&recording[..from], &recording[to..]].concat();
     let end = replay(&cut);
     assert!(

@@ -18,10 +18,6 @@ use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::members::{Members, header, plain, request};
 use ferrosm_tests::lab::{Lab, Sm};
 
-fn up(spec: &str) -> Lab {
-    Lab::up(spec, 1, SmConfig::default())
-}
-
 /// Kills the SM. After `down`, a new SM starts from the persisted state.
 fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
     lab.world.run_for(Duration::from_secs(2));
@@ -45,7 +41,7 @@ fn assert_memberships_correct(lab: &Lab, members: &Members) {
 
 #[test]
 fn members_keep_their_mlids_and_nothing_is_written() {
-    let mut lab = up("fat-tree:4");
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let mut members = Members::new();
     let all_hosts = lab.hosts();
     for at in &all_hosts {
@@ -87,7 +83,7 @@ fn members_keep_their_mlids_and_nothing_is_written() {
 
 #[test]
 fn members_that_left_meanwhile_are_removed() {
-    let mut lab = up("fat-tree:4");
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let mut members = Members::new();
     let all_hosts = lab.hosts();
     for at in &all_hosts {
@@ -124,7 +120,7 @@ fn service(name: &[u8], lease_s: u32) -> ServiceRecord {
 
 #[test]
 fn service_records_expire_with_their_leases() {
-    let mut lab = up("star:2");
+    let mut lab = Lab::up("star:2", 1, SmConfig::default());
     let at = lab.hosts()[1];
     for (n, lease_s) in [30, 300, ServiceRecord::FOREVER].into_iter().enumerate() {
         let record = service(b"disk", lease_s);
@@ -156,7 +152,7 @@ fn service_records_expire_with_their_leases() {
 
 #[test]
 fn subscriptions_survive_a_restart() {
-    let mut lab = up("fat-tree:4");
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let all_hosts = lab.hosts();
     let info = InformInfo {
         lid_range_begin: InformInfo::ALL_LIDS,
@@ -184,7 +180,7 @@ fn subscriptions_survive_a_restart() {
 
 #[test]
 fn alias_guids_survive_a_restart() {
-    let mut lab = up("fat-tree:4");
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let at = lab.hosts()[2];
     let lid = lab.world.fabric().lid(at).0;
     let mut record = GuidInfoRecord {
@@ -311,7 +307,7 @@ fn isolated_hosts_get_client_reregister_from_any_master() {
 /// The registrations may have changed under the other master.
 #[test]
 fn sm_that_finds_a_master_drops_its_records() {
-    let mut lab = up("fat-tree:4");
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let all_hosts = lab.hosts();
     let mut members = Members::new();
     members
@@ -346,7 +342,7 @@ fn sm_that_finds_a_master_drops_its_records() {
 /// right master SM LID.
 #[test]
 fn lost_client_reregister_is_repeated() {
-    let mut lab = up("fat-tree:4");
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     let host = lab.hosts()[5];
     lab.world.run_for(Duration::from_secs(2));
     let reregisters = |lab: &Lab| lab.world.fabric().client_reregisters(host);

@@ -16,7 +16,8 @@ const HOSTS: usize = 512;
 #[test]
 fn requests_on_port_active_are_accepted_during_bring_up() {
     let mut lab = Lab::new(SHAPE, 1);
-    let (own, sm) = (lab.at, lab.sm);
+    let own = lab.at;
+    let sm = lab.sm;
     let mut waiting: Vec<PortAt> = lab.hosts().into_iter().filter(|at| *at != own).collect();
     assert_eq!(waiting.len(), HOSTS - 1);
     let mut active: Vec<PortAt> = Vec::new();

@@ -68,7 +68,9 @@ fn names_unknown_member(lab: &Lab, bytes: &[u8]) -> bool {
             .iter()
             .fold(0, |v, b| v << 8 | u64::from(*b))
     };
-    let (mask, prefix, guid) = (number(48), number(72), number(80));
+    let mask = number(48);
+    let prefix = number(72);
+    let guid = number(80);
     let mut ends = expected_records::end_ports(lab).into_iter();
     bytes[16..18] == MC_MEMBER
         && matches!(bytes[3], method::SET | method::DELETE)
@@ -402,7 +404,8 @@ fn random_registrations_are_bounded() {
 fn one_port_cannot_exhaust_registrations() {
     let mut lab = up("ring:4,2");
     let ends = expected_records::end_ports(&lab);
-    let (registering, other) = (ends[0], ends[1]);
+    let registering = ends[0];
+    let other = ends[1];
     let mut offer = |at: PortAt, n: u64| {
         let mut data = vec![0; 176];
         put_field(&mut data, 0, 64, n);

@@ -93,7 +93,10 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
     let (view, lids) = view_of(LARGE);
     assert!(lids.len() > 10_000, "{} end ports", lids.len());
     let mut queue = AdmissionQueue::new(AdmissionLimits::default());
-    let (mut dropped, mut slices, mut rejected, mut served) = (0, 0, 0, 0);
+    let mut dropped = 0;
+    let mut slices = 0;
+    let mut rejected = 0;
+    let mut served = 0;
     let offer = |queue: &mut AdmissionQueue<Work>, lid: u16, bytes: Vec<u8>| {
         let class = RequestClass::from_request(
             &SaRequest::parse(peer(lid), &bytes).expect("valid request"),
@@ -119,7 +122,8 @@ fn path_queries_are_served_between_slices_of_hostile_scans() {
         HOSTILE * 16,
         "the queue accepts four requests per client"
     );
-    let (a, b) = (lids[HOSTILE], lids[HOSTILE + 1]);
+    let a = lids[HOSTILE];
+    let b = lids[HOSTILE + 1];
     while slices < 500 {
         offer(&mut queue, a, path_query(a, b));
         let mut waited = 0;
@@ -228,7 +232,8 @@ impl GmpSender for Outbox {
 fn path_query_does_not_wait_for_a_hundred_scans() {
     const QUERIES: usize = 20;
     let (view, lids) = view_of(LARGE);
-    let (from, hostile_lids) = (lids[HOSTILE], &lids[..HOSTILE]);
+    let from = lids[HOSTILE];
+    let hostile_lids = &lids[..HOSTILE];
     let (to_server, inbox) = channel();
     let sent = Outbox::default();
     let outbox = Box::new(sent.clone());

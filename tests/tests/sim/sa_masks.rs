@@ -260,7 +260,8 @@ fn check_query(
 ) {
     // A component for the base LID matches any LID of the port, and a random LID may belong to the
     // same port.
-    let (mut requested, mut data) = (data.to_vec(), data.to_vec());
+    let mut requested = data.to_vec();
+    let mut data = data.to_vec();
     for (component, at) in lids_of(kind) {
         let lid = u16::try_from(field(&data, *at, 16)).unwrap_or(0);
         if mask >> component & 1 != 0

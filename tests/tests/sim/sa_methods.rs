@@ -145,7 +145,9 @@ fn client_cannot_delete_the_service_of_another() {
     const MASK: u64 = 0b11_0011;
     let (mut lab, _) = up();
     let ends = expected_records::end_ports(&lab);
-    let (owner, service_port, foreign_client) = (ends[0], ends[1], ends[2]);
+    let owner = ends[0];
+    let service_port = ends[1];
+    let foreign_client = ends[2];
     let set = |lab: &mut Lab, at: PortAt, method_code: u8, key: u64| {
         let request = WireRequest {
             mask: MASK,

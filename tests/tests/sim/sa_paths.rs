@@ -185,10 +185,8 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
     let all_end_ports = expected_records::end_ports(lab);
     let mut answered = 0;
     for _ in 0..count {
-        let (from, to) = (
-            draw_end(lab, &all_end_ports, &mut rng),
-            draw_end(lab, &all_end_ports, &mut rng),
-        );
+        let from = draw_end(lab, &all_end_ports, &mut rng);
+        let to = draw_end(lab, &all_end_ports, &mut rng);
         let wide = rng.one_in(12);
         let demand = PathRequest {
             mtu: draw_limit(&mut rng, 7),
@@ -226,7 +224,8 @@ fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], count: u64) {
 fn selectors(lab: &mut Lab) {
     let mut rng = TestRng::new(3);
     let all_end_ports = expected_records::end_ports(lab);
-    let (client, far) = (lab.at, all_end_ports[all_end_ports.len() / 2]);
+    let client = lab.at;
+    let far = all_end_ports[all_end_ports.len() / 2];
     let end = |at| End {
         port: Some(at),
         by_gid: true,
@@ -314,7 +313,8 @@ fn returned_paths_match_the_tables_with_partitions() {
 #[test]
 fn path_queries_for_unknown_ends_return_no_path() {
     let mut lab = up("ring:4,1", SmConfig::default());
-    let (a, b) = (lab.at, expected_records::end_ports(&lab)[2]);
+    let a = lab.at;
+    let b = expected_records::end_ports(&lab)[2];
     let from = expected_records::lid(&lab, a);
     let base = gid(&lab, a);
     let cases: [(u64, u128, u16, u16); 6] = [

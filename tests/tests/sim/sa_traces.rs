@@ -66,7 +66,9 @@ fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<S
     );
     let fabric = lab.world.fabric();
     let steps = reply.records.iter().map(|r| {
-        let (node, entry, exit) = (field(r, 96, 64), field(r, 352, 8), field(r, 360, 8));
+        let node = field(r, 96, 64);
+        let entry = field(r, 352, 8);
+        let exit = field(r, 360, 8);
         assert_eq!(field(r, 0, 64), 0xFE80 << 48, "GIDPrefix");
         let ends = expected_records::end_ports(lab);
         // Ports are identified by the GUID of the port with their LID. The outer ports of the two
@@ -172,7 +174,8 @@ fn random_sets(lab: &mut Lab, seed: u64, count: u64) {
     let mut with_alternatives = 0;
     for _ in 0..count {
         let client = all_end_ports[rng.index(all_end_ports.len())];
-        let (s, d) = (1 + rng.below(4), 1 + rng.below(4));
+        let s = 1 + rng.below(4);
+        let d = 1 + rng.below(4);
         let ends = draw(&all_end_ports, s + d, &mut rng);
         let (sources, destinations) = ends.split_at(usize::try_from(s).unwrap_or(1));
         let numb_path = (!rng.one_in(4)).then(|| u8::try_from(1 + rng.below(8)).unwrap_or(1));

@@ -85,7 +85,8 @@ fn storm(
     hosts: usize,
 ) -> (u32, u32) {
     let mlids = u16::try_from(hosts).expect("fits into 16 bits") + 64;
-    let (before, sets) = (blocks(lab, mlids), lab.sets(id::MFT));
+    let before = blocks(lab, mlids);
+    let sets = lab.sets(id::MFT);
     for host in 0..hosts {
         request(lab, members, host);
     }

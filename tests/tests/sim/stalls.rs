@@ -94,10 +94,8 @@ fn stall_is_verified_without_known_sms() {
 fn second_stall_starts_another_scan() {
     let (mut lab, other) = with_foreign_sm(SmState::Standby);
     lab.world.run_for(Duration::from_secs(30));
-    let (before, sets) = (
-        sm_info_gets(&lab, other),
-        lab.world.fabric().all_counters().all_sets(),
-    );
+    let before = sm_info_gets(&lab, other);
+    let sets = lab.world.fabric().all_counters().all_sets();
     stall(&mut lab);
     while sm_info_gets(&lab, other) == before {
         lab.world.step();

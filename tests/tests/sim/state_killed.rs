@@ -22,7 +22,8 @@ fn acknowledged_records_survive_kill_9() {
     let kills = std::env::var("FERROSM_KILLS").ok();
     let kills: u64 = kills.map_or(40, |n| n.parse().expect("valid number"));
     let scratch = Scratch::new("state-killed");
-    let (mut model, mut done) = (Records::new(), 0);
+    let mut model = Records::new();
+    let mut done = 0;
     let mut sequence = 0;
     for seed in 0..kills {
         let mut rng = TestRng::new(seed);
@@ -43,7 +44,8 @@ fn acknowledged_records_survive_kill_9() {
             acknowledged = number.map_or(acknowledged, |n| n.parse().expect("valid number"));
             u64::from(number.is_some())
         };
-        let (mut lines_read, mut line) = (0, String::new());
+        let mut lines_read = 0;
+        let mut line = String::new();
         while lines_read < lines && out.read_line(&mut line).expect("read") > 0 {
             lines_read += take(&line);
             line.clear();

@@ -128,7 +128,8 @@ struct Sent {
 /// Counts the messages that the SM sends from now on.
 fn count_sent(lab: &mut Lab) -> Arc<Mutex<Sent>> {
     let sent = Arc::new(Mutex::new(Sent::default()));
-    let (at, counts) = (lab.at, Arc::clone(&sent));
+    let at = lab.at;
+    let counts = Arc::clone(&sent);
     lab.world.observe(move |event| {
         if event.at != at || event.event != net::MadEvent::Sent {
             return;

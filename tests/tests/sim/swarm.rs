@@ -110,7 +110,8 @@ fn runs_are_deterministic() {
                 let _ = run(seed, Mode::FaultsOnly);
             })
         };
-        let (once, again) = (text(), text());
+        let once = text();
+        let again = text();
         assert!(
             once.lines().count() > 1_000,
             "seed {seed} produced too short a trace"

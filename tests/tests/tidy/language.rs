@@ -43,7 +43,8 @@ fn prose_of(file: &str, line: &str) -> String {
         return line.to_owned();
     }
     let mut prose = String::new();
-    let (mut in_string, mut escaped) = (false, false);
+    let mut in_string = false;
+    let mut escaped = false;
     for (at, c) in line.char_indices() {
         if !in_string && line[at..].starts_with("//") {
             prose.push_str(&line[at..]);

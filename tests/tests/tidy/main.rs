@@ -446,7 +446,8 @@ fn the_simulator_is_optional() {
             .map(str::to_owned)
             .collect()
     };
-    let (with, without) = (linked(&[]), linked(&["--no-default-features"]));
+    let with = linked(&[]);
+    let without = linked(&["--no-default-features"]);
     let optional: Vec<&String> = with.difference(&without).collect();
     assert_eq!(optional, ["ferrosm-channel", "ferrosm-sim"], "{without:?}");
 }
@@ -621,7 +622,8 @@ fn units_of_one_and_several_subnets_are_alike() {
 /// With `[replication]` a node must reach its peers by IP, and restart however often it fails.
 #[test]
 fn unit_allows_connections_between_nodes() {
-    let (before, service) = (unit("Unit"), unit("Service"));
+    let before = unit("Unit");
+    let service = unit("Service");
     let has_flag = |of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str| {
         assert!(
             has_word(of, key, word),

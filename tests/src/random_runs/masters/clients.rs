@@ -169,7 +169,8 @@ impl Clients {
         self.receive_replies(world, locations);
         let fabric = world.fabric();
         for (at, client) in &mut self.by_host {
-            let (reregister_requests, up) = (fabric.client_reregisters(*at), fabric.link_up(*at));
+            let reregister_requests = fabric.client_reregisters(*at);
+            let up = fabric.link_up(*at);
             if reregister_requests != client.reregister_requests {
                 let master = Self::master_of_port(world, locations, *at);
                 client.group_changed = master.is_some_and(|id| client.must_rejoin(world, id));

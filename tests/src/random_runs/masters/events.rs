@@ -267,7 +267,8 @@ impl RandomEvents {
         let wanted = 1 + self.rng.index(switches.len() - 1);
         while half.len() < wanted {
             let next = switch_links.iter().find_map(|l| {
-                let (a, b) = (half.contains(&l.a.node), half.contains(&l.b.node));
+                let a = half.contains(&l.a.node);
+                let b = half.contains(&l.b.node);
                 match (a, b) {
                     (true, false) => Some(l.b.node),
                     (false, true) => Some(l.a.node),

@@ -275,10 +275,8 @@ impl ScriptedSm {
         if let Some(scan) = &mut self.scan {
             scan.seen.insert(info.guid, info);
         }
-        let (is_master, is_peer) = (
-            info.sm_state == SmState::Master,
-            self.peer == Some(info.guid),
-        );
+        let is_master = info.sm_state == SmState::Master;
+        let is_peer = self.peer == Some(info.guid);
         match self.last_state {
             SmState::Standby if is_master => {
                 (self.peer, self.missed_polls) = (Some(info.guid), 0);
@@ -345,7 +343,8 @@ impl ScriptedSm {
                 self.claim_ports(world);
             }
             (SmState::Master, _, Some(better)) => {
-                let (to, state) = (better.guid, SmState::Master);
+                let to = better.guid;
+                let state = SmState::Master;
                 self.set(world, to, SmControl::Handover, state);
                 self.stand_by(world, to);
             }

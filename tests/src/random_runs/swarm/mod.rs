@@ -159,7 +159,9 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     if matches!(mode, Mode::FaultsOnly) {
         return lab.world.trace_hash();
     }
-    let (sm, at, run) = (lab.sm, lab.at, lab.describe_run());
+    let sm = lab.sm;
+    let at = lab.at;
+    let run = lab.describe_run();
     let expect = |world: &World<Sm>| expect_of(world, sm, at);
     let liveness = lab.world.converge_to(&timing, expect, |world| {
         let sm = world.sm(sm).unwrap();

@@ -244,7 +244,8 @@ pub(crate) fn compare(
             (Some(a), Some(b)) => {
                 let refused = a[4] & 0x7F != 0 || a[5] != 0;
                 for field in fields(case, refused) {
-                    let (a, b) = (value(&a, field), value(&b, field));
+                    let a = value(&a, field);
+                    let b = value(&b, field);
                     if a != b {
                         entries.push(difference(a, b, field.0));
                     }
