@@ -3,7 +3,6 @@
 //! [`Lab`] is a fabric with one SM and the verbs of a scenario. A complete scenario:
 //!
 //! ```
-//! # use std::time::Duration;
 //! use ferrosm_core::{Command, SmConfig};
 //! use ferrosm_mad::attr::SmState;
 //! use ferrosm_tests::lab::Lab;
@@ -13,7 +12,7 @@
 //! let standby = lab.add_sm(far_host, SmConfig::default());
 //! lab.run_until("a standby", 60, |lab| lab.role(standby) == SmState::Standby);
 //! lab.command(Command::Stop);
-//! lab.run_until("a new master", 5, |lab| lab.role(standby) == SmState::Master);
+//! lab.run_until("a new master", 30, |lab| lab.role(standby) == SmState::Master);
 //! lab.select(standby);
 //! lab.run_until_correct(30);
 //! ```
