@@ -19,7 +19,6 @@
 //! | [`admission`] | request queue: fairness, rate limits, classes |
 //! | [`view`] | snapshot of the subnet with indices by LID and GUID |
 //! | [`aliases`] | alias GUIDs of ports |
-//! | [`vl_tables`] | SLtoVL and VLArbitration tables that were read on behalf of clients |
 //! | [`pkey_set`] | partitions that two ports share |
 //! | [`records`] | records of nodes, ports, links and device tables |
 //! | [`path`] | PathRecord, MultiPathRecord, TraceRecord |
@@ -47,14 +46,12 @@ pub mod routing_origin;
 pub mod settings;
 pub mod tables;
 pub mod view;
-pub mod vl_tables;
 
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 
 pub use message::{SaReply, SaRequest};
-use records::vl_tables::UnknownTables;
 use refusal::SaRefusal;
 pub use view::{EndPortIdx, View};
 
@@ -63,7 +60,7 @@ pub use view::{EndPortIdx, View};
 pub enum Disposition {
     /// Send this reply.
     Reply(SaReply),
-    /// The SM must process it: it concerns registrations, or needs a device read.
+    /// The SM must process it: it concerns registrations.
     ForwardToSm,
     /// Drop it. `None`: wrong SM_Key, or a response or TrapRepress instead of a request.
     Drop(Option<SaRefusal>),
@@ -101,12 +98,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Disposition {
             return Disposition::ForwardToSm;
         }
         id::GUID_INFO if !read => return Disposition::ForwardToSm,
-        id::SL_TO_VL | id::VL_ARBITRATION if read => {
-            match records::vl_tables::answer(view, request, UnknownTables::ReadFirst) {
-                Some(reply) => reply,
-                None => return Disposition::ForwardToSm,
-            }
-        }
+        id::SL_TO_VL | id::VL_ARBITRATION if read => records::vl_tables::answer(view, request),
         _ if read => match records::answer(view, request) {
             Some(reply) => reply,
             None => SaReply::refused(SaRefusal::Unsupported),

@@ -27,10 +27,10 @@
 //! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
 
 mod adoption;
+mod alias_guids;
 pub mod commands;
 pub mod config;
 mod ctx;
-mod deferred_reads;
 mod desired_lfts;
 pub mod event;
 pub mod io;

@@ -24,7 +24,6 @@ use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::tables::vl_arbitration::VlArbitrationBlocks;
-use crate::vl_tables::VlTableCache;
 
 /// A node as the SM observed it.
 #[derive(Debug)]
@@ -99,8 +98,6 @@ pub struct ViewExtras {
     pub sms: Vec<SmInfoRecord>,
     /// Alias GUIDs.
     pub aliases: Arc<AliasTables>,
-    /// VL tables that were read on behalf of clients.
-    pub observed_vl_tables: Arc<VlTableCache>,
 }
 
 /// Builds a view from the fabric and the previous view.
@@ -130,7 +127,6 @@ impl View {
             local: fabric.local().and_then(|port| end_ports.at_port(port)),
             sms: extras.sms,
             aliases: extras.aliases,
-            observed_vl_tables: extras.observed_vl_tables,
             service_levels: ServiceLevels::from_run(extras.run, nodes.len()),
             origin: extras.origin,
             nodes: nodes.into(),

@@ -31,7 +31,6 @@ use super::aliases::AliasTables;
 use super::message::partition_number;
 use super::pkey_set::PKeySet;
 use super::settings::SaSettings;
-use super::vl_tables::VlTableCache;
 use crate::refusal::SaRefusal;
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
@@ -210,7 +209,6 @@ pub struct View {
     /// Origin of the installed routing; `None` in a restored view.
     origin: Option<Arc<RoutingOrigin>>,
     aliases: Arc<AliasTables>,
-    observed_vl_tables: Arc<VlTableCache>,
     /// [`ObservedFabric::guids_revision`] of the fabric.
     guids_revision: u64,
 }
@@ -267,15 +265,6 @@ impl View {
         }
     }
 
-    /// A copy with additional VL tables that were read.
-    #[must_use]
-    pub fn with_observed_vl_tables(&self, observed_vl_tables: Arc<VlTableCache>) -> Self {
-        Self {
-            observed_vl_tables,
-            ..self.clone()
-        }
-    }
-
     /// The installed routing and its origin; `None` without a routing, or in a restored view.
     #[must_use]
     pub fn routing(&self) -> Option<(&Arc<VerifiedRun>, &RoutingOrigin)> {
@@ -315,12 +304,6 @@ impl View {
     #[must_use]
     pub const fn aliases(&self) -> &Arc<AliasTables> {
         &self.aliases
-    }
-
-    /// VL tables that were read on behalf of clients.
-    #[must_use]
-    pub fn observed_vl_tables(&self) -> &VlTableCache {
-        &self.observed_vl_tables
     }
 
     /// All nodes.

@@ -53,8 +53,8 @@ pub(super) enum Activity {
     /// The replica of the last master's state is being loaded.
     AwaitReplica,
     MulticastUpdate(MftUpdate),
-    /// Reads of VL tables and writes of alias GUIDs on behalf of SA clients.
-    SmpsForSaClients,
+    /// Reads and writes of alias GUIDs.
+    AliasGuids,
     /// A batch of a survey.
     Survey,
 }
@@ -179,7 +179,7 @@ impl Activity {
     /// Whether it may send Sets to devices.
     pub(super) const fn configures(&self) -> bool {
         match self {
-            Self::Sweep(_) | Self::MulticastUpdate(_) | Self::SmpsForSaClients => true,
+            Self::Sweep(_) | Self::MulticastUpdate(_) | Self::AliasGuids => true,
             Self::Idle
             | Self::NoLink
             | Self::Standby
@@ -212,7 +212,7 @@ impl Activity {
             | Self::LightSweep(_)
             | Self::Survey
             | Self::SmScan
-            | Self::SmpsForSaClients
+            | Self::AliasGuids
             | Self::AwaitMastership
             | Self::AwaitReplica => false,
         }
@@ -335,7 +335,7 @@ impl Activity {
             | Self::AwaitMastership
             | Self::AwaitReplica
             | Self::MulticastUpdate(_)
-            | Self::SmpsForSaClients
+            | Self::AliasGuids
             | Self::Survey => ReadPhase::Other,
         }
     }

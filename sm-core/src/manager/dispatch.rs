@@ -276,19 +276,16 @@ impl SubnetManager {
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
                 if let Some(TableReadback { kept, .. }) = self.activity.readback() {
                     with_ctx!(self, |ctx| kept.on_table(ctx, op, outcome));
-                } else {
-                    self.deferred_reads
-                        .on_table_read(&mut self.subnet, op, outcome);
                 }
             }
             SmpOp::GuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
-                self.deferred_reads
-                    .on_guid_info_read(&self.subnet, aliases, (p, block), outcome);
+                self.alias_guids
+                    .on_read(&self.subnet, aliases, (p, block), outcome);
             }
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
-                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
+                with_ctx!(self, |ctx| self.alias_guids.on_written(
                     ctx,
                     aliases,
                     (p, block),

@@ -66,7 +66,7 @@ impl SubnetManager {
             Activity::LightSweep(_)
             | Activity::Sweep(_)
             | Activity::MulticastUpdate(_)
-            | Activity::SmpsForSaClients
+            | Activity::AliasGuids
             | Activity::Survey
             | Activity::Standby
             | Activity::AwaitMastership

@@ -75,10 +75,10 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
 
 use crate::adoption::{Adoption, last_epoch};
+use crate::alias_guids::AliasGuids;
 use crate::commands::tracker::CommandTracker;
 use crate::config::SmConfig;
 use crate::ctx::Effects;
-use crate::deferred_reads::DeferredReads;
 use crate::election;
 use crate::event::Observation;
 use crate::io::{Event, Input, Output};
@@ -137,7 +137,7 @@ pub struct SubnetManager {
     sa: SaOwner,
     multicast: MulticastTables,
     adoption: Adoption,
-    deferred_reads: DeferredReads,
+    alias_guids: AliasGuids,
     surveys: Surveys,
     commands: CommandTracker,
     /// The operator requested a handover while tables were being written: it follows.
@@ -184,7 +184,7 @@ impl SubnetManager {
             sa,
             multicast: MulticastTables::default(),
             adoption,
-            deferred_reads: DeferredReads::default(),
+            alias_guids: AliasGuids::default(),
             surveys: Surveys::default(),
             commands: CommandTracker::default(),
             hands_over_after_sweep: false,
@@ -387,7 +387,7 @@ impl SubnetManager {
             Activity::Sweep(_) => self.step_sweep(),
             Activity::LightSweep(_) => self.step_light_sweep(),
             Activity::MulticastUpdate(_) => self.continue_multicast_update(),
-            Activity::SmpsForSaClients => self.finish_deferred_reads(),
+            Activity::AliasGuids => self.set_activity(Activity::Idle),
             Activity::Survey => self.finish_survey_batch(),
             Activity::Idle => {
                 self.reread_after_storms();
@@ -395,7 +395,7 @@ impl SubnetManager {
                 if idle
                     && !self.begin_sm_scan()
                     && !self.begin_multicast_update()
-                    && !self.begin_deferred_reads()
+                    && !self.begin_alias_guids()
                 {
                     self.on_idle();
                     self.begin_survey();

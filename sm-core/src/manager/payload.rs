@@ -9,7 +9,7 @@ use ferrosm_mad::smp::SmpRequest;
 use super::SubnetManager;
 use super::activity::{SweepPhase, TableUpdate};
 use crate::adoption::Adoption;
-use crate::deferred_reads::alias_guid_block;
+use crate::alias_guids::alias_guid_block;
 use crate::lids::LidTable;
 use crate::mastership::{Mastership, with_sm_lid};
 use crate::multicast;

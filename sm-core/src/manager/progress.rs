@@ -29,7 +29,7 @@ impl SubnetManager {
             | Activity::AwaitMastership
             | Activity::AwaitReplica
             | Activity::MulticastUpdate(_)
-            | Activity::SmpsForSaClients
+            | Activity::AliasGuids
             | Activity::Survey => Phase::Idle,
         }
     }

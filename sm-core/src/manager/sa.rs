@@ -1,4 +1,4 @@
-//! Calls of [`crate::sa_owner`] and [`crate::deferred_reads`]: when views are published, and when
+//! Calls of [`crate::sa_owner`] and [`crate::alias_guids`]: when views are published, and when
 //! requests are answered.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl SubnetManager {
         self.sa.view()
     }
 
-    /// Requests dropped because mastership was undecided or the queue of deferred reads was full.
+    /// Requests dropped because mastership was undecided.
     #[must_use]
     pub const fn dropped_requests(&self) -> &KindCounts {
         self.sa.dropped_requests()
@@ -101,7 +101,7 @@ impl SubnetManager {
             return;
         }
         let restored = self.adoption.take_restored_view();
-        self.deferred_reads.retry_alias_guids();
+        self.alias_guids.retry_unresponsive();
         let (sweep, inputs) = (self.last_sweep.number, self.view_inputs());
         with_ctx!(self, |ctx| self
             .sa
@@ -142,10 +142,10 @@ impl SubnetManager {
         with_ctx!(self, |ctx| self.sa.after_input(ctx, is_idle, is_restored));
     }
 
-    /// Ends replies to clients and reads on their behalf. Returns the last published view.
+    /// Ends replies to clients and writes of their alias GUIDs. Returns the last published view.
     pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
         let view = self.sa.withdraw_view(&mut self.out)?;
-        self.deferred_reads.forget();
+        self.alias_guids.forget();
         Some(view)
     }
 
@@ -164,44 +164,27 @@ impl SubnetManager {
     /// An SA request that cannot be answered from the published view.
     pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
         let may_register = self.mastership.may_register();
-        let is_deferred = with_ctx!(self, |ctx| self.sa.on_request(
+        with_ctx!(self, |ctx| self.sa.on_request(
             ctx,
             from,
             bytes,
             may_register
         ));
-        if is_deferred && let Some(view) = self.sa.view() {
-            let dropped = self.deferred_reads.defer(&mut self.out, view, from, bytes);
-            if let Some(kind) = dropped {
-                self.sa.count_dropped(kind);
-            }
-        }
     }
 
-    /// Between sweeps: starts a round of SMPs on behalf of clients. Returns whether there are any.
-    pub(super) fn begin_deferred_reads(&mut self) -> bool {
-        if !self.is_master() || self.schedule.is_due(self.now) {
+    /// Between sweeps: starts a round of reads and writes of alias GUIDs. Returns whether there are
+    /// any.
+    pub(super) fn begin_alias_guids(&mut self) -> bool {
+        if !self.is_master() || self.schedule.is_due(self.now) || self.sa.view().is_none() {
             return false;
         }
-        let Some(view) = self.sa.view().cloned() else {
-            return false;
-        };
         let (changed, unverified) = self.sa.take_alias_blocks();
         let started = with_ctx!(self, |ctx| self
-            .deferred_reads
-            .start_round(ctx, &view, changed, unverified));
+            .alias_guids
+            .start_round(ctx, changed, unverified));
         if started {
-            self.set_activity(Activity::SmpsForSaClients);
+            self.set_activity(Activity::AliasGuids);
         }
         started
-    }
-
-    /// A round is complete: the tables that it read are published, and the next one replies to the
-    /// queries that waited for them.
-    pub(super) fn finish_deferred_reads(&mut self) {
-        self.set_activity(Activity::Idle);
-        if self.deferred_reads.has_waiting() {
-            with_ctx!(self, |ctx| self.sa.publish_observed_vl_tables(ctx));
-        }
     }
 }

@@ -21,7 +21,6 @@ use ferrosm_mad::attr::TrapNumber;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use ferrosm_mad::mad::Method;
-use ferrosm_mad::sa::id;
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
@@ -44,7 +43,6 @@ use crate::sa::{self, Disposition, SaReply, SaRequest, View};
 use crate::subnet::PortRef;
 use partition_groups::update_partition_groups;
 use trap_reports::PendingTraps;
-use view::observed_vl_tables;
 pub(crate) use view::{ViewInputs, build_view, sm_record};
 
 /// Delay from the first change of MFTs between sweeps until a view with it is published, so that
@@ -112,11 +110,6 @@ impl SaOwner {
 
     pub(crate) const fn dropped_requests(&self) -> &KindCounts {
         &self.dropped_requests
-    }
-
-    /// Counts a request that is dropped because too many wait for devices.
-    pub(crate) fn count_dropped(&mut self, kind: RequestKind) {
-        self.dropped_requests.add(kind);
     }
 
     /// When [`Self::after_input`] has something to do without an input.
@@ -426,14 +419,6 @@ impl SaOwner {
         }
     }
 
-    /// Publishes the SLtoVL and VLArb tables that were read on behalf of clients.
-    pub(crate) fn publish_observed_vl_tables(&mut self, ctx: &mut Ctx<'_>) {
-        if let Some(view) = &self.view {
-            let view = view.with_observed_vl_tables(Arc::new(observed_vl_tables(ctx.fabric)));
-            self.publish(ctx, view);
-        }
-    }
-
     /// Publishes a view that changed between sweeps.
     fn publish(&mut self, ctx: &mut Ctx<'_>, view: View) {
         let view = Arc::new(view);
@@ -442,28 +427,21 @@ impl SaOwner {
         ctx.outbox.push(Output::Publish(Some(view)));
     }
 
-    /// Answers a request that needs more than the published view. Returns whether the reply needs
-    /// SLtoVL or VLArb tables that may have to be read first. `may_register`: this SM is master and
-    /// the replica is loaded.
+    /// Answers a request that needs more than the published view. `may_register`: this SM is master
+    /// and the replica is loaded.
     pub(crate) fn on_request(
         &mut self,
         ctx: &mut Ctx<'_>,
         from: Peer,
         bytes: &[u8],
         may_register: bool,
-    ) -> bool {
+    ) {
         let view = self.view.clone();
         let Some((view, request)) = view.zip(SaRequest::parse(from, bytes)) else {
-            return false;
+            return;
         };
         let reply = match sa::answer(&view, &request) {
             Disposition::Reply(reply) => Some(reply),
-            Disposition::ForwardToSm
-                if !request.method.is_response()
-                    && matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) =>
-            {
-                return true;
-            }
             // A registration could be lost. The request is dropped: Linux ib_sa retries after a
             // timeout and treats any status, BUSY too, as final.
             Disposition::ForwardToSm
@@ -491,7 +469,6 @@ impl SaOwner {
                 send_reply(ctx.outbox, &request, &reply);
             }
         }
-        false
     }
 
     fn report_refusal(

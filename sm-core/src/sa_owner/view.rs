@@ -15,7 +15,6 @@ use crate::sa::View;
 use crate::sa::aliases::AliasTables;
 use crate::sa::pkey_set::PKeySet;
 use crate::sa::view::{ObservedFabric, ObservedNode, ObservedPort, PortIdx, ViewExtras};
-use crate::sa::vl_tables::VlTableCache;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// What a view shows besides the fabric and the registrations.
@@ -43,17 +42,8 @@ pub(crate) fn build_view(
         origin: inputs.origin.map(Arc::new),
         sms: inputs.sms,
         aliases: Arc::clone(aliases),
-        observed_vl_tables: Arc::new(observed_vl_tables(fabric)),
     };
     View::new(&Observed { fabric, cfg }, cfg.sa_settings(), extra, before)
-}
-
-/// The SLtoVL and VLArb tables that were read on behalf of clients.
-pub(super) fn observed_vl_tables(fabric: &Subnet) -> VlTableCache {
-    let nodes = fabric.nodes();
-    VlTableCache::new(
-        nodes.filter_map(|(_, n)| Some((n.info.node_guid, n.observed_vl_tables.as_ref()?))),
-    )
 }
 
 /// The SMInfoRecord of an SM, without its SM_Key (which has the type of an M_Key).

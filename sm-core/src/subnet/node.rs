@@ -18,7 +18,6 @@ use super::mft::Mft;
 use super::rejections::Rejections;
 use crate::location::NodeName;
 use crate::report::QuarantineReason;
-use crate::sa::vl_tables::NodeVlTables;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -56,8 +55,6 @@ pub struct Node {
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// VL tables read on behalf of SA clients.
-    pub observed_vl_tables: Option<Arc<NodeVlTables>>,
     /// Where its VL tables come from.
     pub vl_origin: VlTableOrigin,
     /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all
@@ -295,7 +292,6 @@ impl Node {
             mft: Mft::default(),
             times_forgotten: 0,
             sl_to_vl: BTreeMap::new(),
-            observed_vl_tables: None,
             vl_origin: VlTableOrigin::Unknown,
             vl_fingerprint: None,
             rejects_optimized_sl_to_vl: false,
@@ -385,7 +381,6 @@ impl Node {
     /// alone or with its device.
     pub fn forget_port_tables(&mut self, num: PortNum) {
         self.sl_to_vl.remove(&SlToVlSelector::EndPort(num));
-        self.observed_vl_tables = None;
         self.vl_fingerprint = None;
         if let Some(port) = self.ports.get_mut(num.index()) {
             port.vl_arbitration = VlArbitrationBlocks::default();

@@ -491,7 +491,6 @@ fn forget_table(fabric: &mut Subnet, set: SmpOp) {
         return;
     };
     node.vl_origin = VlTableOrigin::Foreign;
-    node.observed_vl_tables = None;
     if let SmpOp::SetSlToVl(_, at) = set {
         node.sl_to_vl.remove(&at);
     } else if let SmpOp::SetVlArbitration(_, block) = set

@@ -24,10 +24,9 @@ pub use restore::{RestoreError, ViewRestorer};
 use super::{EndPort, NodeView, PortView, View};
 use crate::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
-use crate::vl_tables::NodeVlTables;
 
 /// Version of the record format. Other versions are not read.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What a record of a node contains. The discriminants are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,10 +178,6 @@ impl NodeInView<'_> {
         Some(mft).filter(|blocks| !blocks.is_empty())
     }
 
-    fn observed_vl_tables(&self) -> Option<&Arc<NodeVlTables>> {
-        self.view.observed_vl_tables.of_node(self.node.guid)
-    }
-
     /// Whether both nodes have the same record.
     fn has_same_record(&self, other: &NodeInView<'_>, kind: NodeRecordKind) -> bool {
         let (a, b) = (self.node, other.node);
@@ -217,13 +212,7 @@ impl NodeInView<'_> {
                 (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
                 (a, b) => a.is_none() && b.is_none(),
             },
-            NodeRecordKind::VlTables => {
-                let same_read = match (self.observed_vl_tables(), other.observed_vl_tables()) {
-                    (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a == b,
-                    (a, b) => a.is_none() && b.is_none(),
-                };
-                same_read && a.sl_to_vl == b.sl_to_vl
-            }
+            NodeRecordKind::VlTables => a.sl_to_vl == b.sl_to_vl,
         }
     }
 

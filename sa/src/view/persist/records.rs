@@ -117,14 +117,9 @@ pub(super) struct MulticastRecord {
 
 /// [`super::NodeRecordKind::VlTables`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct VlTablesRecord<'a> {
+pub(super) struct VlTablesRecord {
     /// SLtoVL tables: kind (0 pair, 1 end port, 2 output), ports, table.
     pub(super) maps: Vec<(u8, u8, u8, [u8; 8])>,
-    /// SLtoVL tables that were read: input port, output port, table.
-    pub(super) read_maps: Vec<(u8, u8, [u8; 8])>,
-    /// VLArbitration blocks that were read: port, block, table.
-    #[serde(borrow)]
-    pub(super) read_arbitration: Vec<(u8, u8, ByteString<'a>)>,
 }
 
 /// Bytes that serde encodes as a byte string.
@@ -291,8 +286,7 @@ pub(super) fn encode_multicast(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool
 }
 
 pub(super) fn encode_vl_tables(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let read = node.observed_vl_tables();
-    if node.node.sl_to_vl.is_empty() && read.is_none() {
+    if node.node.sl_to_vl.is_empty() {
         return false;
     }
     let map = |(at, map): (&SlToVlSelector, &[u8; 8])| match at {
@@ -300,14 +294,8 @@ pub(super) fn encode_vl_tables(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool
         SlToVlSelector::EndPort(port) => (1, port.0, 0, *map),
         SlToVlSelector::Output(port) => (2, port.0, 0, *map),
     };
-    let read_maps = read.into_iter().flat_map(|r| r.sl_to_vl_tables());
-    let arbitration = read.into_iter().flat_map(|r| r.vl_arbitration_blocks());
     let record = VlTablesRecord {
         maps: node.node.sl_to_vl.iter().map(map).collect(),
-        read_maps: read_maps.map(|(i, o, map)| (i.0, o.0, *map)).collect(),
-        read_arbitration: arbitration
-            .map(|(port, block, table)| (port.0, block, ByteString::trimmed(table)))
-            .collect(),
     };
     encode_record(&record, out);
     true

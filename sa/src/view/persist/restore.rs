@@ -23,7 +23,6 @@ use crate::tables::mft::{MftBlockIdx, MftBlocks};
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
-use crate::vl_tables::{NodeVlTables, VlTableCache, VlTableId};
 
 /// Maximum number of ports of a node, port 0 included.
 const PORTS_MAX: usize = 255;
@@ -60,7 +59,6 @@ struct NodeRecords {
     row: Option<SlRow>,
     mft: Arc<MftBlocks>,
     sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    read: NodeVlTables,
 }
 
 /// A decoded record of kind [`NodeRecordKind::Node`]; peers refer to persisted slots.
@@ -154,14 +152,10 @@ impl ViewRestorer {
         let mut end_ports = EndPortTable::with_capacity(decoded_nodes.len());
         let mut nodes = Vec::with_capacity(decoded_nodes.len());
         let mut rows = Vec::with_capacity(decoded_nodes.len());
-        let mut read = Vec::new();
         for (slot, (guid, node, parts)) in (0u32..).zip(decoded_nodes) {
             end_ports.insert_node(guid, slot);
             insert_end_ports(&mut end_ports, slot, &node)?;
             rows.push(parts.row.clone());
-            if !parts.read.is_empty() {
-                read.push((guid, Arc::new(parts.read.clone())));
-            }
             let Some((node, ports)) = node.into_view(guid, slot, parts, &port_at) else {
                 return invalid(format!(
                     "node {guid} has a link to a port that does not exist"
@@ -200,9 +194,6 @@ impl ViewRestorer {
             service_levels,
             origin: None,
             aliases: Arc::default(),
-            observed_vl_tables: Arc::new(VlTableCache::new(
-                read.iter().map(|(guid, t)| (*guid, t)),
-            )),
             guids_revision: NO_REVISION,
         })
     }
@@ -346,7 +337,7 @@ fn decode_mft(bytes: &[u8]) -> Option<MftBlocks> {
 }
 
 fn decode_vl_tables(bytes: &[u8], parts: &mut NodeRecords) -> Option<()> {
-    let record: records::VlTablesRecord<'_> = parse(bytes)?;
+    let record: records::VlTablesRecord = parse(bytes)?;
     for (kind, a, b, map) in record.maps {
         let (a, b) = (PortNum(a), PortNum(b));
         let at = match kind {
@@ -356,16 +347,6 @@ fn decode_vl_tables(bytes: &[u8], parts: &mut NodeRecords) -> Option<()> {
             _ => return None,
         };
         parts.sl_to_vl.insert(at, map);
-    }
-    for (input, output, map) in record.read_maps {
-        let mut data = [0; 64];
-        data[..8].copy_from_slice(&map);
-        let table = VlTableId::SlToVl(PortNum(input), PortNum(output));
-        parts.read.insert(table, &data);
-    }
-    for (port, block, table) in record.read_arbitration {
-        let at = VlTableId::VlArbitration(PortNum(port), block);
-        parts.read.insert(at, &table.padded()?);
     }
     Some(())
 }
