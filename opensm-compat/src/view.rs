@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use ferrosm_core::{Subnet, SubnetManager};
+use ferrosm_core::SubnetManager;
+use ferrosm_fabric::observed::ObservedFabric;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
 use ferrosm_routing::{Lft, SwitchIdx, VerifiedRun};
@@ -240,7 +241,7 @@ impl FabricView {
 
     /// From the observed fabric.
     #[must_use]
-    pub fn from_subnet(subnet: &Subnet) -> Self {
+    pub fn from_subnet(subnet: &ObservedFabric) -> Self {
         let mut index = Vec::new();
         let mut nodes = Vec::with_capacity(subnet.node_count());
         for (idx, node) in subnet.nodes() {
@@ -270,14 +271,14 @@ impl FabricView {
                 lft: node.installed.clone(),
             });
         }
-        let location = |p: ferrosm_core::PortRef| PortLocation {
+        let location = |p: ferrosm_fabric::observed::PortRef| PortLocation {
             node: index[p.node.index()],
             port: p.port,
         };
         let links = subnet.links().map(|l| {
             let ports_read = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
             let port = ports_read.into_iter().flatten().next();
-            let info = port.map(ferrosm_core::Port::info);
+            let info = port.map(ferrosm_fabric::observed::Port::info);
             let codes = ports_read
                 .iter()
                 .flatten()
@@ -286,7 +287,7 @@ impl FabricView {
                 a: location(l.a),
                 b: location(l.b),
                 width: info.and_then(|i| i.width()),
-                speed: port.and_then(ferrosm_core::Port::speed),
+                speed: port.and_then(ferrosm_fabric::observed::Port::speed),
                 state: info.map(|i| i.port_state),
                 vls: codes.filter_map(data_vls).min(),
             }

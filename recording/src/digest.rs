@@ -9,8 +9,9 @@ use ferrosm_mad::mad::{Address, MadOut};
 
 use crate::restored::for_each_record;
 use ferrosm_core::{Output, RoutingJobResult};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist;
 use ferrosm_sa::View;
-use ferrosm_sa::view::persist;
 use fnv::FnvHasher;
 
 /// FNV-1a of bytes and text. It detects differences, not forgery.
@@ -55,8 +56,8 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
 #[derive(Debug, Default)]
 pub(crate) struct OutputDigest {
     digest: Digest,
-    /// The last view, which is usually both published and persisted.
-    view: Option<(Arc<View>, u64)>,
+    /// The last snapshot, which is usually both published and persisted.
+    snapshot: Option<(Arc<Snapshot>, u64)>,
 }
 
 impl OutputDigest {
@@ -89,7 +90,7 @@ impl OutputDigest {
             }
             Output::Publish(view) => {
                 self.add_tag(2);
-                self.add_view(view.as_ref());
+                self.add_snapshot(view.as_deref().map(View::snapshot));
             }
             Output::Compute(job) => {
                 self.add_tag(3);
@@ -113,10 +114,10 @@ impl OutputDigest {
                     self.add_text(format_args!("{:?}", update.to_change(0)));
                 }
             }
-            Output::PersistView { seq, view } => {
+            Output::PersistSnapshot { seq, snapshot } => {
                 self.add_tag(5);
                 self.digest.write_u64(*seq);
-                self.add_view(view.as_ref());
+                self.add_snapshot(snapshot.as_ref());
             }
             Output::LoadReplica { load } => {
                 self.add_tag(6);
@@ -146,30 +147,30 @@ impl OutputDigest {
         let _written = self.digest.write_fmt(text);
     }
 
-    fn add_view(&mut self, view: Option<&Arc<View>>) {
-        let Some(view) = view else {
+    fn add_snapshot(&mut self, snapshot: Option<&Arc<Snapshot>>) {
+        let Some(snapshot) = snapshot else {
             self.digest.write_u64(0);
             return;
         };
-        let digest = match &self.view {
-            Some((last, digest)) if Arc::ptr_eq(last, view) => *digest,
-            _ => digest_of_view(view),
+        let digest = match &self.snapshot {
+            Some((last, digest)) if Arc::ptr_eq(last, snapshot) => *digest,
+            _ => digest_of_snapshot(snapshot),
         };
-        self.view = Some((Arc::clone(view), digest));
+        self.snapshot = Some((Arc::clone(snapshot), digest));
         self.digest.write_u64(digest);
     }
 }
 
-fn digest_of_view(view: &Arc<View>) -> u64 {
+fn digest_of_snapshot(snapshot: &Arc<Snapshot>) -> u64 {
     let mut digest = Digest::default();
-    for_each_record(view, &mut |change| match change {
-        persist::ViewRecordUpdate::Put(guid, part, bytes) => {
+    for_each_record(snapshot, &mut |change| match change {
+        persist::SnapshotRecordUpdate::Put(guid, part, bytes) => {
             digest.write_u64(guid.0);
             digest.write_bytes(&[part as u8]);
             digest.write_bytes(bytes);
         }
-        persist::ViewRecordUpdate::Head(bytes) => digest.write_bytes(bytes),
-        persist::ViewRecordUpdate::Clear | persist::ViewRecordUpdate::Remove(..) => {}
+        persist::SnapshotRecordUpdate::Head(bytes) => digest.write_bytes(bytes),
+        persist::SnapshotRecordUpdate::Clear | persist::SnapshotRecordUpdate::Remove(..) => {}
     });
     digest.value()
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use ferrosm_core::records::routing::RoutingRecord;
 use ferrosm_core::records::{RecordKey, RecordRestorer, RestoredState};
-use ferrosm_sa::View;
-use ferrosm_sa::view::persist::{self, NodeRecordKind, ViewSaver, ViewSnapshot};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, RestoredSnapshot, SnapshotSaver};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordedRestored {
@@ -22,7 +22,7 @@ pub(crate) struct RecordedRestored {
     complete: bool,
 }
 
-/// [`ViewSnapshot`].
+/// [`RestoredSnapshot`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct RecordedView {
     age: Duration,
@@ -74,14 +74,14 @@ impl RecordedRestored {
 }
 
 impl RecordedView {
-    fn new(snapshot: &ViewSnapshot) -> Self {
+    fn new(snapshot: &RestoredSnapshot) -> Self {
         let (mut head, mut node_records) = (Vec::new(), Vec::new());
-        for_each_record(&snapshot.view, &mut |change| match change {
-            persist::ViewRecordUpdate::Put(guid, kind, bytes) => {
+        for_each_record(&snapshot.snapshot, &mut |change| match change {
+            persist::SnapshotRecordUpdate::Put(guid, kind, bytes) => {
                 node_records.push((guid.0, kind as u8, bytes.to_vec()));
             }
-            persist::ViewRecordUpdate::Head(bytes) => head = bytes.to_vec(),
-            persist::ViewRecordUpdate::Clear | persist::ViewRecordUpdate::Remove(..) => {}
+            persist::SnapshotRecordUpdate::Head(bytes) => head = bytes.to_vec(),
+            persist::SnapshotRecordUpdate::Clear | persist::SnapshotRecordUpdate::Remove(..) => {}
         });
         Self {
             age: snapshot.age,
@@ -90,8 +90,8 @@ impl RecordedView {
         }
     }
 
-    fn restore(self) -> Result<ViewSnapshot, String> {
-        let mut restorer = persist::ViewRestorer::default();
+    fn restore(self) -> Result<RestoredSnapshot, String> {
+        let mut restorer = persist::SnapshotRestorer::default();
         for (guid, kind, bytes) in &self.node_records {
             let kind = NodeRecordKind::from_number(*kind)
                 .ok_or_else(|| format!("invalid kind {kind} of a view record"))?;
@@ -99,8 +99,8 @@ impl RecordedView {
             put.map_err(|e| e.to_string())?;
         }
         let view = restorer.finish(&self.head).map_err(|e| e.to_string())?;
-        Ok(ViewSnapshot {
-            view: Arc::new(view),
+        Ok(RestoredSnapshot {
+            snapshot: Arc::new(view),
             age: self.age,
         })
     }
@@ -108,10 +108,10 @@ impl RecordedView {
 
 /// All records of a view, in order.
 pub(crate) fn for_each_record(
-    view: &Arc<View>,
-    take: &mut dyn FnMut(persist::ViewRecordUpdate<'_>),
+    view: &Arc<Snapshot>,
+    take: &mut dyn FnMut(persist::SnapshotRecordUpdate<'_>),
 ) {
-    let Ok(()) = ViewSaver::default().save(view, &mut |change| {
+    let Ok(()) = SnapshotSaver::default().save(view, &mut |change| {
         take(change);
         Ok::<(), Infallible>(())
     });

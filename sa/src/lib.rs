@@ -17,34 +17,26 @@
 //! | [`request_kind`] | attribute and method, as metrics count them |
 //! | [`refusal`], [`refusal_log`] | why a request is refused; counts, and limits of reports |
 //! | [`admission`] | request queue: fairness, rate limits, classes |
-//! | [`view`] | snapshot of the subnet with indices by LID and GUID |
-//! | [`aliases`] | alias GUIDs of ports |
-//! | [`pkey_set`] | partitions that two ports share |
+//! | [`view`] | snapshot of the fabric with the settings that replies depend on |
 //! | [`records`] | records of nodes, ports, links and device tables |
 //! | [`path`] | PathRecord, MultiPathRecord, TraceRecord |
 //! | [`registry`] | registrations of clients |
 //! | [`settings`] | settings that replies depend on |
 //! | [`qos`] | SL and limits of a path |
-//! | [`tables`] | contents of device tables |
-//! | [`routing_origin`] | settings that the installed routing was computed from |
 //!
 //! This crate reads no clock, does no I/O and trusts no client: every request, whatever its bytes,
 //! is answered, or dropped and counted.
 
 pub mod admission;
-pub mod aliases;
 pub mod message;
 pub mod path;
-pub mod pkey_set;
 pub mod qos;
 pub mod records;
 pub mod refusal;
 pub mod refusal_log;
 pub mod registry;
 pub mod request_kind;
-pub mod routing_origin;
 pub mod settings;
-pub mod tables;
 pub mod view;
 
 use ferrosm_mad::gmp::Peer;
@@ -53,7 +45,7 @@ use ferrosm_mad::sa::id;
 
 pub use message::{SaReply, SaRequest};
 use refusal::SaRefusal;
-pub use view::{EndPortIdx, View};
+pub use view::View;
 
 /// How a request is handled.
 #[derive(Debug, Clone, PartialEq, Eq)]

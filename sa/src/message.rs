@@ -2,7 +2,7 @@
 //! layer) segments and reassembles them (RMPP).
 
 use ferrosm_mad::gmp::Peer;
-use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PKey, Tid};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::sa::{CLASS_VERSION, DATA_LEN, DATA_OFFSET, RmppHeader, RmppType, SaHeader};
 
@@ -291,10 +291,4 @@ pub const fn component_value<T: Copy>(
     } else {
         None
     }
-}
-
-/// The partition number of a P_Key (without the membership bit).
-#[must_use]
-pub const fn partition_number(key: PKey) -> u16 {
-    key.0 & 0x7FFF
 }

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{GidPrefix, MKey, PKey, PortGuid, Sl};
 use serde::{Deserialize, Serialize};
 
-use super::message::partition_number;
 use crate::qos::QosPolicy;
+use ferrosm_fabric::pkey_set::partition_number;
 
 /// Settings of the SA.
 #[derive(Debug, Clone, Default)]
 pub struct SaSettings {
-    /// Subnet prefix: the upper half of GIDs.
-    pub prefix: GidPrefix,
     /// SubnetTimeout: PacketLifeTime, and response time of the SA, 4.096 µs × 2^n.
     pub subnet_timeout: u8,
     /// Routers of other subnets; the first match is used.

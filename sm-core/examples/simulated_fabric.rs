@@ -53,7 +53,8 @@ impl HostedSm for Driver {
                     let computed = Input::RoutingComputed(Box::new(result));
                     self.sm.handle(computed, self.now);
                 }
-            } else if let Output::Persist { seq, .. } | Output::PersistView { seq, .. } = output {
+            } else if let Output::Persist { seq, .. } | Output::PersistSnapshot { seq, .. } = output
+            {
                 let persisted = Input::Persisted(Persisted::all(seq));
                 self.sm.handle(persisted, self.now);
             } else if let Output::Event(event) = output {

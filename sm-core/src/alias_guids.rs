@@ -14,11 +14,11 @@ use ferrosm_mad::ids::PortGuid;
 
 use crate::ctx::Ctx;
 use crate::event::{Event, Observation, WriteFailure};
-use crate::sa::aliases::AliasTables;
 use crate::sa::registry::aliases::AliasBlocks;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::aliases::AliasTables;
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// SMPs in one round.
 const ROUND_MAX: usize = 16_384;
@@ -105,7 +105,7 @@ impl AliasGuids {
     /// A block of alias GUIDs was read. Unless it has the wanted aliases, the next round writes it.
     pub(crate) fn on_read(
         &mut self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         aliases: &AliasTables,
         (p, block): (PortRef, u8),
         outcome: &SmpOutcome,
@@ -170,7 +170,7 @@ impl AliasGuids {
 
 /// The block of GUIDs that a Set writes to a port.
 pub(crate) fn alias_guid_block(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     aliases: &AliasTables,
     p: PortRef,
     block: u8,

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::plan::partitions::Partitions;
 use crate::plan::routing_hints::GuidHints;
 use crate::qos::QosPolicy;
-use crate::routing_origin::RoutingInputs;
 use crate::sa::settings::{PrefixRoute, SaSettings};
+use ferrosm_fabric::routing_origin::RoutingInputs;
 
 /// Work units of routing engines that one core of a current server executes in a second, rounded
 /// down: benchmark `budget`.
@@ -164,7 +164,6 @@ impl SmConfig {
     #[must_use]
     pub fn sa_settings(&self) -> SaSettings {
         SaSettings {
-            prefix: self.subnet_prefix,
             subnet_timeout: self.subnet_timeout,
             prefix_routes: Arc::clone(&self.prefix_routes),
             partition_sls: Arc::new(self.partitions.sls().collect()),

@@ -12,17 +12,18 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::outbox::Outbox;
 use crate::plan::messages::EngineMessage;
-use crate::report::{ProblemKind, QuarantineReason};
+use crate::report::ProblemKind;
 use crate::smp::Smps;
 use crate::smp::outcome::{SetEcho, SmpOutcome};
-use crate::subnet::{DeviceTable, NodeIdx, PortRef, RejectionEffect, Subnet};
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef, RejectionEffect};
 
 /// The context in which a component handles an input.
 #[derive(Debug)]
 pub(crate) struct Ctx<'a> {
     pub(crate) now: Instant,
     pub(crate) cfg: &'a SmConfig,
-    pub(crate) fabric: &'a mut Subnet,
+    pub(crate) fabric: &'a mut ObservedFabric,
     pub(crate) smps: &'a mut Smps,
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) effects: &'a mut Effects,
@@ -39,7 +40,7 @@ impl Ctx<'_> {
         let now = self.now;
         let node = self.fabric.get_mut(n);
         node.map_or(RejectionEffect::Unanswered, |node| {
-            node.rejections.record(table, outcome, now)
+            node.rejections.record(table, outcome.status(), now)
         })
     }
 
@@ -213,14 +214,14 @@ pub(crate) mod tests {
     #[derive(Debug)]
     pub(crate) struct TestContext {
         cfg: SmConfig,
-        fabric: Subnet,
+        fabric: ObservedFabric,
         smps: Smps,
         outbox: Outbox,
         effects: Effects,
     }
 
     impl TestContext {
-        pub(crate) fn new(fabric: Subnet) -> Self {
+        pub(crate) fn new(fabric: ObservedFabric) -> Self {
             let cfg = SmConfig::default();
             Self {
                 smps: Smps::new(Limits::new(&cfg)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferrosm_routing::Lft;
 
-use crate::subnet::NodeIdx;
+use ferrosm_fabric::observed::NodeIdx;
 
 /// LFTs by node.
 pub(crate) type NodeLfts = Vec<(NodeIdx, Arc<Lft>)>;

@@ -13,6 +13,7 @@ use crate::config::SmConfig;
 use crate::plan::routes::{RoutingJob, RoutingJobResult};
 use crate::records::{RecordUpdate, RestoredState};
 use crate::sa::View;
+use ferrosm_fabric::snapshot::Snapshot;
 
 pub use crate::event::{DurabilityEvent, Event};
 
@@ -166,8 +167,8 @@ pub enum LocalPortEvent {
     Changed,
 }
 
-/// Which batches of [`Output::Persist`] and [`Output::PersistView`] are durable; each includes all
-/// earlier ones.
+/// Which batches of [`Output::Persist`] and [`Output::PersistSnapshot`] are durable; each includes
+/// all earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Persisted {
     /// The last batch that is durable by the policy of the store: on the local disk, and
@@ -216,13 +217,13 @@ pub enum Output {
         /// The changes, in order.
         updates: Vec<RecordUpdate>,
     },
-    /// Persist this view ([`crate::sa::view::persist`]) in place of the earlier one; with `None`
-    /// remove it.
-    PersistView {
+    /// Persist this snapshot ([`ferrosm_fabric::snapshot::persist`]) in place of the earlier one;
+    /// with `None` remove it.
+    PersistSnapshot {
         /// Number of the batch, in the same sequence.
         seq: u64,
         /// The view.
-        view: Option<Arc<View>>,
+        snapshot: Option<Arc<Snapshot>>,
     },
     /// Change the role in replication, after all batches before this output. Only with
     /// [`crate::SubnetManager::enable_replication`].

@@ -18,7 +18,7 @@ use crate::lid_map::LidMap;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::smp::op::Target;
 use crate::smp::queue::MAX_RETRIES;
-use crate::subnet::{Port, PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 
 /// Keys that one port may have.
 const CANDIDATES_MAX: usize = 6;
@@ -95,7 +95,7 @@ impl MKeyRing {
     /// it may have: after a key change, or if a response was lost, the expected key can be wrong.
     pub(crate) fn key_for(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         configured: MKey,
         target: Target,
         attempt: u8,
@@ -112,7 +112,7 @@ impl MKeyRing {
     /// enough to try each key once.
     pub(crate) fn retries_for_all_keys(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         configured: MKey,
         target: Target,
     ) -> u8 {
@@ -134,7 +134,7 @@ impl MKeyRing {
     /// are.
     fn candidates(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         configured: MKey,
         target: Target,
     ) -> ([MKey; CANDIDATES_MAX], usize) {
@@ -157,7 +157,11 @@ impl MKeyRing {
     }
 
     /// The port that a request reaches, and its GUID, as far as they are known.
-    fn target_port(&self, fabric: &Subnet, target: Target) -> (Option<PortRef>, Option<PortGuid>) {
+    fn target_port(
+        &self,
+        fabric: &ObservedFabric,
+        target: Target,
+    ) -> (Option<PortRef>, Option<PortGuid>) {
         if let Some(at) = known_port(fabric, target) {
             return (Some(at), end_port_guid(fabric, at));
         }
@@ -248,7 +252,7 @@ const fn put_m_key(port: PortGuid, m_key: MKey) -> RecordUpdate {
 }
 
 /// The port that a request reaches, if it is in the fabric.
-fn known_port(fabric: &Subnet, target: Target) -> Option<PortRef> {
+fn known_port(fabric: &ObservedFabric, target: Target) -> Option<PortRef> {
     match target {
         Target::LocalNode | Target::Surveyed => None,
         Target::BeyondPort(from) => fabric.peer(from),
@@ -257,7 +261,7 @@ fn known_port(fabric: &Subnet, target: Target) -> Option<PortRef> {
 }
 
 /// The GUID of the end port that a port belongs to.
-fn end_port_guid(fabric: &Subnet, p: PortRef) -> Option<PortGuid> {
+fn end_port_guid(fabric: &ObservedFabric, p: PortRef) -> Option<PortGuid> {
     let node = fabric.get(p.node)?;
     let port_guid = node.ports.get(p.port.index()).map(|port| port.guid);
     let port_guid = port_guid.filter(|guid| !node.is_switch() && *guid != PortGuid(0));
@@ -265,7 +269,7 @@ fn end_port_guid(fabric: &Subnet, p: PortRef) -> Option<PortGuid> {
 }
 
 /// The M_Key that the end port of `p` reported; none if it has none, hides it, or was not read.
-pub(crate) fn reported_key(fabric: &Subnet, p: PortRef) -> MKey {
+pub(crate) fn reported_key(fabric: &ObservedFabric, p: PortRef) -> MKey {
     let end_port = match fabric.get(p.node) {
         Some(node) if node.is_switch() => PortRef::new(p.node, PortNum::ZERO),
         Some(node) if p.port == PortNum::ZERO => {
@@ -297,7 +301,7 @@ mod tests {
             ..MKeyRing::default()
         };
         ring.load_replica(&restored, keys[4]);
-        let fabric = Subnet::default();
+        let fabric = ObservedFabric::default();
         let tried = |attempt| ring.key_for(&fabric, keys[4], Target::LocalNode, attempt);
         let tried: Vec<MKey> = (0..5).map(tried).collect();
         assert!(keys.iter().all(|key| tried.contains(key)));

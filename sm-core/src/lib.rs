@@ -13,7 +13,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`subnet`] | the observed fabric: nodes, ports and links |
 //! | [`plan`] | the desired state: pure functions |
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
 //! | `mastership` | the election of the master; [`election`] is its step function |
@@ -21,10 +20,11 @@
 //! | `manager` | the phases of a sweep, which configure the fabric |
 //! | [`records`] | persisted state, as records |
 //! | `link_rates` | degraded links |
-//! | [`lid_map`], [`location`] | shared values |
+//! | [`lid_map`] | shared values |
 //! | [`io`], [`config`], [`event`], [`report`] | the interface |
 //!
-//! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
+//! Subnet administration, and the QoS policy are in [`ferrosm_sa`]; the observed fabric is in
+//! [`ferrosm_fabric`].
 
 mod adoption;
 mod alias_guids;
@@ -39,7 +39,6 @@ pub mod lid_map;
 mod lids;
 mod link_rates;
 mod link_stability;
-pub mod location;
 mod manager;
 mod mastership;
 mod multicast;
@@ -52,7 +51,6 @@ mod routing_state;
 mod sa_owner;
 mod schedule;
 mod smp;
-pub mod subnet;
 mod survey;
 mod sweep;
 mod traps;
@@ -66,14 +64,12 @@ pub use io::{
     ReplicationRole, StepDownReason,
 };
 pub use lid_map::LidMap;
-pub use location::{Location, NodeName, PortName};
 pub use manager::{Progress, SubnetManager};
 pub use mastership::election;
 pub use plan::routes::{RoutingJob, RoutingJobResult};
 pub use records::RestoredState;
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
-pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
 // Shorter paths within this crate. Other crates use `ferrosm_sa` directly.
 pub(crate) use ferrosm_sa as sa;
-pub(crate) use ferrosm_sa::{qos, routing_origin, tables};
+pub(crate) use ferrosm_sa::qos;

@@ -8,7 +8,7 @@ use crate::outbox::Outbox;
 use crate::plan::lids::{self, ConfirmedLids, LidPlan, LidPolicy};
 use crate::records::{RecordKind, RecordUpdate, lid_updates};
 use crate::report::ProblemKind;
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// The LID assignment.
 ///
@@ -51,7 +51,7 @@ impl LidTable {
     }
 
     /// The LID that the SM's own port has, or will be sent.
-    pub(crate) fn sm_lid(&self, fabric: &Subnet) -> Option<Lid> {
+    pub(crate) fn sm_lid(&self, fabric: &ObservedFabric) -> Option<Lid> {
         let guid = fabric.port(fabric.local()?)?.guid;
         self.lids_of(guid).map(|(lid, _)| lid)
     }
@@ -76,7 +76,7 @@ impl LidTable {
     }
 
     /// A sweep is complete: what ports report confirms the assignment.
-    pub(crate) fn confirm(&mut self, fabric: &Subnet) {
+    pub(crate) fn confirm(&mut self, fabric: &ObservedFabric) {
         self.confirmed.confirm(fabric, &self.map);
     }
 

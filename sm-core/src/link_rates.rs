@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ctx::Ctx;
 use crate::event::{Event, LinkRateChange};
-use crate::subnet::{LinkKey, PortRef, Subnet};
+use ferrosm_fabric::observed::{LinkKey, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{LinkRate, PortInfo};
 
 /// Most links that are reported after one sweep; further ones are counted.
@@ -114,7 +114,7 @@ fn ordered(a: PortRef, b: PortRef) -> (PortRef, PortRef) {
 }
 
 /// The rates of a link that is up, as its ports were read last.
-fn rates(fabric: &Subnet, a: PortRef, b: PortRef) -> Option<Rates> {
+fn rates(fabric: &ObservedFabric, a: PortRef, b: PortRef) -> Option<Rates> {
     let is_up = |p: PortRef| fabric.port(p).filter(|port| port.is_up());
     let (a, b) = (is_up(a)?, is_up(b)?);
     let (info_a, info_b): (PortInfo, PortInfo) = (a.info(), b.info());

@@ -21,7 +21,7 @@ use ferrosm_mad::time::Instant;
 use crate::ctx::Ctx;
 use crate::event::{Event, LinkFlaps, Observation};
 use crate::report::ProblemKind;
-use crate::subnet::{LinkKey, Node, Port, PortRef, Subnet};
+use ferrosm_fabric::observed::{LinkKey, Node, ObservedFabric, Port, PortRef};
 
 /// What is known about the links that were lost lately or did not become active.
 #[derive(Debug, Default)]
@@ -113,7 +113,12 @@ impl LinkStability {
     const MAX: usize = 4096;
 
     /// The record of a link; `None` for a link that left the fabric, and beyond [`Self::MAX`].
-    fn record(&mut self, fabric: &Subnet, p: PortRef, now: Instant) -> Option<&mut LinkRecord> {
+    fn record(
+        &mut self,
+        fabric: &ObservedFabric,
+        p: PortRef,
+        now: Instant,
+    ) -> Option<&mut LinkRecord> {
         let peer = last_peer(fabric, p)?;
         let key = fabric.link_key(p, peer)?;
         let is_host_link = !are_of_switches(fabric, p, peer);
@@ -351,36 +356,36 @@ fn retry_soon(ctx: &mut Ctx<'_>, p: PortRef, state: PortState) {
     ctx.effects.port_problem(p, ProblemKind::NotActive(state));
 }
 
-fn state(fabric: &Subnet, p: PortRef) -> PortState {
+fn state(fabric: &ObservedFabric, p: PortRef) -> PortState {
     fabric.port(p).map_or(PortState::Down, Port::state)
 }
 
 /// The port at the other end of a link, or of the last one.
-fn last_peer(fabric: &Subnet, p: PortRef) -> Option<PortRef> {
+fn last_peer(fabric: &ObservedFabric, p: PortRef) -> Option<PortRef> {
     let last = || fabric.port(p)?.last_peer;
     fabric.peer(p).or_else(last)
 }
 
 /// The ports of a link that is in the fabric.
-fn ends(fabric: &Subnet, key: &LinkKey) -> Option<(PortRef, PortRef)> {
+fn ends(fabric: &ObservedFabric, key: &LinkKey) -> Option<(PortRef, PortRef)> {
     let [a, b] = key.map(|(guid, port)| Some(PortRef::new(fabric.node_by_guid(guid)?, port)));
     let (a, b) = a.zip(b)?;
     (fabric.peer(a) == Some(b)).then_some((a, b))
 }
 
-fn are_of_switches(fabric: &Subnet, a: PortRef, b: PortRef) -> bool {
+fn are_of_switches(fabric: &ObservedFabric, a: PortRef, b: PortRef) -> bool {
     [a, b]
         .iter()
         .all(|p| fabric.get(p.node).is_some_and(Node::is_switch))
 }
 
-fn is_between_switches(fabric: &Subnet, p: PortRef) -> bool {
+fn is_between_switches(fabric: &ObservedFabric, p: PortRef) -> bool {
     let peer = fabric.peer(p);
     peer.is_some_and(|peer| are_of_switches(fabric, p, peer))
 }
 
 /// Whether two ports are of switches that other links connect as well.
-fn is_avoidable(fabric: &Subnet, a: PortRef, b: PortRef) -> bool {
+fn is_avoidable(fabric: &ObservedFabric, a: PortRef, b: PortRef) -> bool {
     are_of_switches(fabric, a, b) && {
         let mut parts = Parts::new(fabric, &[(a, b)]);
         !parts.join(a, b)
@@ -389,7 +394,10 @@ fn is_avoidable(fabric: &Subnet, a: PortRef, b: PortRef) -> bool {
 
 /// The candidates without which all switches remain connected; earlier ones are kept in preference
 /// to later ones.
-fn dispensable(fabric: &Subnet, candidates: &[(PortRef, PortRef)]) -> Vec<(PortRef, PortRef)> {
+fn dispensable(
+    fabric: &ObservedFabric,
+    candidates: &[(PortRef, PortRef)],
+) -> Vec<(PortRef, PortRef)> {
     if candidates.is_empty() {
         return Vec::new();
     }
@@ -403,7 +411,7 @@ struct Parts(Vec<usize>);
 
 impl Parts {
     /// The parts without some links, each named by its ends.
-    fn new(fabric: &Subnet, without: &[(PortRef, PortRef)]) -> Self {
+    fn new(fabric: &ObservedFabric, without: &[(PortRef, PortRef)]) -> Self {
         let last = fabric.node_indices().map(|n| n.index()).max();
         let mut parts = Self((0..=last.unwrap_or(0)).collect());
         let without: BTreeSet<PortRef> = without.iter().flat_map(|(a, b)| [*a, *b]).collect();
@@ -442,8 +450,8 @@ mod tests {
     use crate::ctx::tests::TestContext;
 
     /// Switches and the links between them; each end of a link has its own port.
-    fn fabric(switches: u8, links: &[(u8, u8)]) -> (Subnet, Vec<(PortRef, PortRef)>) {
-        let mut fabric = Subnet::default();
+    fn fabric(switches: u8, links: &[(u8, u8)]) -> (ObservedFabric, Vec<(PortRef, PortRef)>) {
+        let mut fabric = ObservedFabric::default();
         let nodes: Vec<_> = (0..switches)
             .map(|n| {
                 let info = NodeInfo {

@@ -13,18 +13,18 @@ use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::location::Location;
 use crate::plan::partitions::members::{EndPortFacts, WantedPKeys};
 use crate::plan::partitions::partition_of;
 use crate::plan::partitions::pkey_table::{assign_pkey_indices, enforcement_pkeys};
 use crate::plan::port_settings;
 use crate::report::{PKeyTableUsage, ProblemKind};
-use crate::sa::pkey_set::PKeySet;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{DeviceTable, Node, PortRef, Subnet};
 use crate::sweep::SweepScope;
-use crate::tables::pkeys::{PKeyTable, num_blocks};
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::{DeviceTable, Node, ObservedFabric, PortRef};
+use ferrosm_fabric::pkey_set::PKeySet;
+use ferrosm_fabric::tables::pkeys::{PKeyTable, num_blocks};
 
 /// The bit of a P_Key that tells full members (IBA vol. 1, 10.9.1.2).
 const FULL: u16 = 0x8000;
@@ -43,7 +43,7 @@ pub(crate) struct PartitionTables {
 }
 
 /// Whether an end port's P_Key table can be read and written.
-fn has_pkey_table(fabric: &Subnet, p: PortRef) -> bool {
+fn has_pkey_table(fabric: &ObservedFabric, p: PortRef) -> bool {
     let (Some(node), Some(port)) = (fabric.get(p.node), fabric.port(p)) else {
         return false;
     };
@@ -52,7 +52,7 @@ fn has_pkey_table(fabric: &Subnet, p: PortRef) -> bool {
 }
 
 /// End ports with a P_Key table, and external switch ports, in the scope of a sweep.
-fn ports_in(fabric: &Subnet, scope: &SweepScope) -> (Vec<PortRef>, Vec<PortRef>) {
+fn ports_in(fabric: &ObservedFabric, scope: &SweepScope) -> (Vec<PortRef>, Vec<PortRef>) {
     let (mut end_ports, mut switch_ports) = (Vec::new(), Vec::new());
     for p in scope.ports(fabric) {
         if has_pkey_table(fabric, p) {
@@ -65,7 +65,7 @@ fn ports_in(fabric: &Subnet, scope: &SweepScope) -> (Vec<PortRef>, Vec<PortRef>)
 }
 
 /// The end port behind a switch port that is to check packets.
-fn enforced_end_port(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Option<PortRef> {
+fn enforced_end_port(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> Option<PortRef> {
     let enforcement = cfg.partitions.enforcement();
     if !enforcement.inbound() && !enforcement.outbound() {
         return None;
@@ -82,7 +82,7 @@ fn enforced_end_port(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Option<Port
 }
 
 /// Entries of a port's P_Key table.
-fn table_len(fabric: &Subnet, p: PortRef) -> u16 {
+fn table_len(fabric: &ObservedFabric, p: PortRef) -> u16 {
     let Some(node) = fabric.get(p.node) else {
         return 0;
     };
@@ -95,7 +95,7 @@ fn table_len(fabric: &Subnet, p: PortRef) -> u16 {
 }
 
 /// The keys that an end port should have.
-fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
+fn wanted_keys(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
     let node = fabric.get(p.node);
     let port = fabric.port(p);
     cfg.partitions.wanted_p_keys(&EndPortFacts {
@@ -108,7 +108,7 @@ fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedPKeys {
 /// Number of end ports that have full membership in a partition with one configuration, and not
 /// with the next.
 pub(crate) fn count_lost_full_memberships(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     before: &SmConfig,
     after: &SmConfig,
 ) -> usize {
@@ -128,13 +128,13 @@ pub(crate) fn count_lost_full_memberships(
 }
 
 /// All entries of a port's P_Key table; `None` if some are unknown.
-fn known_keys(fabric: &Subnet, p: PortRef) -> Option<Vec<PKey>> {
+fn known_keys(fabric: &ObservedFabric, p: PortRef) -> Option<Vec<PKey>> {
     fabric.port(p)?.pkeys.entries(table_len(fabric, p))
 }
 
 /// The keys of a port for SA access checks: its table, or the wanted keys if the table is unknown,
 /// so that an unresponsive device grants no additional access.
-pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> PKeySet {
+pub(crate) fn effective_keys(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> PKeySet {
     match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
         Some(keys) => PKeySet::new(keys),
         None => PKeySet::new(wanted_keys(fabric, cfg, p).keys),
@@ -388,7 +388,7 @@ pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: 
 
 /// Shares the memory of a port's table with the port before it, or with the same port of the node
 /// before it: most have equal tables.
-fn share_equal_table(fabric: &mut Subnet, p: PortRef) {
+fn share_equal_table(fabric: &mut ObservedFabric, p: PortRef) {
     let before = |i: usize| u32::try_from(i).ok()?.checked_sub(1);
     let port = before(p.port.index()).and_then(|num| u8::try_from(num).ok());
     let node = before(p.node.index()).and_then(|index| fabric.node_at_index(index));

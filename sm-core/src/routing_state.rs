@@ -12,14 +12,14 @@ use ferrosm_routing::{
 
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
-use crate::location::Location;
 use crate::plan::lids::LidPlan;
 use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Problem, ProblemKind, SweepReport};
-use crate::routing_origin::RoutingInputs;
-use crate::subnet::{Node, NodeIdx, Subnet};
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric};
+use ferrosm_fabric::routing_origin::RoutingInputs;
 
 /// A fabric that changes faster than it can be routed is programmed with the result of an outdated
 /// job after this many attempts.
@@ -309,7 +309,7 @@ impl RoutingState {
     }
 
     /// Whether routes have to be computed. All changes so far belong to that job.
-    pub(crate) fn take_due(&mut self, fabric: &Subnet) -> bool {
+    pub(crate) fn take_due(&mut self, fabric: &ObservedFabric) -> bool {
         let has_lft = |n: &Node| n.table_caps().lft > 0;
         let unrouted = fabric
             .nodes()
@@ -323,7 +323,7 @@ impl RoutingState {
     /// Begins a job.
     pub(crate) fn begin_job(
         &mut self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         lids: &LidPlan,
         cfg: &SmConfig,
     ) -> RoutingJob {
@@ -466,7 +466,7 @@ mod tests {
         let mut routing = RoutingState::default();
         let begin = |routing: &mut RoutingState| {
             let cfg = SmConfig::default();
-            routing.begin_job(&Subnet::default(), &LidPlan::default(), &cfg)
+            routing.begin_job(&ObservedFabric::default(), &LidPlan::default(), &cfg)
         };
         let abandoned = begin(&mut routing);
         assert!(abandoned.run().is_some());

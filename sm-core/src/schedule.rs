@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_mad::time::Instant;
 
-use crate::subnet::{NodeIdx, PortRef};
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 /// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm
 /// sources.
@@ -349,7 +349,7 @@ mod tests {
     use ferrosm_mad::smp::DrPath;
 
     use super::*;
-    use crate::subnet::{Node, Subnet};
+    use ferrosm_fabric::observed::{Node, ObservedFabric};
 
     fn at(seconds: u64) -> Instant {
         Instant::from_nanos(seconds * 1_000_000_000)
@@ -357,7 +357,7 @@ mod tests {
 
     fn port() -> PortRef {
         let node = Node::new(NodeInfo::default(), DrPath::LOCAL);
-        PortRef::new(Subnet::default().add_node(node), PortNum(1))
+        PortRef::new(ObservedFabric::default().add_node(node), PortNum(1))
     }
 
     /// A timer that remains would be in the past until the next sweep, and the driver would not

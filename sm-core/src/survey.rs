@@ -20,12 +20,12 @@ use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashSet;
 
 use crate::ctx::Ctx;
-use crate::report::QuarantineReason;
 use crate::smp::op::{SmpOp, SurveyPort};
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{PortRef, Subnet, plausible};
 use crate::sweep::discovery::budget::{Allowance, UNCOUNTED_MAX};
 use crate::sweep::discovery::endless::WITHOUT_HOST_MAX;
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{ObservedFabric, PortRef, plausible};
 
 /// Ports that one batch reads.
 const BATCH: usize = 256;
@@ -141,7 +141,7 @@ impl Surveys {
     }
 
     /// A sweep is complete: what it accepted needs no survey.
-    pub(crate) fn forget_linked(&mut self, fabric: &Subnet) {
+    pub(crate) fn forget_linked(&mut self, fabric: &ObservedFabric) {
         self.ports
             .retain(|at, _| fabric.get(at.node).is_some() && fabric.peer(*at).is_none());
     }
@@ -256,7 +256,12 @@ impl Surveys {
     }
 
     /// NodeInfo of the node behind a port: a switch that is not in the subnet is counted.
-    pub(crate) fn on_node_info(&mut self, fabric: &Subnet, at: SurveyPort, outcome: &SmpOutcome) {
+    pub(crate) fn on_node_info(
+        &mut self,
+        fabric: &ObservedFabric,
+        at: SurveyPort,
+        outcome: &SmpOutcome,
+    ) {
         let beyond = self.path_of(SmpOp::SurveyNodeInfo(at));
         let Some(survey) = &mut self.running else {
             return;
@@ -352,7 +357,7 @@ mod tests {
 
     use super::*;
     use crate::ctx::tests::TestContext;
-    use crate::subnet::Node;
+    use ferrosm_fabric::observed::Node;
 
     fn switch_info(guid: u64, num_ports: u8) -> NodeInfo {
         NodeInfo {
@@ -371,7 +376,7 @@ mod tests {
     /// batch, so that it comes to an end however often there is other work.
     #[test]
     fn interrupted_batch_is_repeated_to_its_end() {
-        let mut fabric = Subnet::default();
+        let mut fabric = ObservedFabric::default();
         let known = fabric.add_node(Node::new(switch_info(1, 2), DrPath::LOCAL));
         let mut test = TestContext::new(fabric);
         let ctx = &mut test.ctx();

@@ -21,9 +21,9 @@ use crate::ctx::Ctx;
 use crate::event::{KeyViolation, LocalChangeReport, flags_of};
 use crate::io::Event;
 use crate::keys::reported_key;
-use crate::location::Location;
 use crate::schedule::LIGHT_SPACING;
-use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
 
 /// A re-read that a trap causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -273,7 +273,7 @@ fn named_port(notice: &Notice) -> (Lid, PortNum) {
 }
 
 /// The re-reads after a trap of a known port.
-fn rereads(fabric: &Subnet, notice: &Notice, at: PortRef) -> Vec<Reread> {
+fn rereads(fabric: &ObservedFabric, notice: &Notice, at: PortRef) -> Vec<Reread> {
     match notice.trap_number {
         TrapNumber::LinkStateChange => vec![Reread::Switch(at.node)],
         TrapNumber::LocalLinkIntegrity | TrapNumber::BufferOverrun | TrapNumber::FlowControl => {
@@ -361,7 +361,7 @@ mod tests {
     /// An SMInfo scan would not include an SM whose port was last read without one.
     #[test]
     fn priority_change_of_an_unknown_sm_causes_a_port_read() {
-        let mut fabric = Subnet::default();
+        let mut fabric = ObservedFabric::default();
         let info = NodeInfo {
             node_type: NodeType::Ca,
             num_ports: 1,
@@ -395,7 +395,7 @@ mod tests {
     /// is read, because the mask differs.
     #[test]
     fn changed_capability_mask_is_read_whatever_the_flags() {
-        let mut fabric = Subnet::default();
+        let mut fabric = ObservedFabric::default();
         let info = NodeInfo {
             node_type: NodeType::Ca,
             num_ports: 1,

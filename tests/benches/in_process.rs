@@ -14,18 +14,20 @@
 )]
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant as Clock};
 
 use ferrosm_core::{
     Command, Event, Input, Output, Persisted, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::attr::id;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::{Mad, MadHeader, MadIn, Method, MgmtClass};
 use ferrosm_mad::sa::{self, path::PathRecord};
 use ferrosm_mad::time::Instant;
-use ferrosm_sa::{Disposition, EndPortIdx, SaRequest, View};
+use ferrosm_sa::{Disposition, SaRequest, View};
 use ferrosm_sim::fabric::{Delivery, Fabric};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
@@ -117,7 +119,7 @@ impl Bench {
                         }
                     }
                     Output::Event(Event::SweepCompleted(r)) => report = Some(*r),
-                    Output::Persist { seq, .. } | Output::PersistView { seq, .. } => {
+                    Output::Persist { seq, .. } | Output::PersistSnapshot { seq, .. } => {
                         let durable = Persisted::all(seq);
                         let now = self.now();
                         self.sm.handle(Input::Persisted(durable), now);
@@ -250,8 +252,9 @@ const QUERIES: usize = 400_000;
 
 fn measure_sa(bench: &Bench) -> SaThroughput {
     let began = Clock::now();
-    let view = bench.sm.make_view();
+    let snapshot = bench.sm.snapshot(None);
     let took = began.elapsed();
+    let view = View::new(Arc::new(snapshot), SmConfig::default().sa_settings());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let rate = |threads: usize| {
         let began = Clock::now();

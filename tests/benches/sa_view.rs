@@ -24,6 +24,7 @@ use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sa::registry::Registry;
+use ferrosm_sa::settings::SaSettings;
 use ferrosm_sa::{SaRequest, View};
 use ferrosm_tests::lab::Lab;
 use ferrosm_tests::lab::members::{MEMBER, NEW_GROUP, join_record};
@@ -93,10 +94,10 @@ fn measure(spec: &str) {
         "\n{spec}: {} switches, {} CAs, {} links",
         up.switches, up.cas, up.links
     );
-    let view = Arc::new(cost("first view", || lab.manager().core().make_view()));
+    let view = Arc::new(cost("first view", || lab.manager().core().snapshot(None)));
     let before = Arc::clone(lab.manager().core().view().expect("SA view"));
     let same = cost("next view, nothing changed", || {
-        lab.manager().core().view_after(Some(&before))
+        lab.manager().core().snapshot(Some(&before))
     });
     drop(same);
     let is_switch = |n| lab.world.fabric().is_switch(n);
@@ -108,14 +109,15 @@ fn measure(spec: &str) {
     lab.world.fabric_mut().cut(link).expect("link");
     lab.next_sweep(600);
     let next = cost("next view, one lost link", || {
-        lab.manager().core().view_after(Some(&before))
+        lab.manager().core().snapshot(Some(&before))
     });
     let new_view = cost("the same without a predecessor", || {
-        lab.manager().core().make_view()
+        lab.manager().core().snapshot(None)
     });
     drop((next, new_view));
     let mut registry = Registry::default();
     cost("registrations of all hosts", || {
+        let view = View::new(view, SaSettings::default());
         register(&mut registry, &view);
     });
 }

@@ -98,7 +98,7 @@ fn describe(text: &mut String, now: Instant, output: &Output, all_outputs: bool)
             "{now:?} persist batch {seq}: {} records",
             updates.len()
         ),
-        Output::PersistView { seq, .. } => writeln!(text, "{now:?} persist batch {seq}: view"),
+        Output::PersistSnapshot { seq, .. } => writeln!(text, "{now:?} persist batch {seq}: view"),
         Output::CommandReply { id, reply } => {
             writeln!(text, "{now:?} reply to command {}: {reply}", id.0)
         }

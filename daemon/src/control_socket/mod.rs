@@ -183,8 +183,9 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 
+    use ferrosm_core::CommandOutcome;
     use ferrosm_core::report::{Problem, ProblemKind};
-    use ferrosm_core::{CommandOutcome, Location};
+    use ferrosm_fabric::location::Location;
     use tokio::sync::mpsc;
 
     use super::client::{self, ClientError};

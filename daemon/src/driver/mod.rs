@@ -403,7 +403,9 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 Output::Persist { seq, updates } => {
                     self.persist(seq, PersistRequest::Updates(updates))
                 }
-                Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
+                Output::PersistSnapshot { seq, snapshot } => {
+                    self.persist(seq, PersistRequest::View(snapshot))
+                }
                 Output::CommandReply { id, reply } => self.commands.on_reply(id, reply),
                 Output::Event(event) => {
                     let flow = self.shell.event(event, &self.sm);
@@ -506,7 +508,9 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 Output::Persist { seq, updates } => {
                     self.persist(seq, PersistRequest::Updates(updates))
                 }
-                Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
+                Output::PersistSnapshot { seq, snapshot } => {
+                    self.persist(seq, PersistRequest::View(snapshot))
+                }
                 Output::Send(_)
                 | Output::Compute(_)
                 | Output::LoadReplica { .. }

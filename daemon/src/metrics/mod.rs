@@ -367,12 +367,12 @@ const fn event_label(event: &Event) -> Option<&'static str> {
 mod tests {
     use core::time::Duration;
 
+    use ferrosm_core::Problem;
     use ferrosm_core::election::{self, RoleChangeReason};
-    use ferrosm_core::event::{
-        AboutSm, LinkRateChange, NoLinkReason, NodeRemovalReason, Observation,
-    };
+    use ferrosm_core::event::{AboutSm, LinkRateChange, NoLinkReason, Observation};
     use ferrosm_core::plan::failure::RoutingFailure;
-    use ferrosm_core::{Location, NodeName, PortName, Problem};
+    use ferrosm_fabric::location::{Location, NodeName, PortName};
+    use ferrosm_fabric::observed::NodeRemovalReason;
     use ferrosm_mad::attr::{LinkRate, LinkSpeed, LinkWidth, NodeDescription};
     use ferrosm_mad::ids::{NodeGuid, PortNum};
     use ferrosm_sa::registry::multicast::MlidExhaustion;

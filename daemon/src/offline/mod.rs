@@ -11,12 +11,12 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ferrosm_core::NodeName;
 use ferrosm_core::config::work_units;
 use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::routing_hints::{self, HintWarning};
 use ferrosm_core::plan::switch_names::{SwitchNames, WithSwitchNames};
+use ferrosm_fabric::location::NodeName;
 use ferrosm_mad::attr::NodeDescription;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};

@@ -9,7 +9,8 @@ use ferrosm_core::event::{AboutSm, LocalSweepReasons, Observation, RefusedReques
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::absent_members;
 use ferrosm_core::report::ProblemKind;
-use ferrosm_core::{DurabilityEvent, Event, PortName, Problem, SweepReport};
+use ferrosm_core::{DurabilityEvent, Event, Problem, SweepReport};
+use ferrosm_fabric::location::PortName;
 use ferrosm_mad::attr::SmState;
 use ferrosm_routing::Diagnostic;
 use ferrosm_sa::registry::multicast::MlidExhaustion;

@@ -207,8 +207,8 @@ pub fn duration(d: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_core::Location;
     use ferrosm_core::report::{Phase, SmpCount};
+    use ferrosm_fabric::location::Location;
     use ferrosm_mad::ids::Lid;
 
     fn report() -> SweepReport {

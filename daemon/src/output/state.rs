@@ -158,7 +158,7 @@ impl Document {
                 })
                 .collect(),
             view: restored.snapshot.as_ref().map(|s| ViewSummary {
-                nodes: s.view.nodes().count(),
+                nodes: s.snapshot.nodes().count(),
                 age_s: s.age.as_secs(),
             }),
             invalid_records: invalid_records.iter().map(ToString::to_string).collect(),

@@ -4,7 +4,6 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use ferrosm_core::PortName;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
@@ -60,7 +59,7 @@ impl LoadMonitor {
         now: Instant,
     ) {
         for busy in self.busy_clients(loads, now) {
-            let port = view.and_then(|view| Some(PortName::in_view(view, view.by_lid(busy.lid)?)));
+            let port = view.and_then(|view| Some(view.port_name(view.by_lid(busy.lid)?)));
             let port = port.map(tracing::field::display);
             let mostly = loads.get(&busy.lid).and_then(ClientLoad::most_frequent);
             let mostly = mostly.map(|kind| format!("{}({})", kind.method(), kind.attribute()));

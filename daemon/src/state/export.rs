@@ -8,6 +8,7 @@
 use std::io::{self, Write};
 
 use ferrosm_core::records::{Record, RecordBatch, RecordChange, RecordKey, RecordKind};
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
@@ -16,7 +17,6 @@ use ferrosm_sa::registry::multicast::{GroupMember, GroupParameters, MulticastGro
 use ferrosm_sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
 };
-use ferrosm_sa::routing_origin::SlToVlEpoch;
 use serde::{Deserialize, Serialize};
 
 /// Version of the format. A reader accepts only its own.

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use ferrosm_core::records::{RecordBatch, RecordUpdate};
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_replication::{Position, StoreSnapshot};
-use ferrosm_sa::View;
 
 /// Called with the result.
 pub(super) type Completion<T> = Box<dyn FnOnce(T) + Send>;
@@ -13,7 +13,7 @@ pub(super) type Completion<T> = Box<dyn FnOnce(T) + Send>;
 /// A request.
 pub(super) enum StoreRequest {
     Updates(u64, Vec<RecordUpdate>),
-    View(Option<Arc<View>>),
+    View(Option<Arc<Snapshot>>),
     /// Batches of another node, to commit at this position.
     Apply(Position, RecordBatch, Completion<io::Result<()>>),
     ReadAll(Completion<io::Result<StoreSnapshot>>),

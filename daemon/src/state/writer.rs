@@ -16,8 +16,8 @@ use std::time::SystemTime;
 use ferrosm_core::records::{
     RecordBatch, RecordChange, RecordKey, RecordKind, RecordUpdate, ViewPersister,
 };
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_replication::{Position, StoreSnapshot};
-use ferrosm_sa::View;
 use tracing::{error, info, warn};
 
 use super::durability::DurabilityTracker;
@@ -36,7 +36,7 @@ pub enum PersistRequest {
     /// Record changes, in order.
     Updates(Vec<RecordUpdate>),
     /// The view, replacing the persisted one; `None` if no view must be restored.
-    View(Option<Arc<View>>),
+    View(Option<Arc<Snapshot>>),
 }
 
 /// Handle of the writer thread; dropping it waits for all pending requests.
@@ -139,9 +139,9 @@ struct StoreThread {
     /// Pending changes.
     changes: Vec<RecordChange>,
     /// Pending view.
-    view: Option<Option<Arc<View>>>,
+    view: Option<Option<Arc<Snapshot>>>,
     /// The last view.
-    last_view: Option<Arc<View>>,
+    last_view: Option<Arc<Snapshot>>,
     /// The last ticket, and the last one on disk.
     tickets: (u64, u64),
     /// Whether the store may differ from `records` and must be rewritten.
@@ -293,7 +293,7 @@ impl StoreThread {
 
     /// Writes a view record by record, because all of them take as much memory as the LFTs of the
     /// fabric. Standbys get them as a batch.
-    fn commit_view(&mut self, view: Option<&Arc<View>>) -> io::Result<()> {
+    fn commit_view(&mut self, view: Option<&Arc<Snapshot>>) -> io::Result<()> {
         let now = SystemTime::now();
         let is_direct = !self.needs_rewrite && !self.durable.is_observed();
         if is_direct {

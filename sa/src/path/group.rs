@@ -2,10 +2,11 @@
 
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
-use crate::message::{ReplyRecords, SaReply, SaRequest, component_value, partition_number};
+use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::refusal::SaRefusal;
 use crate::registry::multicast::{MulticastGroup, MulticastGroups};
 use crate::view::View;
+use ferrosm_fabric::pkey_set::partition_number;
 
 use super::record::component;
 

@@ -19,7 +19,8 @@ use super::route::follow_route;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
 use crate::refusal::SaRefusal;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Components of MultiPathRecord.
 mod component {

@@ -6,7 +6,8 @@ use super::limits::{PathLimits, PathValues};
 use super::route::{RouteLimits, follow_route};
 use crate::qos::{QosLevel, QosQuery};
 use crate::refusal::SaRefusal;
-use crate::view::{EndPort, EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::{EndPort, EndPortIdx};
 
 /// Constraints of a query, apart from its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

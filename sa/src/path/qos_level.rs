@@ -12,10 +12,11 @@ use ferrosm_mad::ids::PKey;
 
 use super::limits::PathValues;
 use super::pair::PathEnds;
-use crate::message::partition_number;
-use crate::pkey_set::PKeySet;
 use crate::qos::{QosLevel, QosPort, QosQuery};
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::pkey_set::PKeySet;
+use ferrosm_fabric::pkey_set::partition_number;
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 impl View {
     /// The level of a path, if there is a policy.

@@ -10,7 +10,8 @@ use super::progress::QueryProgress;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
 use crate::refusal::SaRefusal;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Components of PathRecord.
 pub(super) mod component {
@@ -437,8 +438,8 @@ pub(super) fn record(
     raw: bool,
 ) -> PathRecord {
     PathRecord {
-        dgid: routed.unwrap_or_else(|| Gid::new(view.settings.prefix, path_ends.destination)),
-        sgid: Gid::new(view.settings.prefix, path_ends.source),
+        dgid: routed.unwrap_or_else(|| Gid::new(view.prefix, path_ends.destination)),
+        sgid: Gid::new(view.prefix, path_ends.source),
         dlid: path.dlid,
         slid: path.slid,
         raw_traffic: raw,

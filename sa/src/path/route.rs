@@ -5,7 +5,8 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 
-use crate::view::{EndPortIdx, HopPort, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::{EndPortIdx, HopPort};
 
 /// Maximum number of hops; longer routes count as loops.
 const HOPS_MAX: usize = 64;

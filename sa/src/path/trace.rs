@@ -62,7 +62,7 @@ fn record(view: &View, hop: &RouteHop) -> TraceRecord {
     let mut info = [0; NodeInfo::LEN];
     info[..node.info.len()].copy_from_slice(&node.info);
     TraceRecord {
-        gid_prefix: view.settings.prefix,
+        gid_prefix: view.prefix,
         node_type: node.node_type,
         node_id: node.guid,
         chassis_id: NodeInfo::decode(&info).system_image_guid.0,

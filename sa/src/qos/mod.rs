@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ranges::RangeSet;
 
-use crate::pkey_set::PKeySet;
+use ferrosm_fabric::pkey_set::PKeySet;
 
 /// Partition number of a P_Key, without the membership bit.
 const PARTITION_MASK: u16 = 0x7FFF;

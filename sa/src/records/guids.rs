@@ -5,9 +5,10 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::{LID, Search};
-use crate::aliases::{BLOCK_LEN, EMPTY};
 use crate::message::SaReply;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::aliases::{BLOCK_LEN, EMPTY};
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;

@@ -5,7 +5,7 @@ use ferrosm_mad::sa::tables::LinkRecord;
 
 use super::{LID, Search};
 use crate::message::SaReply;
-use crate::view::{EndPortIdx, PortIdx};
+use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx};
 
 /// Components that select end ports and ports before records are built, like FromLID ([`LID`]).
 const FROM_PORT: u64 = 1 << 1;

@@ -22,7 +22,8 @@ use ferrosm_mad::sa::{CLASS_VERSION, SaRecord, Template, id};
 use super::message::{ReplyRecords, SaReply, SaRequest};
 use super::refusal::SaRefusal;
 use super::registry::{multicast::join as multicast, services};
-use super::view::{EndPort, EndPortIdx, PortView, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::{EndPort, EndPortIdx, SnapshotPort};
 
 /// The Q_Key of every QP1.
 const QP1_QKEY: u32 = 0x8001_0000;
@@ -170,12 +171,12 @@ impl Search<'_> {
 
     /// Visible ports with the requested LID, or all, each with the end port that owns its LID: all
     /// ports of switches, and end ports of other nodes.
-    fn ports(&self) -> impl Iterator<Item = (&EndPort, &PortView)> {
+    fn ports(&self) -> impl Iterator<Item = (&EndPort, &SnapshotPort)> {
         self.ports_by(None)
     }
 
     /// [`Self::ports`] with another LID that selects a port.
-    fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &PortView)> {
+    fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &SnapshotPort)> {
         let visible = self.end_ports_by(other).filter(|at| self.is_visible(*at));
         visible.flat_map(|at| {
             let end_port = self.view.end_port(at);

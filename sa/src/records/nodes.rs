@@ -8,7 +8,8 @@ use ferrosm_mad::wire::get_bits;
 
 use super::Search;
 use crate::message::SaReply;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Indexed components, and their bit offsets.
 const SYSTEM_IMAGE_GUID: (u64, usize) = (1 << 6, 64);

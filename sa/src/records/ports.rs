@@ -8,7 +8,7 @@ use ferrosm_mad::wire::get_bits;
 
 use super::{LID, Search};
 use crate::message::SaReply;
-use crate::view::{EndPort, PortView};
+use ferrosm_fabric::snapshot::{EndPort, SnapshotPort};
 
 /// Attribute modifier bit 31: CapabilityMask matches if all requested bits are set.
 const MATCH_BITS: u32 = 1 << 31;
@@ -83,7 +83,7 @@ impl PortQuery {
     }
 
     /// The record of a port for the client; `None` if it does not match.
-    fn record(&self, owner: &EndPort, port: &PortView) -> Option<[u8; PortInfoRecord::LEN]> {
+    fn record(&self, owner: &EndPort, port: &SnapshotPort) -> Option<[u8; PortInfoRecord::LEN]> {
         if self.port_num.is_some_and(|n| n != port.num) {
             return None;
         }

@@ -7,14 +7,17 @@ use ferrosm_mad::sa::tables::{LftRecord, MftRecord, SwitchInfoRecord};
 
 use super::Search;
 use crate::message::SaReply;
-use crate::tables::mft::EMPTY_BLOCK;
-use crate::view::SwitchView;
+use ferrosm_fabric::snapshot::SnapshotSwitch;
+use ferrosm_fabric::tables::mft::EMPTY_BLOCK;
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;
 
 /// Calls `visit` with the LID of each visible switch that can match, until it returns `true`.
-fn for_each_switch<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -> bool) {
+fn for_each_switch<'a>(
+    search: &'a Search<'_>,
+    mut visit: impl FnMut(Lid, &'a SnapshotSwitch) -> bool,
+) {
     for at in search.end_ports() {
         let end_port = search.view.end_port(at);
         if let Some(switch) = &search.view.node(end_port.node).switch

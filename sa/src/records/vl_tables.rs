@@ -10,8 +10,9 @@ use ferrosm_mad::sa::tables::{SlToVlRecord, VlArbRecord};
 
 use super::{LID, Search};
 use crate::message::{SaReply, SaRequest};
-use crate::tables::sl_to_vl::SlToVlSelector;
-use crate::view::{EndPort, PortView, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::{EndPort, SnapshotPort};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// Port components of both records, and the block component.
 const INPUT_PORT: u64 = 1 << 1;
@@ -80,7 +81,7 @@ fn vl_arbitration_records(search: &Search<'_>) -> SaReply {
     let resolved = LID | ARBITRATED_PORT | BLOCK_NUM;
     let mut matches = search.matches_in::<VlArbRecord>(search.request.component_mask & !resolved);
     let requested = VlArbRecord::decode(search.request.data);
-    let is_selected = |end_port: &EndPort, port: &PortView| {
+    let is_selected = |end_port: &EndPort, port: &SnapshotPort| {
         let by_lid = search.view.node(end_port.node).switch.is_none();
         by_lid || !search.request.has(ARBITRATED_PORT) || port.num == requested.output_port
     };

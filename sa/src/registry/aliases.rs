@@ -14,11 +14,12 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::multicast::MulticastGroups;
 use super::registration::{RegisteredAlias, Registration, RegistrationKey, RegistrationUpdate};
-use crate::aliases::{AliasTables, BLOCK_LEN, EMPTY};
 use crate::message::SaRequest;
 use crate::records::guids;
 use crate::refusal::SaRefusal;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::aliases::{AliasTables, BLOCK_LEN, EMPTY};
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// LID and BlockNum, which identify the block.
 const LID_AND_BLOCK: u64 = 0b11;

@@ -38,7 +38,7 @@ use ferrosm_mad::time::Instant;
 use super::message::{SaReply, SaRequest};
 use super::path::group;
 use super::refusal::SaRefusal;
-use super::view::View;
+use crate::view::View;
 use aliases::AliasRegistry;
 use multicast::{GroupEvent, MulticastGroups};
 use registration::RegistrationUpdate;

@@ -10,9 +10,11 @@ use ferrosm_mad::sa::{SaRecord, Template};
 use ferrosm_mad::time::Instant;
 
 use super::registration::{RegisteredService, Registration, RegistrationKey, RegistrationUpdate};
-use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
+use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::refusal::SaRefusal;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::pkey_set::partition_number;
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Components that identify a record, and its lease and name.
 const SERVICE_ID: u64 = 1;

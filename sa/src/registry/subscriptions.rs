@@ -15,7 +15,8 @@ use super::registration::{
 };
 use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::refusal::SaRefusal;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Maximum number of subscriptions of one port; further ones fail with NO_RESOURCES.
 const SUBSCRIPTIONS_PER_PORT_MAX: usize = 1024;

@@ -14,17 +14,17 @@ use crate::config::SmConfig;
 use crate::plan::adopt::InheritedRouting;
 use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
-use crate::routing_origin::SlToVlEpoch;
-use crate::sa::View;
-use crate::sa::view::PortView;
-use crate::subnet::{Node, NodeIdx, Port, Subnet};
 use crate::vls::InheritedVls;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port};
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::SnapshotPort;
 
 /// The known state of devices.
 #[derive(Debug, Default)]
 pub(super) struct InstalledState {
     routing: Option<Arc<RoutingRecord>>,
-    view: Option<Arc<View>>,
+    snapshot: Option<Arc<Snapshot>>,
     /// The restored registrations are complete.
     registrations_complete: bool,
     vl_tables: PersistedVlTables,
@@ -36,7 +36,7 @@ enum PersistedVlTables {
     /// Nothing is recorded: a device has the tables of an earlier SM or its power-up tables.
     #[default]
     NotRecorded,
-    /// As in the view, if the device has not been reset or configured since.
+    /// As in the snapshot, if the device has not been reset or configured since.
     AsPersisted,
     /// An SM failed while it wrote them: the table of each device is either the old or the new one.
     PartlyWritten,
@@ -65,7 +65,7 @@ impl InstalledState {
         Self {
             vl_tables,
             routing: restored.routing.clone(),
-            view: restored.snapshot.as_ref().map(|s| Arc::clone(&s.view)),
+            snapshot: restored.snapshot.as_ref().map(|s| Arc::clone(&s.snapshot)),
             registrations_complete: restored.complete,
         }
     }
@@ -74,15 +74,15 @@ impl InstalledState {
     /// `announced` is as in [`Adoption::inherited_vls`].
     fn persisted_vls(&self, node: &Node, announced: Option<Lid>) -> Option<InheritedVls> {
         let routing = self.routing.as_ref()?;
-        let view = self.view.as_ref()?;
+        let snapshot = self.snapshot.as_ref()?;
         let guid = node.info.node_guid;
-        let slot = view.by_node_guid(guid)?;
-        let persisted_ports = view.ports(slot);
+        let slot = snapshot.by_node_guid(guid)?;
+        let persisted_ports = snapshot.ports(slot);
         let arbitration = persisted_ports
             .iter()
             .map(|port| port.vl_arbitration.clone());
         is_unchanged(node, persisted_ports, announced).then(|| InheritedVls::Known {
-            sl_to_vl: view.node(slot).sl_to_vl.clone(),
+            sl_to_vl: snapshot.node(slot).sl_to_vl.clone(),
             vl_arbitration: arbitration.collect(),
             is_incomplete: routing.has_incomplete_vl_tables(guid),
         })
@@ -98,14 +98,14 @@ impl Adoption {
         if !installed.registrations_complete {
             return false;
         }
-        // Without a view there is nothing to compare with.
-        let Some(view) = &installed.view else {
+        // Without a snapshot there is nothing to compare with.
+        let Some(snapshot) = &installed.snapshot else {
             return true;
         };
         // A port that left the subnet lost its registrations with the master that saw it leave.
-        let persisted_port = view.by_guid(port.guid).map(|at| view.end_port(at));
+        let persisted_port = snapshot.by_guid(port.guid).map(|at| snapshot.end_port(at));
         let info = port.info();
-        let masters = [view.identity().map(|identity| identity.lid), sm_lid];
+        let masters = [snapshot.identity().map(|identity| identity.lid), sm_lid];
         persisted_port.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
             && masters.contains(&Some(info.master_sm_lid))
     }
@@ -117,9 +117,9 @@ impl Adoption {
     }
 
     /// Whether another SM persisted the installed state. It may have changed devices since.
-    pub(crate) fn is_of_another_sm(&self, fabric: &Subnet) -> bool {
-        let view = self.installed.view.as_ref();
-        let identity = view.and_then(|view| view.identity());
+    pub(crate) fn is_of_another_sm(&self, fabric: &ObservedFabric) -> bool {
+        let snapshot = self.installed.snapshot.as_ref();
+        let identity = snapshot.and_then(|snapshot| snapshot.identity());
         let local_port = fabric.local().and_then(|p| fabric.port(p));
         identity
             .zip(local_port)
@@ -129,7 +129,7 @@ impl Adoption {
     /// The routing that may stay installed on these switches.
     pub(crate) fn installed_routing(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         cfg: &SmConfig,
         switches: &[NodeIdx],
     ) -> Option<InheritedRouting> {
@@ -137,7 +137,7 @@ impl Adoption {
         let guid = |n: &NodeIdx| Some(fabric.get(*n)?.info.node_guid);
         Some(InheritedRouting {
             routing,
-            view: self.installed.view.clone(),
+            snapshot: self.installed.snapshot.clone(),
             cfg: Arc::new(cfg.clone()),
             guids: switches.iter().filter_map(guid).collect(),
         })
@@ -164,7 +164,7 @@ impl Adoption {
 
 /// Whether a node has been neither reset nor reconfigured: a reset would have cleared its LID
 /// together with the tables, and another master would have written its own LID to the node's ports.
-fn is_unchanged(node: &Node, persisted_ports: &[PortView], announced: Option<Lid>) -> bool {
+fn is_unchanged(node: &Node, persisted_ports: &[SnapshotPort], announced: Option<Lid>) -> bool {
     let mut any = false;
     for num in node.end_ports() {
         let Some((port, was)) = node

@@ -6,8 +6,8 @@
 //! discarded when another SM is master, whose state is newer.
 //!
 //! State in a device is adopted only if the device reports the LID and master of that time and has
-//! not been reset ([`installed`]). The SA replies from the restored view only if it must belong to
-//! this subnet ([`restored_view`]).
+//! not been reset ([`installed`]). The SA replies from the restored snapshot only if it must belong
+//! to this subnet ([`restored_view`]).
 
 mod installed;
 mod restored_view;
@@ -20,9 +20,9 @@ use ferrosm_mad::time::Instant;
 
 use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
-use crate::routing_origin::SlToVlEpoch;
-use crate::sa::View;
-use crate::sa::view::persist::ViewSnapshot;
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use installed::InstalledState;
 pub(crate) use installed::last_epoch;
 use restored_view::RestoredView;
@@ -54,10 +54,10 @@ impl Adoption {
 
     /// The tables in devices are unknown: they are adopted from this SM's own state, as after a
     /// restart.
-    pub(crate) fn adopt_own_tables(&mut self, view: &Arc<View>, epoch: SlToVlEpoch) {
+    pub(crate) fn adopt_own_tables(&mut self, snapshot: &Arc<Snapshot>, epoch: SlToVlEpoch) {
         let restored_state = RestoredState {
-            snapshot: Some(snapshot_of(view)),
-            routing: RoutingRecord::of_view(view).map(Arc::new),
+            snapshot: Some(snapshot_of(snapshot)),
+            routing: RoutingRecord::of_snapshot(snapshot).map(Arc::new),
             sl_to_vl_epoch: epoch,
             complete: true,
             ..RestoredState::default()
@@ -65,10 +65,15 @@ impl Adoption {
         self.installed = InstalledState::new(&restored_state);
     }
 
-    /// The master's own link was lost: its view is restored, as after a restart.
-    pub(crate) fn restore_own_view(&mut self, view: &Arc<View>, epoch: SlToVlEpoch, now: Instant) {
-        self.adopt_own_tables(view, epoch);
-        self.restored = RestoredView::new(Some(snapshot_of(view)), now);
+    /// The master's own link was lost: its snapshot is restored, as after a restart.
+    pub(crate) fn restore_own_snapshot(
+        &mut self,
+        snapshot: &Arc<Snapshot>,
+        epoch: SlToVlEpoch,
+        now: Instant,
+    ) {
+        self.adopt_own_tables(snapshot, epoch);
+        self.restored = RestoredView::new(Some(snapshot_of(snapshot)), now);
     }
 
     /// Discards all state: another SM is master, or may have changed devices since.
@@ -81,16 +86,16 @@ impl Adoption {
         self.installed = InstalledState::default();
     }
 
-    /// The LID of the master whose view was restored.
+    /// The LID of the master whose snapshot was restored.
     pub(crate) fn last_master_lid(&self) -> Option<Lid> {
-        let view = self.restored_view()?;
-        view.identity().map(|identity| identity.lid)
+        let snapshot = self.restored_view()?;
+        snapshot.identity().map(|identity| identity.lid)
     }
 }
 
-fn snapshot_of(view: &Arc<View>) -> ViewSnapshot {
-    ViewSnapshot {
-        view: Arc::clone(view),
+fn snapshot_of(snapshot: &Arc<Snapshot>) -> RestoredSnapshot {
+    RestoredSnapshot {
+        snapshot: Arc::clone(snapshot),
         age: Duration::ZERO,
     }
 }

@@ -20,10 +20,10 @@ use super::Adoption;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::event::{Event, Observation, ViewMismatch};
-use crate::sa::View;
-use crate::sa::aliases::AliasTables;
-use crate::sa::view::persist::{ViewIdentity, ViewSnapshot};
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::aliases::AliasTables;
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::{RestoredSnapshot, SnapshotIdentity};
 
 /// Most end ports that may have changed their LIDs; with more, the view is withdrawn.
 const MOVED_PORTS_MAX: usize = 16;
@@ -31,7 +31,7 @@ const MOVED_PORTS_MAX: usize = 16;
 /// A view of an earlier run or another master.
 #[derive(Debug, Default)]
 pub(super) struct RestoredView {
-    snapshot: Option<ViewSnapshot>,
+    snapshot: Option<RestoredSnapshot>,
     /// When the snapshot was restored.
     restored_at: Instant,
     /// The SA replies from it.
@@ -48,7 +48,7 @@ pub(super) struct RestoredView {
 }
 
 impl RestoredView {
-    pub(super) fn new(snapshot: Option<ViewSnapshot>, now: Instant) -> Self {
+    pub(super) fn new(snapshot: Option<RestoredSnapshot>, now: Instant) -> Self {
         Self {
             snapshot,
             restored_at: now,
@@ -57,7 +57,7 @@ impl RestoredView {
     }
 
     /// The replica of another master's view.
-    pub(super) fn of_replica(snapshot: Option<ViewSnapshot>, now: Instant) -> Self {
+    pub(super) fn of_replica(snapshot: Option<RestoredSnapshot>, now: Instant) -> Self {
         Self {
             is_replica: true,
             ..Self::new(snapshot, now)
@@ -71,12 +71,12 @@ impl RestoredView {
 
     fn fits(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         cfg: &SmConfig,
         is_master: bool,
         own_link_queried: bool,
     ) -> Fit {
-        let Some(view) = self.snapshot.as_ref().map(|s| &s.view) else {
+        let Some(view) = self.snapshot.as_ref().map(|s| &s.snapshot) else {
             return Fit::Undecided;
         };
         let Some(identity) = view.identity() else {
@@ -126,8 +126,8 @@ enum Fit {
 }
 
 /// Whether a replica is of this subnet; the SM's own port is one of many in it.
-fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo) -> Fit {
-    if view.settings.prefix != cfg.subnet_prefix {
+fn replica_fits(view: &Snapshot, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo) -> Fit {
+    if view.prefix != cfg.subnet_prefix {
         return Fit::No(ViewMismatch::AnotherSubnet);
     }
     if info.lid == Lid::NONE {
@@ -135,7 +135,7 @@ fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo
         // a LID again.
         return Fit::Undecided;
     }
-    if info.gid_prefix != view.settings.prefix {
+    if info.gid_prefix != view.prefix {
         return Fit::No(ViewMismatch::AnotherSubnet);
     }
     let end_port = view.by_guid(own_guid).map(|at| view.end_port(at));
@@ -156,9 +156,9 @@ fn replica_fits(view: &View, cfg: &SmConfig, own_guid: PortGuid, info: &PortInfo
 /// Whether the SM port is linked to the same port as in the view. A sweep discovers that port
 /// first.
 fn neighbour_fits(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     local: PortRef,
-    identity: &ViewIdentity,
+    identity: &SnapshotIdentity,
     state: PortState,
     own_link_queried: bool,
 ) -> Fit {
@@ -184,7 +184,7 @@ fn neighbour_fits(
 #[derive(Debug)]
 pub(crate) struct ViewUpdate {
     /// The view to publish; `None` withdraws the published one.
-    pub(crate) view: Option<View>,
+    pub(crate) view: Option<Snapshot>,
     /// Observation for the operator.
     pub(crate) observation: Option<Observation>,
 }
@@ -198,8 +198,8 @@ impl ViewUpdate {
 
 impl Adoption {
     /// The restored view, in use or not.
-    pub(crate) fn restored_view(&self) -> Option<&Arc<View>> {
-        self.restored.snapshot.as_ref().map(|s| &s.view)
+    pub(crate) fn restored_view(&self) -> Option<&Arc<Snapshot>> {
+        self.restored.snapshot.as_ref().map(|s| &s.snapshot)
     }
 
     /// Whether there is a restored view from which the SA does not reply yet.
@@ -219,12 +219,12 @@ impl Adoption {
 
     /// A sweep as master is complete, and its view replaces the restored one. Returns the restored
     /// view if the SA replied from it.
-    pub(crate) fn take_restored_view(&mut self) -> Option<Arc<View>> {
+    pub(crate) fn take_restored_view(&mut self) -> Option<Arc<Snapshot>> {
         let restored = core::mem::take(&mut self.restored);
         restored
             .snapshot
             .filter(|_| restored.in_use)
-            .map(|s| s.view)
+            .map(|s| s.snapshot)
     }
 
     /// The SM has no link or must not answer: the restored view is not used for now.
@@ -272,7 +272,6 @@ impl Adoption {
     /// view.
     pub(crate) fn use_view(
         &mut self,
-        cfg: &SmConfig,
         now: Instant,
         own_record: SmInfoRecord,
         aliases: Arc<AliasTables>,
@@ -282,9 +281,8 @@ impl Adoption {
         let mut view = restored
             .snapshot
             .as_ref()?
-            .view
+            .snapshot
             .with_local_port(own_record.guid)
-            .with_settings(cfg.sa_settings())
             .with_aliases(aliases);
         // The master of a replica is not master any more.
         let is_replica = restored.is_replica;
@@ -303,9 +301,9 @@ impl Adoption {
     /// it.
     pub(crate) fn on_port_read(
         &mut self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         at: PortRef,
-        published: Option<&Arc<View>>,
+        published: Option<&Arc<Snapshot>>,
     ) -> Option<ViewUpdate> {
         let restored = &mut self.restored;
         restored.own_port_read |= fabric.local() == Some(at);
@@ -345,8 +343,8 @@ impl Adoption {
     /// published view.
     pub(crate) fn on_discovered(
         &mut self,
-        fabric: &Subnet,
-        published: Option<&Arc<View>>,
+        fabric: &ObservedFabric,
+        published: Option<&Arc<Snapshot>>,
     ) -> Option<ViewUpdate> {
         let restored = &mut self.restored;
         if !restored.in_use || core::mem::replace(&mut restored.compared, true) {
@@ -381,7 +379,7 @@ impl Adoption {
 }
 
 /// GUID and base LID of an end port, as its device reports them.
-fn reported_end_port(fabric: &Subnet, at: PortRef) -> Option<(PortGuid, Lid)> {
+fn reported_end_port(fabric: &ObservedFabric, at: PortRef) -> Option<(PortGuid, Lid)> {
     let node = fabric.get(at.node)?;
     let port = fabric.port(at).filter(|_| node.is_end_port(at.port))?;
     Some((port.guid, port.info().lid))

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::location::PortName;
+use ferrosm_fabric::location::PortName;
 
 /// What the election reports, with the location of the SM that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,6 @@ mod key_violation;
 mod local_change;
 mod observation;
 mod refused_request;
-mod removal;
 
 use core::fmt;
 
@@ -14,11 +13,12 @@ use ferrosm_mad::attr::{LinkRate, SmState};
 use ferrosm_mad::ids::PortGuid;
 
 use crate::election::{self, RoleChangeReason};
-use crate::location::{Location, NodeName, PortName};
 use crate::plan::failure::RoutingFailure;
 use crate::plan::partitions::absent_members::{self, AbsentMember};
 use crate::report::{Phase, Problem, SweepReport};
 use crate::sa::registry::multicast::MlidExhaustion;
+use ferrosm_fabric::location::{Location, NodeName, PortName};
+use ferrosm_fabric::observed::NodeRemovalReason;
 
 pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;
@@ -26,7 +26,6 @@ pub use local_change::LocalChangeReport;
 pub(crate) use local_change::flags_of;
 pub use observation::{LinkFlaps, LocalSweepReasons, Observation, ViewMismatch, WriteFailure};
 pub use refused_request::RefusedRequest;
-pub use removal::NodeRemovalReason;
 
 /// Whether outputs wait for durable state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

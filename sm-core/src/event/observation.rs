@@ -8,7 +8,7 @@ use ferrosm_mad::mad::Status;
 
 use super::about_sm::AboutSm;
 use crate::election;
-use crate::location::PortName;
+use ferrosm_fabric::location::PortName;
 
 /// An observation by the SM. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 
-use crate::location::PortName;
 use crate::sa::refusal::SaRefusal;
 use crate::sa::request_kind::RequestKind;
 use crate::sa::{SaRequest, View};
+use ferrosm_fabric::location::PortName;
 
 /// A refused request. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl RefusedRequest {
         };
         let is_given = |gid: &Gid| *gid != Gid::default();
         Some(Self {
-            port: PortName::in_view(view, at),
+            port: view.port_name(at),
             kind: RequestKind::of(request),
             subject: subject.filter(is_given),
             member: member.filter(is_given),

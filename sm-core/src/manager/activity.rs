@@ -13,7 +13,6 @@ use crate::partitions::PartitionTables;
 use crate::plan::partitions::absent_members::AbsentMember;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
-use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::discovery::{Discovery, ReadPhase};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
@@ -21,6 +20,7 @@ use crate::sweep::link_setup::Arming;
 use crate::sweep::{ScopeKind, SweepScope};
 use crate::vls::VlUpdate;
 use crate::vls::kept_readback::KeptReadback;
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 /// A light sweep, while it runs.
 #[derive(Debug, Default)]

@@ -9,8 +9,8 @@ use ferrosm_mad::attr::SmState;
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::adoption::ViewUpdate;
-use crate::subnet::PortRef;
 use crate::vls;
+use ferrosm_fabric::observed::PortRef;
 
 impl SubnetManager {
     /// The age of the restored view while it is in use, until the first sweep is complete.
@@ -62,9 +62,7 @@ impl SubnetManager {
         }
         let own_record = self.own_sm_record();
         let aliases = Arc::clone(self.registry().aliases().tables());
-        let update = self
-            .adoption
-            .use_view(&self.cfg, self.now, own_record, aliases);
+        let update = self.adoption.use_view(self.now, own_record, aliases);
         if let Some(view) = update.as_ref().and_then(|update| update.view.as_ref()) {
             self.sa.update_partition_groups(&self.cfg, view);
         }
@@ -74,20 +72,20 @@ impl SubnetManager {
     fn publish_restored(&mut self, update: Option<ViewUpdate>) {
         if let Some(ViewUpdate { view, observation }) = update {
             self.sa
-                .publish_restored_view(&mut self.out, view, observation);
+                .publish_restored_view(&mut self.out, &self.cfg, view, observation);
         }
     }
 
     /// A port was read: corrects the restored view.
     pub(super) fn correct_restored_view(&mut self, at: PortRef) {
-        let published = self.sa.view();
+        let published = self.sa.snapshot();
         let update = self.adoption.on_port_read(&self.subnet, at, published);
         self.publish_restored(update);
     }
 
     /// Discovery is complete: compares the restored view with it.
     pub(super) fn compare_restored_view(&mut self) {
-        let published = self.sa.view();
+        let published = self.sa.snapshot();
         let update = self.adoption.on_discovered(&self.subnet, published);
         self.publish_restored(update);
     }

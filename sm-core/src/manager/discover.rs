@@ -11,10 +11,10 @@ use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason, Observation};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{self, Discovery, NodeInfoOutcome, ReadMode, ReadPhase};
 use crate::sweep::quarantine::is_in_fabric;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
 const NO_LINK_RETRY: Duration = Duration::from_secs(10);
@@ -284,7 +284,7 @@ impl SubnetManager {
 /// Why an SM at this CA port reaches no device although its port has a link. It does not become
 /// master, because it would serve only itself: with an outdated M_Key, for example, while the SM
 /// that handed over to it could still serve the subnet.
-fn isolation(fabric: &Subnet, local: PortRef) -> Option<NoLinkReason> {
+fn isolation(fabric: &ObservedFabric, local: PortRef) -> Option<NoLinkReason> {
     if fabric.get(local.node).is_some_and(Node::is_switch) {
         return None;
     }

@@ -16,9 +16,9 @@ use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
-use crate::subnet::{NodeIdx, Port, PortRef};
 use crate::sweep::discovery;
 use crate::traps::Reread;
+use ferrosm_fabric::observed::{NodeIdx, Port, PortRef};
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {

@@ -12,10 +12,10 @@ use super::SubnetManager;
 use super::activity::{Activity, LightSweep};
 use crate::event::{Event, LocalSweepReasons, Observation};
 use crate::mastership;
-use crate::report::QuarantineReason;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{Node, NodeIdx, Port, PortRef};
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, NodeIdx, Port, PortRef};
 
 impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {

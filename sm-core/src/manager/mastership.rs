@@ -21,8 +21,8 @@ use crate::records::RestoredState;
 use crate::report::Phase;
 use crate::smp::op::{SmpOp, Target};
 use crate::smp::{SmpTransaction, UNTRACKED};
-use crate::subnet::PortRef;
 use crate::sweep::discovery::Discovery;
+use ferrosm_fabric::observed::PortRef;
 
 impl SubnetManager {
     /// The SM state.
@@ -479,7 +479,7 @@ impl SubnetManager {
             return;
         };
         self.adoption
-            .restore_own_view(&view, self.vls.epoch(), self.now);
+            .restore_own_snapshot(view.snapshot(), self.vls.epoch(), self.now);
     }
 
     /// Tables are about to be forgotten. Those that cannot be read back count as unchanged if the
@@ -492,7 +492,8 @@ impl SubnetManager {
             && !self.adoption.is_view_in_use()
             && let Some(view) = self.view().cloned()
         {
-            self.adoption.adopt_own_tables(&view, self.vls.epoch());
+            self.adoption
+                .adopt_own_tables(view.snapshot(), self.vls.epoch());
         }
     }
 

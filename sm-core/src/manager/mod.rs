@@ -31,11 +31,13 @@ macro_rules! port_intents {
         let (adoption, sa) = (&$sm.adoption, &$sm.sa);
         let is_enabled = $sm.cfg.client_reregister;
         let is_first_sweep = $sm.mastership.is_first_as_master();
-        let address = |fabric: &$crate::subnet::Subnet, p: $crate::subnet::PortRef| {
+        let address = |fabric: &ferrosm_fabric::observed::ObservedFabric,
+                       p: ferrosm_fabric::observed::PortRef| {
             $crate::manager::payload::address_of(fabric, lids, vls, p)
         };
         let reregister =
-            |port: &$crate::subnet::Port, address: $crate::plan::port_settings::EndPortAddress| {
+            |port: &ferrosm_fabric::observed::Port,
+             address: $crate::plan::port_settings::EndPortAddress| {
                 is_enabled
                     && $crate::manager::payload::must_reregister(
                         port,
@@ -100,11 +102,11 @@ use crate::schedule::SweepSchedule;
 use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
-use crate::subnet::{NodeIdx, Subnet};
 use crate::survey::Surveys;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
 use activity::{Activity, SweepHistory};
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
 pub use progress::Progress;
 
 /// An InfiniBand subnet manager without I/O.
@@ -117,7 +119,7 @@ pub struct SubnetManager {
     cfg: SmConfig,
     read_only: bool,
     now: Instant,
-    subnet: Subnet,
+    subnet: ObservedFabric,
     smps: Smps,
     out: Outbox,
     activity: Activity,
@@ -168,7 +170,7 @@ impl SubnetManager {
             cfg,
             read_only,
             now,
-            subnet: Subnet::default(),
+            subnet: ObservedFabric::default(),
             out: Outbox::default(),
             activity: Activity::Idle,
             transitions: 0,
@@ -195,7 +197,7 @@ impl SubnetManager {
 
     /// The observed fabric.
     #[must_use]
-    pub const fn subnet(&self) -> &Subnet {
+    pub const fn subnet(&self) -> &ObservedFabric {
         &self.subnet
     }
 

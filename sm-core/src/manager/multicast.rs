@@ -11,7 +11,7 @@ use super::activity::{Activity, SweepPhase};
 use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
 use crate::plan::messages::EngineMessage;
 use crate::sa_owner::SaOwner;
-use crate::subnet::NodeIdx;
+use ferrosm_fabric::observed::NodeIdx;
 
 fn tree_inputs<'a>(
     sa: &'a SaOwner,
@@ -19,7 +19,7 @@ fn tree_inputs<'a>(
 ) -> TreeInputs<'a> {
     TreeInputs {
         registry: sa.registry(),
-        view: sa.view().map(Arc::as_ref),
+        snapshot: sa.snapshot().map(Arc::as_ref),
         routing,
     }
 }

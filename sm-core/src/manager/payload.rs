@@ -17,9 +17,9 @@ use crate::plan::port_settings::{self, EndPortAddress};
 use crate::sa_owner::SaOwner;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec, Target};
 use crate::smp::{SmpTransaction, route};
-use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 use crate::sweep::link_setup::wanted_port_info;
 use crate::vls::{ConfiguredTable, VlTables};
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 
 impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
@@ -157,7 +157,7 @@ impl SubnetManager {
                 &self.subnet,
                 p,
                 self.lids.sm_lid(&self.subnet)?,
-                self.view().map(AsRef::as_ref),
+                self.sa.snapshot().map(AsRef::as_ref),
             ),
             PortSetting::Bounce => Some(port_settings::with_port_state(
                 port_settings::current_port_info(self.subnet.port(p)?),
@@ -175,7 +175,7 @@ impl SubnetManager {
 
 /// LID, LMC, SM LID and SM SL of an end port.
 pub(super) fn address_of(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     lids: &LidTable,
     vls: &VlTables,
     p: PortRef,
@@ -209,7 +209,7 @@ pub(super) fn must_reregister(
     let restored = adoption
         .restored_view()
         .filter(|_| adoption.is_view_in_use());
-    let view = restored.or_else(|| sa.view());
+    let view = restored.or_else(|| sa.snapshot());
     (is_new_to_host && !is_known)
         || view.is_some_and(|view| view.by_guid(port.guid).is_none())
         || sa.has_lost_registrations(port.guid)

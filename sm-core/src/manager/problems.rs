@@ -10,10 +10,11 @@ use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
 use crate::event::Event;
-use crate::location::{Location, PortName};
-use crate::report::{ExcludedDevice, Problem, ProblemKind, QuarantineReason};
-use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::report::{ExcludedDevice, Problem, ProblemKind};
 use crate::sweep::quarantine::is_in_fabric;
+use ferrosm_fabric::location::{Location, PortName};
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, NodeIdx, PortRef};
 
 impl SubnetManager {
     /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last

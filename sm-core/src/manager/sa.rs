@@ -9,15 +9,16 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::routing_origin::RoutingOrigin;
 use crate::sa::View;
 use crate::sa::refusal_log::RefusalLog;
 use crate::sa::registry::Registry;
 use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::request_kind::KindCounts;
-use crate::sa_owner::{ViewInputs, build_view, sm_record};
-use crate::subnet::PortRef;
+use crate::sa_owner::{ViewInputs, build_snapshot, sm_record};
 use crate::vls;
+use ferrosm_fabric::observed::PortRef;
+use ferrosm_fabric::routing_origin::RoutingOrigin;
+use ferrosm_fabric::snapshot::Snapshot;
 
 impl SubnetManager {
     /// The view for replies; `None` while this SM does not reply.
@@ -49,18 +50,12 @@ impl SubnetManager {
         self.sa.registry_snapshot()
     }
 
-    /// A view of the observed fabric.
+    /// A snapshot of the observed fabric. It shares unchanged parts with `before`.
     #[must_use]
-    pub fn make_view(&self) -> View {
-        self.view_after(None)
-    }
-
-    /// A view of the observed fabric that shares unchanged parts with `before`.
-    #[must_use]
-    pub fn view_after(&self, before: Option<&View>) -> View {
+    pub fn snapshot(&self, before: Option<&Snapshot>) -> Snapshot {
         let aliases = self.registry().aliases().tables();
         let inputs = self.view_inputs();
-        build_view(&self.subnet, &self.cfg, inputs, aliases, before)
+        build_snapshot(&self.subnet, &self.cfg, inputs, aliases, before)
     }
 
     fn view_inputs(&self) -> ViewInputs {

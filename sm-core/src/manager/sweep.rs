@@ -29,7 +29,6 @@ use crate::schedule::SweepKind;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
-use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{Discovery, reread_uncleared};
 use crate::sweep::kept::report_kept;
@@ -38,6 +37,7 @@ use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, Arming};
 use crate::sweep::quarantine::report_quarantined;
 use crate::vls::kept_readback::{self, KeptReadback};
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.
@@ -82,8 +82,8 @@ impl SubnetManager {
         self.subnet.begin_sweep();
         let number = self.last_sweep.number;
         // After the first complete sweep, the fabric is known.
-        let last_view = self.adoption.restored_view().cloned();
-        let discovery = Discovery::new(scope.kind(), self.sweep_budget(), last_view);
+        let last_snapshot = self.adoption.restored_view().cloned();
+        let discovery = Discovery::new(scope.kind(), self.sweep_budget(), last_snapshot);
         let sweep = Sweep::new(number, scope, discovery, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));
         self.announce_phase();

@@ -12,9 +12,9 @@ use crate::report::Phase;
 use crate::routing_state::AbortedUpdate;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
 use crate::sweep::link_setup;
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 impl SubnetManager {
     /// Begins to write tables; `conflicting` are the multicast entries to clear before the LFTs.

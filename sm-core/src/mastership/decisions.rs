@@ -12,8 +12,8 @@ use crate::ctx::Ctx;
 use crate::event::{self, AboutSm, Event, SmLocation};
 use crate::smp::PathPolicy;
 use crate::smp::op::SmpOp;
-use crate::subnet::{PortRef, Subnet};
 use crate::sweep::quarantine::is_in_fabric;
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// A step of the election.
 #[derive(Debug)]
@@ -205,7 +205,12 @@ impl Mastership {
     }
 
     /// What the election reports about an SM, with the SM's location.
-    fn locate<T>(&self, fabric: &Subnet, subject: T, about: Option<PortGuid>) -> AboutSm<T> {
+    fn locate<T>(
+        &self,
+        fabric: &ObservedFabric,
+        subject: T,
+        about: Option<PortGuid>,
+    ) -> AboutSm<T> {
         AboutSm {
             what: subject,
             location: about.map(|guid| self.location(fabric, guid)),
@@ -213,12 +218,12 @@ impl Mastership {
     }
 
     /// An SM, with its location.
-    pub(crate) fn describe_sm(&self, fabric: &Subnet, guid: PortGuid) -> AboutSm<PortGuid> {
+    pub(crate) fn describe_sm(&self, fabric: &ObservedFabric, guid: PortGuid) -> AboutSm<PortGuid> {
         self.locate(fabric, guid, Some(guid))
     }
 
     /// The port of an SM, and the port at the other end of its link.
-    fn location(&self, fabric: &Subnet, guid: PortGuid) -> SmLocation {
+    fn location(&self, fabric: &ObservedFabric, guid: PortGuid) -> SmLocation {
         let port = self.sm_port(fabric, guid);
         port.map_or(SmLocation::Unknown, |at| SmLocation::Port {
             port: fabric.port_name(at),
@@ -227,7 +232,7 @@ impl Mastership {
     }
 
     /// The port of an SM.
-    pub(super) fn sm_port(&self, fabric: &Subnet, guid: PortGuid) -> Option<PortRef> {
+    pub(super) fn sm_port(&self, fabric: &ObservedFabric, guid: PortGuid) -> Option<PortRef> {
         let last = self.other_sms.get(&guid).map(|(at, _)| *at);
         last.filter(|at| is_in_fabric(fabric, *at))
             .or_else(|| fabric.port_by_guid(guid))

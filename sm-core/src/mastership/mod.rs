@@ -39,8 +39,8 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::event::AboutSm;
 use crate::smp::op::SmpOp;
-use crate::subnet::{NodeIdx, PortRef, Subnet};
 use election::{Election, ElectionSettings, OtherSm};
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 use replica::StandbyReplica;
 use requesters::SenderQueries;
 pub(crate) use requesters::SenderQuery;
@@ -275,7 +275,7 @@ impl Mastership {
     }
 
     /// Whether an SM may be eligible for a handover: it competes, or has not been queried yet.
-    pub(crate) fn may_have_successor(&self, fabric: &Subnet, cfg: &SmConfig) -> bool {
+    pub(crate) fn may_have_successor(&self, fabric: &ObservedFabric, cfg: &SmConfig) -> bool {
         let peers = self.peers(cfg);
         sm_ports(fabric).len() > peers.len() || peers.iter().any(OtherSm::competes)
     }

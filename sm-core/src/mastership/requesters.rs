@@ -22,7 +22,7 @@ use super::{Mastership, MastershipAction, peer, sm_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::smp::{UNTRACKED, route, sender_query_tid};
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// Requests that wait at the same time, one of each method from one sender. A further Get is
 /// answered with SM_Key 0 at once, and a further Set is dropped: its sender repeats it.
@@ -61,7 +61,7 @@ impl Sender {
     }
 
     /// The sender of a request; `None` if its source LID is unknown.
-    fn of(fabric: &Subnet, received: &MadIn) -> Option<Self> {
+    fn of(fabric: &ObservedFabric, received: &MadIn) -> Option<Self> {
         if received.mad.mgmt_class() == MgmtClass::SubnLid {
             let port = fabric.port_by_lid(received.from.lid)?;
             let path = route::shortest(fabric, port)?;
@@ -79,7 +79,7 @@ impl Sender {
 }
 
 /// The port at the end of a path whose other nodes are switches.
-fn sender_port(fabric: &Subnet, path: &DrPath) -> Option<PortRef> {
+fn sender_port(fabric: &ObservedFabric, path: &DrPath) -> Option<PortRef> {
     let mut end = fabric.local()?;
     for (i, hop) in path.hops().iter().enumerate() {
         if i > 0 && !fabric.get(end.node)?.is_switch() {
@@ -370,7 +370,7 @@ impl Mastership {
     /// The data of Get(SMInfo) to the SM at `port`.
     pub(crate) fn sm_info_request(
         cfg: &SmConfig,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         port: Option<PortRef>,
     ) -> [u8; DATA_LEN] {
         let responder = port.and_then(|port| sm_guid(fabric, port));

@@ -13,15 +13,15 @@ use super::{Mastership, MastershipAction, peer};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::smp::{UNTRACKED, route};
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// The GUID of an SM's port.
-pub(super) fn sm_guid(fabric: &Subnet, at: PortRef) -> Option<PortGuid> {
+pub(super) fn sm_guid(fabric: &ObservedFabric, at: PortRef) -> Option<PortGuid> {
     fabric.port(at).map(|port| port.guid)
 }
 
 /// The GUID of this SM's port; 0 before it is read.
-pub(super) fn own_guid(fabric: &Subnet) -> PortGuid {
+pub(super) fn own_guid(fabric: &ObservedFabric) -> PortGuid {
     let own_guid = fabric.local().and_then(|port| sm_guid(fabric, port));
     own_guid.unwrap_or(PortGuid(0))
 }
@@ -32,7 +32,7 @@ impl Mastership {
     pub(crate) fn sm_info(
         &self,
         cfg: &SmConfig,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         sent: u64,
         control: Option<SmControl>,
     ) -> SmInfo {
@@ -49,7 +49,7 @@ impl Mastership {
     /// another port.
     pub(crate) fn on_sm_info(
         &mut self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         at: PortRef,
         status: Status,
         data: &[u8; 64],
@@ -138,7 +138,7 @@ impl Mastership {
 }
 
 /// A poll failed.
-pub(crate) fn on_poll_unanswered(fabric: &Subnet, at: PortRef) -> Option<MastershipAction> {
+pub(crate) fn on_poll_unanswered(fabric: &ObservedFabric, at: PortRef) -> Option<MastershipAction> {
     let guid = sm_guid(fabric, at)?;
     let paths = u8::try_from(route::paths(fabric, at).len()).unwrap_or(u8::MAX);
     Some(MastershipAction::Elect(ElectionInput::PollUnanswered {
@@ -149,7 +149,7 @@ pub(crate) fn on_poll_unanswered(fabric: &Subnet, at: PortRef) -> Option<Masters
 
 /// An SM responded to a control.
 pub(crate) fn on_control_response(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     at: PortRef,
     control: SmControl,
     status: Status,
@@ -163,7 +163,7 @@ pub(crate) fn on_control_response(
 
 /// A control was not responded to.
 pub(crate) fn on_control_unanswered(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     at: PortRef,
     control: SmControl,
 ) -> Option<MastershipAction> {

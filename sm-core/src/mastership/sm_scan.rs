@@ -13,10 +13,10 @@ use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
 use crate::smp::op::SmpOp;
-use crate::subnet::{Port, PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 
 /// Ports whose PortInfo reports an SM, except the SM's own port.
-pub(crate) fn sm_ports(fabric: &Subnet) -> Vec<PortRef> {
+pub(crate) fn sm_ports(fabric: &ObservedFabric) -> Vec<PortRef> {
     let local = fabric.local();
     let ports = fabric.end_ports().filter(|p| Some(*p) != local);
     ports
@@ -27,7 +27,7 @@ pub(crate) fn sm_ports(fabric: &Subnet) -> Vec<PortRef> {
 /// Whether end ports are in use by a master that is not this SM and did not respond. `own_lid` is
 /// the LID assigned to this SM, `last_master` that of the master whose state was restored.
 fn is_managed(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     lids: &LidMap,
     own_lid: Option<Lid>,
     last_master: Option<Lid>,
@@ -148,7 +148,7 @@ impl Mastership {
     /// The result of a scan, for the election.
     pub(crate) fn scan_result(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         cfg: &SmConfig,
         lids: &LidMap,
         own_lid: Option<Lid>,

@@ -21,18 +21,19 @@ use crate::lid_map::LidMap;
 use crate::outbox::Outbox;
 use crate::plan::port_settings;
 use crate::records::RestoredState;
-use crate::sa::View;
 use crate::smp::PathPolicy;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
+use ferrosm_fabric::snapshot::Snapshot;
 
 /// A change of masters in progress.
 #[derive(Debug, Default)]
 pub(super) struct Takeover {
-    /// A replica with a view was loaded, and no sweep as master has completed since.
+    /// A replica with a snapshot was loaded, and no sweep as master has completed since.
     pub(super) has_replica_view: bool,
-    /// A replica was loaded, with or without a view, and no sweep as master has completed since.
+    /// A replica was loaded, with or without a snapshot, and no sweep as master has completed
+    /// since.
     pub(super) replica_loaded: bool,
     /// The replica is outdated and is loaded again when there is a link.
     pub(super) replica_outdated: bool,
@@ -122,7 +123,7 @@ impl Mastership {
         self.takeover.replica_loaded = true;
     }
 
-    /// Whether a replica with a view was loaded, and no sweep as master has completed since.
+    /// Whether a replica with a snapshot was loaded, and no sweep as master has completed since.
     pub(crate) const fn has_replica_view(&self) -> bool {
         self.takeover.has_replica_view
     }
@@ -279,34 +280,38 @@ impl Mastership {
     }
 }
 
-/// Whether all SMs of a restored view are known: then an SMInfo scan finds the next master without
-/// discovery.
-pub(crate) fn knows_all_sms(fabric: &Subnet, own_guid: PortGuid, view: Option<&View>) -> bool {
+/// Whether all SMs of a restored snapshot are known: then an SMInfo scan finds the next master
+/// without discovery.
+pub(crate) fn knows_all_sms(
+    fabric: &ObservedFabric,
+    own_guid: PortGuid,
+    snapshot: Option<&Snapshot>,
+) -> bool {
     let ports = sm_ports(fabric).into_iter();
     let known_guids: BTreeSet<PortGuid> = ports
         .filter_map(|p| fabric.port(p))
         .map(|port| port.guid)
         .collect();
-    view.is_some_and(|view| {
-        let mut other_sms = view.sms.iter().filter(|sm| sm.guid != own_guid);
+    snapshot.is_some_and(|snapshot| {
+        let mut other_sms = snapshot.sms.iter().filter(|sm| sm.guid != own_guid);
         fabric.local().is_some() && other_sms.all(|sm| known_guids.contains(&sm.guid))
     })
 }
 
 /// The PortInfo of a port, with this SM as its master. `own_lid` is this SM's LID.
 pub(crate) fn with_sm_lid(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     at: PortRef,
     own_lid: Lid,
-    view: Option<&View>,
+    snapshot: Option<&Snapshot>,
 ) -> Option<[u8; 64]> {
     let mut raw = port_settings::current_port_info(fabric.port(at)?);
     let mut info = PortInfo::decode(&raw);
     info.master_sm_lid = own_lid;
-    if let Some(view) = view
-        && let Some(end_port) = view.by_lid(info.lid)
+    if let Some(snapshot) = snapshot
+        && let Some(end_port) = snapshot.by_lid(info.lid)
     {
-        info.master_sm_sl = view.path_sl(end_port, own_lid).0;
+        info.master_sm_sl = snapshot.path_sl(end_port, own_lid).0;
     }
     info.encode_onto(&mut raw);
     Some(raw)

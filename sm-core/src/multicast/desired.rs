@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::Lid;
 use ferrosm_routing::multicast::PortSet;
 
-use crate::subnet::{NodeIdx, Subnet};
-use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, mft_index, num_positions};
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
+use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, mft_index, num_positions};
 
 static NO_BLOCKS: MftBlocks = MftBlocks::new();
 
@@ -23,7 +23,7 @@ impl DesiredMfts {
     /// Sets the entries of an MLID in some switches.
     pub(super) fn set_entries(
         &mut self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         mlid: Lid,
         entries: Vec<(NodeIdx, PortSet)>,
     ) {
@@ -36,7 +36,7 @@ impl DesiredMfts {
     }
 
     /// Removes the tables of nodes that are not in the fabric.
-    pub(super) fn remove_absent(&mut self, fabric: &Subnet) {
+    pub(super) fn remove_absent(&mut self, fabric: &ObservedFabric) {
         self.0.retain(|n, _| fabric.get(*n).is_some());
     }
 }

@@ -36,12 +36,14 @@ use crate::ctx::Ctx;
 use crate::plan::installed_groups::installed_entries;
 use crate::plan::messages::EngineMessage;
 use crate::report::ProblemKind;
-use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, RejectionEffect, Subnet};
-use crate::tables::mft::{MftBlockIdx, mft_index};
 use desired::DesiredMfts;
+use ferrosm_fabric::observed::{
+    DeviceTable, Node, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
+};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::tables::mft::{MftBlockIdx, mft_index};
 pub(crate) use readback::MftReadback;
 use readback::normalize_masks;
 use steps::MftSteps;
@@ -57,7 +59,7 @@ const UPDATE_SPACING: Duration = Duration::from_millis(10);
 pub(crate) struct TreeInputs<'a> {
     pub(crate) registry: &'a Registry,
     /// Finds the port of an alias GUID.
-    pub(crate) view: Option<&'a View>,
+    pub(crate) snapshot: Option<&'a Snapshot>,
     /// The routing in force, and the node of each of its switches.
     pub(crate) routing: Option<&'a (Arc<VerifiedRun>, Vec<NodeIdx>)>,
 }
@@ -82,17 +84,17 @@ pub(crate) struct MulticastTables {
 
 /// The number of MLIDs: the entries of the largest MFT. A switch with a smaller one does not limit
 /// the groups of others. `None` if no switch has an MFT.
-pub(crate) fn mlid_count(fabric: &Subnet) -> Option<u16> {
+pub(crate) fn mlid_count(fabric: &ObservedFabric) -> Option<u16> {
     mft_sizes(fabric).max()
 }
 
 /// The number of MLIDs that every MFT can hold. Switches without an MFT forward no multicast and do
 /// not count.
-pub(crate) fn common_mlid_count(fabric: &Subnet) -> Option<u16> {
+pub(crate) fn common_mlid_count(fabric: &ObservedFabric) -> Option<u16> {
     mft_sizes(fabric).min()
 }
 
-fn mft_sizes(fabric: &Subnet) -> impl Iterator<Item = u16> {
+fn mft_sizes(fabric: &ObservedFabric) -> impl Iterator<Item = u16> {
     let sizes = fabric.nodes().map(|(_, n)| n.table_caps().mft);
     sizes.filter(|entries| *entries > 0)
 }
@@ -105,7 +107,7 @@ fn used_blocks(registry: &Registry) -> BTreeSet<u16> {
 }
 
 /// The data of a Set.
-pub(crate) fn payload(fabric: &Subnet, n: NodeIdx, at: MftBlockIdx) -> Option<[u8; 64]> {
+pub(crate) fn payload(fabric: &ObservedFabric, n: NodeIdx, at: MftBlockIdx) -> Option<[u8; 64]> {
     let masks = *fabric.get(n)?.mft.sent_block(at)?;
     Some(MftBlock { masks }.encode())
 }
@@ -210,7 +212,11 @@ impl MulticastTables {
 
     /// Computes the trees of changed MLIDs, or of all after a change of the routing. Returns the
     /// blocks that may change; `None` for all.
-    fn compute_trees(&mut self, fabric: &Subnet, inputs: TreeInputs<'_>) -> Option<BTreeSet<u16>> {
+    fn compute_trees(
+        &mut self,
+        fabric: &ObservedFabric,
+        inputs: TreeInputs<'_>,
+    ) -> Option<BTreeSet<u16>> {
         let mut mlids = core::mem::take(&mut self.changed);
         let Some((run, nodes)) = inputs.routing else {
             return Some(BTreeSet::new());
@@ -248,12 +254,12 @@ impl MulticastTables {
     }
 
     /// Where the members of an MLID are attached. An alias GUID stands for its port.
-    fn members(&self, fabric: &Subnet, inputs: TreeInputs<'_>, mlid: Lid) -> Members {
+    fn members(&self, fabric: &ObservedFabric, inputs: TreeInputs<'_>, mlid: Lid) -> Members {
         let mut members = Members::new();
         for (guid, receives) in inputs.registry.groups().members_of_mlid(mlid) {
             let by_alias = || {
-                let view = inputs.view?;
-                fabric.port_by_guid(view.end_port(view.by_guid(guid)?).guid)
+                let snapshot = inputs.snapshot?;
+                fabric.port_by_guid(snapshot.end_port(snapshot.by_guid(guid)?).guid)
             };
             let end_port = fabric.port_by_guid(guid).or_else(by_alias);
             if let Some(at) = end_port.and_then(|p| self.trees.attachment(fabric, p)) {
@@ -318,7 +324,7 @@ impl MulticastTables {
     }
 
     /// The MulticastFDBTop that a switch should have.
-    pub(crate) fn fdb_top(&self, fabric: &Subnet, n: NodeIdx, info: &SwitchInfo) -> u16 {
+    pub(crate) fn fdb_top(&self, fabric: &ObservedFabric, n: NodeIdx, info: &SwitchInfo) -> u16 {
         fdb_top(fabric, &self.used, n, info)
     }
 }

@@ -14,8 +14,8 @@ use crate::ctx::Ctx;
 use crate::sa::registry::Registry;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::NodeIdx;
-use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, PortMasks, first_mlid, num_positions};
+use ferrosm_fabric::observed::NodeIdx;
+use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, PortMasks, first_mlid, num_positions};
 
 /// The MFT blocks that a sweep reads.
 #[derive(Debug, Default)]

@@ -26,8 +26,8 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::multicast::{PortSet, SpanningForest};
 
-use crate::subnet::NodeIdx;
-use crate::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks};
+use ferrosm_fabric::observed::NodeIdx;
+use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks};
 
 /// A switch with an MFT.
 #[derive(Debug, Clone, Copy)]

@@ -16,8 +16,8 @@ use ferrosm_routing::table_limits::without_links_of;
 use ferrosm_routing::{SwitchIdx, Topology, VerifiedRun};
 use rustc_hash::FxHashMap;
 
-use crate::subnet::{DeviceTable, NodeIdx, PortRef, Subnet};
-use crate::tables::mft::MLID_FIRST;
+use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef};
+use ferrosm_fabric::tables::mft::MLID_FIRST;
 
 /// Members of an MLID by the switch port that they are attached to (port 0: the switch itself), and
 /// whether they receive.
@@ -148,7 +148,11 @@ impl MulticastTrees {
 
     /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they
     /// have. Returns whether they changed: all trees are to be computed again.
-    pub(super) fn set_limits(&mut self, fabric: &Subnet, mlids: impl Iterator<Item = Lid>) -> bool {
+    pub(super) fn set_limits(
+        &mut self,
+        fabric: &ObservedFabric,
+        mlids: impl Iterator<Item = Lid>,
+    ) -> bool {
         let needed = mlids.map(|mlid| mft_entry(mlid) + 1).max().unwrap_or(0);
         let entries = |(s, n): (&NodeIdx, SwitchIdx)| {
             let node = fabric.get(*s)?;
@@ -203,7 +207,7 @@ impl MulticastTrees {
     /// The switch port that an end port is attached to; `None` if its switch is not routed.
     pub(super) fn attachment(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         end_port: PortRef,
     ) -> Option<(SwitchIdx, PortNum)> {
         if fabric.get(end_port.node)?.is_switch() {

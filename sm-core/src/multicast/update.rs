@@ -14,8 +14,8 @@ use super::MulticastTables;
 use super::steps::{self, MftEntryIdx, MftSteps, SwitchMft};
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
-use crate::subnet::{DeviceTable, Node, NodeIdx, Subnet};
-use crate::tables::mft::{
+use ferrosm_fabric::observed::{DeviceTable, Node, NodeIdx, ObservedFabric};
+use ferrosm_fabric::tables::mft::{
     EMPTY_BLOCK, MftBlockIdx, PortMasks, TOP_NONE, last_mlid, mft_index, num_positions,
 };
 
@@ -56,14 +56,18 @@ impl MftUpdate {
 
 impl MulticastTables {
     /// Compares the tables; with `only`, only these blocks.
-    pub(super) fn compare(&self, fabric: &Subnet, only: Option<&BTreeSet<u16>>) -> MftSteps {
+    pub(super) fn compare(
+        &self,
+        fabric: &ObservedFabric,
+        only: Option<&BTreeSet<u16>>,
+    ) -> MftSteps {
         self.compare_except(fabric, only, &BTreeSet::new())
     }
 
     /// As [`Self::compare`]; entries of `frozen` MLIDs stay as they are.
     fn compare_except(
         &self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         only: Option<&BTreeSet<u16>>,
         frozen: &BTreeSet<MftEntryIdx>,
     ) -> MftSteps {
@@ -207,7 +211,12 @@ pub(super) fn has_fdb_top(node: &Node) -> bool {
 
 /// The MulticastFDBTop that a switch should have: the end of the last block in use. It is not
 /// raised while any block in use is not known to be written.
-pub(super) fn fdb_top(fabric: &Subnet, used: &BTreeSet<u16>, n: NodeIdx, info: &SwitchInfo) -> u16 {
+pub(super) fn fdb_top(
+    fabric: &ObservedFabric,
+    used: &BTreeSet<u16>,
+    n: NodeIdx,
+    info: &SwitchInfo,
+) -> u16 {
     let current = info.multicast_fdb_top;
     let Some(node) = fabric.get(n).filter(|node| has_fdb_top(node)) else {
         return current;

@@ -20,7 +20,7 @@ use ferrosm_mad::time::Instant;
 
 use crate::io::{DurabilityEvent, Event, Output, Persisted};
 use crate::records::RecordUpdate;
-use crate::sa::View;
+use ferrosm_fabric::snapshot::Snapshot;
 use gate::{Alarm, Gate};
 
 /// A reply to an SA client.
@@ -71,9 +71,9 @@ impl Outbox {
                     }
                     return Some(Output::Persist { seq, updates });
                 }
-                Output::PersistView { seq, view } => {
+                Output::PersistSnapshot { seq, snapshot } => {
                     self.replies.wait_for(seq);
-                    return Some(Output::PersistView { seq, view });
+                    return Some(Output::PersistSnapshot { seq, snapshot });
                 }
                 Output::Event(event) => {
                     if matches!(event, Event::RoleChanged { state, .. } if state != SmState::Master)
@@ -184,9 +184,9 @@ impl Outbox {
         self.push(Output::Persist { seq, updates });
     }
 
-    /// Persists a view in place of the earlier one; with `None` removes it.
-    pub(crate) fn persist_view(&mut self, view: Option<Arc<View>>) {
+    /// Persists a snapshot in place of the earlier one; with `None` removes it.
+    pub(crate) fn persist_snapshot(&mut self, snapshot: Option<Arc<Snapshot>>) {
         let seq = self.next_batch();
-        self.push(Output::PersistView { seq, view });
+        self.push(Output::PersistSnapshot { seq, snapshot });
     }
 }

@@ -19,15 +19,15 @@ use super::failure::AdoptionRejection;
 use super::messages::EngineMessage;
 use crate::config::SmConfig;
 use crate::records::routing::RoutingRecord;
-use crate::sa::View;
+use ferrosm_fabric::snapshot::Snapshot;
 
 /// A persisted routing that may be installed.
 #[derive(Debug, Clone)]
 pub struct InheritedRouting {
     /// The routing record.
     pub routing: Arc<RoutingRecord>,
-    /// The view persisted with it, with the LFTs.
-    pub view: Option<Arc<View>>,
+    /// The snapshot persisted with it, with the LFTs.
+    pub snapshot: Option<Arc<Snapshot>>,
     /// The current configuration.
     pub cfg: Arc<SmConfig>,
     /// The switches of the current graph, by index.
@@ -122,9 +122,9 @@ impl InheritedRouting {
         request: &RoutingRequest<'_>,
         limited: &[LimitedSwitch],
     ) -> Option<PreviousRouting> {
-        let view = self.view.as_ref()?;
+        let snapshot = self.snapshot.as_ref()?;
         let table = |guid: &NodeGuid| {
-            let node = view.node(view.by_node_guid(*guid)?);
+            let node = snapshot.node(snapshot.by_node_guid(*guid)?);
             node.switch.as_ref()?.lft.clone()
         };
         let mut previous = request.previous.clone();

@@ -10,7 +10,7 @@ use ferrosm_routing::vl_plan::SLS;
 use ferrosm_routing::{PathSl, SlToVl, SwitchIdx, Topology, VlPlan};
 
 use super::vls::FabricVlPlan;
-use crate::subnet::NodeIdx;
+use ferrosm_fabric::observed::NodeIdx;
 
 /// The change between two VL plans.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use ferrosm_routing::{Lft, RerouteCache, SwitchIdx, Tables, Topology, VlPlan};
 use super::change::VlChange;
 use super::messages::EngineMessage;
 use super::vls::FabricVlPlan;
-use crate::subnet::NodeIdx;
+use ferrosm_fabric::observed::NodeIdx;
 
 /// The LFTs from which an update starts, and the order of its writes.
 #[derive(Debug)]

@@ -12,8 +12,8 @@ use ferrosm_routing::{SwitchIdx, Topology, VlPlan};
 
 use crate::plan::vls::FabricVlPlan;
 use crate::sa::registry::multicast::MulticastGroups;
-use crate::subnet::{NodeIdx, Subnet};
-use crate::tables::mft::first_mlid;
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
+use ferrosm_fabric::tables::mft::first_mlid;
 
 /// The known MFT entries of all switches, by MLID.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ pub struct InstalledGroups {
 /// order.
 #[must_use]
 pub fn installed_entries(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     nodes: &[NodeIdx],
 ) -> BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> {
     let mut groups: BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> = BTreeMap::new();
@@ -57,7 +57,7 @@ impl InstalledGroups {
     /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the
     /// SL of each MLID; the default is SL 0.
     #[must_use]
-    pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &MulticastGroups) -> Self {
+    pub fn new(fabric: &ObservedFabric, nodes: &[NodeIdx], groups: &MulticastGroups) -> Self {
         let group = |(mlid, ports): (Lid, BTreeMap<SwitchIdx, PortSet>)| {
             let first = groups.groups_of_mlid(mlid).next();
             let sl = first.map_or(0, |(_, group)| group.parameters.sl.raw());

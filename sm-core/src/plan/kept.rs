@@ -6,14 +6,18 @@ use ferrosm_mad::attr::{LFT_BLOCK_LEN, SlToVl, VlArb};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::{DATA_VLS_MAX, KeptSwitch, KeptTables, SlToVlMaps, Topology};
 
-use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, Subnet};
-use crate::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::observed::{DeviceTable, Node, NodeIdx, ObservedFabric, PortRef};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// LIDs of one forwarding table block.
 const BLOCK_LIDS: u16 = 64;
 
 /// The tables that the switches of a graph keep. `nodes` are its switches.
-pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -> KeptTables {
+pub(crate) fn kept_tables(
+    subnet: &ObservedFabric,
+    topo: &Topology,
+    nodes: &[NodeIdx],
+) -> KeptTables {
     let mut kept = KeptTables::default();
     for (n, switch) in nodes.iter().zip(topo.switches()) {
         let Some(node) = subnet.get(*n) else {
@@ -44,7 +48,7 @@ pub(crate) fn kept_tables(subnet: &Subnet, topo: &Topology, nodes: &[NodeIdx]) -
 
 /// Data VLs that a port serves, as far as the VLArbitrationTable that it keeps limits them; at
 /// least VL 0.
-pub(crate) fn weighted_vls(subnet: &Subnet, p: PortRef) -> u8 {
+pub(crate) fn weighted_vls(subnet: &ObservedFabric, p: PortRef) -> u8 {
     let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
         return DATA_VLS_MAX;
     };

@@ -9,7 +9,7 @@ use ferrosm_routing::{Diagnostic, EngineRejection, KeptSwitchUse};
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::routing_hints::HintWarning;
 use super::switch_names::WithSwitchNames;
-use crate::location::PortName;
+use ferrosm_fabric::location::PortName;
 
 /// Switches that a message names.
 const NAMES_MAX: usize = 8;

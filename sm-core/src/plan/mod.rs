@@ -1,4 +1,4 @@
-//! Desired state: pure functions of the observed fabric ([`crate::Subnet`]) and the configuration.
+//! Desired state: pure functions of the observed fabric ([`ferrosm_fabric`]) and the configuration.
 //!
 //! This module sends nothing and has no state.
 

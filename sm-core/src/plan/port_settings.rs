@@ -8,7 +8,7 @@ use ferrosm_mad::attr::{CapMask, MtuCode, NodeType, PhysState, PortInfo, PortSta
 use ferrosm_mad::ids::{Lid, Lmc, PortNum, Sl};
 
 use crate::config::SmConfig;
-use crate::subnet::{Node, Port, PortRef, Subnet};
+use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 
 const POLLING: u8 = 2;
 
@@ -88,7 +88,7 @@ pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
 /// `address` is for end ports; `reregister` sets ClientReregister.
 #[must_use]
 pub fn wanted_port_info(
-    subnet: &Subnet,
+    subnet: &ObservedFabric,
     at: PortRef,
     address: Option<EndPortAddress>,
     cfg: &SmConfig,
@@ -196,7 +196,7 @@ fn neutral(info: &PortInfo) -> PortInfo {
 /// Whether a port carries data, or will once it is configured: its link is up and both ends were
 /// read.
 #[must_use]
-pub fn is_live(fabric: &Subnet, p: PortRef) -> bool {
+pub fn is_live(fabric: &ObservedFabric, p: PortRef) -> bool {
     let Some(node) = fabric.get(p.node) else {
         return false;
     };
@@ -221,7 +221,7 @@ mod tests {
     use ferrosm_mad::smp::DrPath;
 
     use super::*;
-    use crate::subnet::NodeIdx;
+    use ferrosm_fabric::observed::NodeIdx;
 
     const ADDRESS: EndPortAddress = EndPortAddress {
         lid: Lid(8),
@@ -248,8 +248,8 @@ mod tests {
         ca: &PortInfo,
         switch: &PortInfo,
         enhanced: bool,
-    ) -> (Subnet, NodeIdx, NodeIdx) {
-        let mut subnet = Subnet::default();
+    ) -> (ObservedFabric, NodeIdx, NodeIdx) {
+        let mut subnet = ObservedFabric::default();
         let mut add = |node_type, guid: u64, info: &PortInfo| {
             let node_info = NodeInfo {
                 node_type,
@@ -277,7 +277,7 @@ mod tests {
         (subnet, a, b)
     }
 
-    fn wanted_of(subnet: &Subnet, at: PortRef, reregister: bool) -> PortInfo {
+    fn wanted_of(subnet: &ObservedFabric, at: PortRef, reregister: bool) -> PortInfo {
         let cfg = SmConfig {
             m_key: MKey::new(7),
             ..SmConfig::default()

@@ -32,7 +32,7 @@ use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{DrainPolicy, SmConfig, work_units};
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
-use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 
 /// The inputs of a routing computation. It contains no reference to the subnet.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ struct PlannedUpdate {
 }
 
 /// The end of a link at a port of a switch.
-fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEnd {
+fn link_end(subnet: &ObservedFabric, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEnd {
     LinkEnd {
         at: (s, p.port),
         vls: Some(operated_vls(subnet, p, cfg).min(weighted_vls(subnet, p))),
@@ -227,7 +227,7 @@ impl RoutingJob {
     #[must_use]
     pub(crate) fn new(
         id: u64,
-        subnet: &Subnet,
+        subnet: &ObservedFabric,
         lids: &LidPlan,
         cfg: &SmConfig,
         last: Option<&(Arc<VerifiedRun>, Vec<NodeIdx>)>,

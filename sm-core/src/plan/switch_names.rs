@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferrosm_routing::{Describe, SwitchIdx};
 
-use crate::location::NodeName;
+use ferrosm_fabric::location::NodeName;
 
 /// Names of the switches of a graph, by index.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, VerifiedRun};
 use super::kept::weighted_vls;
 use super::port_settings::{self, PortKind};
 use crate::config::SmConfig;
-use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
-use crate::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// Share of each VL, in units of 64 bytes. VLs avoid deadlocks; none has priority.
 const WEIGHT: u8 = 64;
@@ -48,7 +48,7 @@ impl FabricVlPlan {
 
     /// A hash of all that the tables of a node depend on.
     #[must_use]
-    pub fn fingerprint(&self, subnet: &Subnet, n: NodeIdx, cfg: &SmConfig) -> u64 {
+    pub fn fingerprint(&self, subnet: &ObservedFabric, n: NodeIdx, cfg: &SmConfig) -> u64 {
         let mut h = rustc_hash::FxHasher::default();
         self.id.hash(&mut h);
         if let Some(node) = subnet.get(n) {
@@ -77,7 +77,7 @@ impl FabricVlPlan {
 
     /// The SL of packets from an end port to a LID; SL 0 where the routing does not know the two.
     #[must_use]
-    pub fn sl(&self, subnet: &Subnet, from: PortRef, to: Lid) -> Sl {
+    pub fn sl(&self, subnet: &ObservedFabric, from: PortRef, to: Lid) -> Sl {
         let at = if from.port == PortNum::ZERO {
             Some(from.node)
         } else {
@@ -143,7 +143,12 @@ impl FabricVlPlan {
 
     /// The table of a CA or router port; `None` where it has none.
     #[must_use]
-    pub fn end_port_map(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Option<[u8; 64]> {
+    pub fn end_port_map(
+        &self,
+        subnet: &ObservedFabric,
+        p: PortRef,
+        cfg: &SmConfig,
+    ) -> Option<[u8; 64]> {
         let node = subnet.get(p.node)?;
         (!node.is_switch() && has_sl_to_vl(node, p.port) && has_several_vls(node, p.port)).then(
             || {
@@ -156,7 +161,12 @@ impl FabricVlPlan {
     /// The blocks of a port's VLArbitrationTable: every VL in use has the same share at low
     /// priority, none has high priority. Without them a device may serve VL 0 alone.
     #[must_use]
-    pub fn arbitration(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Vec<(u8, [u8; 64])> {
+    pub fn arbitration(
+        &self,
+        subnet: &ObservedFabric,
+        p: PortRef,
+        cfg: &SmConfig,
+    ) -> Vec<(u8, [u8; 64])> {
         let Some(node) = subnet.get(p.node).filter(|n| has_several_vls(n, p.port)) else {
             return Vec::new();
         };
@@ -210,7 +220,7 @@ pub(crate) fn has_several_vls(node: &Node, port: PortNum) -> bool {
 /// The number of data VLs that the link of a port operates, or will when it is armed: what both
 /// ends support and the configuration allows.
 #[must_use]
-pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
+pub fn operated_vls(subnet: &ObservedFabric, p: PortRef, cfg: &SmConfig) -> u8 {
     let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
         return 1;
     };

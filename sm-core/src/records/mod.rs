@@ -8,7 +8,7 @@
 //! |---|---|
 //! | this | kinds, keys, changes, batches |
 //! | `record` | encoding and decoding of single records |
-//! | `view` | encoding of the SA view ([`crate::sa::view::persist`]) as record changes |
+//! | `view` | encoding of the SA view ([`ferrosm_fabric::snapshot::persist`]) as record changes |
 //! | [`routing`] | encoding and decoding of the routing in force |
 //! | `restore` | conversion of all records to a [`RestoredState`] |
 //! | `restored` | the state with which an SM starts |

@@ -17,12 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{RecordChange, RecordKey, RecordKind};
 use crate::lid_map::LidMap;
-use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
     RegistrationUpdate,
 };
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
 
 /// The last entry of the largest GUIDInfo table.
 const ALIAS_MAX: u16 = 2047;

@@ -13,10 +13,10 @@ use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
 use super::routing::RoutingRecord;
 use super::{Record, RecordError, RecordKey, RecordKind, RestoredState, node_and_part};
-use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{Registration, RegistrationKey};
-use crate::sa::view::persist::{self, ViewSnapshot};
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::persist::{self, RestoredSnapshot};
 
 /// A record that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct RecordRestorer {
     unix_s: u64,
     restored: RestoredState,
     groups: BTreeMap<Gid, Parts>,
-    view: persist::ViewRestorer,
+    view: persist::SnapshotRestorer,
     head: Option<Box<[u8]>>,
     view_broken: Option<(RecordKey, String)>,
     skipped: Vec<SkippedRecord>,
@@ -60,7 +60,7 @@ impl RecordRestorer {
             unix_s,
             restored: RestoredState::default(),
             groups: BTreeMap::new(),
-            view: persist::ViewRestorer::default(),
+            view: persist::SnapshotRestorer::default(),
             head: None,
             view_broken: None,
             skipped: Vec::new(),
@@ -204,11 +204,11 @@ impl RecordRestorer {
                 }
             };
             match view {
-                Ok((written, view)) => {
+                Ok((written, snapshot)) => {
                     // If the clock was set back, the view counts as new.
                     let age = Duration::from_secs(self.unix_s.saturating_sub(written));
-                    let view = Arc::new(view);
-                    self.restored.snapshot = Some(ViewSnapshot { view, age });
+                    let snapshot = Arc::new(snapshot);
+                    self.restored.snapshot = Some(RestoredSnapshot { snapshot, age });
                 }
                 Err((key, why)) => {
                     let reason = format!("view not restored: {why}");

@@ -8,9 +8,9 @@ use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 use super::Record;
 use super::routing::RoutingRecord;
 use crate::lid_map::LidMap;
-use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::registration::Registrations;
-use crate::sa::view::persist::ViewSnapshot;
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 
 /// State of an earlier run, or of the master whose replica was loaded.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct RestoredState {
     /// Registrations of SA clients; leases are reduced by the time since they were stored.
     pub registrations: Registrations,
     /// The SA view and its age.
-    pub snapshot: Option<ViewSnapshot>,
+    pub snapshot: Option<RestoredSnapshot>,
     /// The routing that was in force.
     pub routing: Option<Arc<RoutingRecord>>,
     /// The epoch persisted before SLtoVL tables were written last. If it is not that of `routing`,

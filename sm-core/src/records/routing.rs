@@ -1,9 +1,9 @@
 //! The routing in force and its inputs, as one record ([`super::RecordKind::Routing`]).
 //!
-//! LFTs are not part of it: they are in the switches and in the persisted view. The record contains
-//! what no switch stores: the engine and its settings, the graph, the SLs of paths, the order of
-//! switches, and the tree constraint that later reroutes and multicast groups depend on. It names
-//! switches by GUID, so that another run or another SM can use it.
+//! LFTs are not part of it: they are in the switches and in the persisted snapshot. The record
+//! contains what no switch stores: the engine and its settings, the graph, the SLs of paths, the
+//! order of switches, and the tree constraint that later reroutes and multicast groups depend on.
+//! It names switches by GUID, so that another run or another SM can use it.
 //!
 //! [`RoutingRecord::new`] and [`RoutingRecord::to_verified_run`] convert from and to a
 //! [`VerifiedRun`], [`RoutingRecord::encode`] and [`RoutingRecord::decode`] to and from bytes. All
@@ -21,8 +21,8 @@ use ferrosm_routing::{
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::routing_origin::{RoutingInputs, RoutingOrigin, SlToVlEpoch};
-use crate::sa::View;
+use ferrosm_fabric::routing_origin::{RoutingInputs, RoutingOrigin, SlToVlEpoch};
+use ferrosm_fabric::snapshot::Snapshot;
 
 /// Version of the record. A reader accepts only its own; without a record, routes are computed as
 /// on a first start.
@@ -157,12 +157,12 @@ fn to_u32(i: usize) -> u32 {
 }
 
 impl RoutingRecord {
-    /// The routing in force according to a view; `None` where nothing is routed or the view itself
-    /// was restored. Takes time linear in the number of links.
+    /// The routing in force according to a snapshot; `None` where nothing is routed or the snapshot
+    /// itself was restored. Takes time linear in the number of links.
     #[must_use]
-    pub fn of_view(view: &View) -> Option<Self> {
-        let (run, origin) = view.routing()?;
-        Some(Self::new(run, &view.routed_switches(), origin))
+    pub fn of_snapshot(snapshot: &Snapshot) -> Option<Self> {
+        let (run, origin) = snapshot.routing()?;
+        Some(Self::new(run, &snapshot.routed_switches(), origin))
     }
 
     /// The record of a routing. `guids` are those of its switches, by index.

@@ -1,7 +1,7 @@
-//! Records of the SA view: the updates of [`crate::sa::view::persist`] as record changes.
+//! Records of the SA view: the updates of [`ferrosm_fabric::snapshot::persist`] as record changes.
 //!
 //! The header record contains the Unix time of the last batch, so that a reader knows the age of
-//! the view. The caller reports a batch that was not stored with [`ViewPersister::forget`].
+//! the snapshot. The caller reports a batch that was not stored with [`ViewPersister::forget`].
 
 use core::convert::Infallible;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use ferrosm_mad::ids::NodeGuid;
 
 use super::routing::RoutingRecord;
 use super::{RecordBatch, RecordChange, RecordKey, RecordKind};
-use crate::sa::View;
-use crate::sa::view::persist::{self, NodeRecordKind, ViewSaver};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, SnapshotSaver};
 
 /// Converts views to batches of record changes.
 #[derive(Debug, Default)]
 pub struct ViewPersister {
-    saver: ViewSaver,
+    saver: SnapshotSaver,
     head: Vec<u8>,
-    /// The view whose routing was in a batch last.
-    routing: Option<Arc<View>>,
+    /// The snapshot whose routing was in a batch last.
+    routing: Option<Arc<Snapshot>>,
 }
 
 impl ViewPersister {
-    /// The changes from the previous view to `view`; `None` removes the persisted view. `unix_s` is
-    /// the current Unix time.
-    pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> RecordBatch {
+    /// The changes from the previous snapshot to `snapshot`; `None` removes the persisted snapshot.
+    /// `unix_s` is the current Unix time.
+    pub fn batch(&mut self, snapshot: Option<&Arc<Snapshot>>, unix_s: u64) -> RecordBatch {
         let mut changes = Vec::new();
-        let Ok(()) = self.save(view, unix_s, &mut |change| {
+        let Ok(()) = self.save(snapshot, unix_s, &mut |change| {
             changes.push(change);
             Ok::<(), Infallible>(())
         });
@@ -41,11 +41,11 @@ impl ViewPersister {
     /// The first error of `apply`. The next batch contains all records.
     pub fn save<E>(
         &mut self,
-        view: Option<&Arc<View>>,
+        snapshot: Option<&Arc<Snapshot>>,
         unix_s: u64,
         apply: &mut dyn FnMut(RecordChange) -> Result<(), E>,
     ) -> Result<(), E> {
-        let saved = self.save_changes(view, unix_s, apply);
+        let saved = self.save_changes(snapshot, unix_s, apply);
         if saved.is_err() {
             self.forget();
         }
@@ -54,11 +54,11 @@ impl ViewPersister {
 
     fn save_changes<E>(
         &mut self,
-        view: Option<&Arc<View>>,
+        snapshot: Option<&Arc<Snapshot>>,
         unix_s: u64,
         apply: &mut dyn FnMut(RecordChange) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(view) = view else {
+        let Some(snapshot) = snapshot else {
             self.forget();
             let kinds = [RecordKind::View, RecordKind::ViewHead, RecordKind::Routing];
             return kinds
@@ -67,18 +67,18 @@ impl ViewPersister {
                 .try_for_each(apply);
         };
         let head = &mut self.head;
-        self.saver.save(view, &mut |change| match change {
-            persist::ViewRecordUpdate::Clear => {
+        self.saver.save(snapshot, &mut |change| match change {
+            persist::SnapshotRecordUpdate::Clear => {
                 apply(RecordChange::Clear(RecordKind::View))?;
                 apply(RecordChange::Clear(RecordKind::ViewHead))
             }
-            persist::ViewRecordUpdate::Put(guid, part, bytes) => {
+            persist::SnapshotRecordUpdate::Put(guid, part, bytes) => {
                 apply(RecordChange::Put(key(guid, part), bytes.into()))
             }
-            persist::ViewRecordUpdate::Remove(guid, part) => {
+            persist::SnapshotRecordUpdate::Remove(guid, part) => {
                 apply(RecordChange::Remove(key(guid, part)))
             }
-            persist::ViewRecordUpdate::Head(bytes) => {
+            persist::SnapshotRecordUpdate::Head(bytes) => {
                 *head = bytes.to_vec();
                 Ok(())
             }
@@ -88,13 +88,13 @@ impl ViewPersister {
         let key = RecordKey::new(RecordKind::ViewHead, &[]);
         apply(RecordChange::Put(key, value.into()))?;
         let persisted_routing = self.routing.as_ref();
-        if !persisted_routing.is_some_and(|known| view.shares_routing_with(known))
-            && let Some(routing) = RoutingRecord::of_view(view)
+        if !persisted_routing.is_some_and(|known| snapshot.shares_routing_with(known))
+            && let Some(routing) = RoutingRecord::of_snapshot(snapshot)
         {
             let value = routing.encode().into();
             let key = RecordKey::new(RecordKind::Routing, &[]);
             apply(RecordChange::Put(key, value))?;
-            self.routing = Some(Arc::clone(view));
+            self.routing = Some(Arc::clone(snapshot));
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ fn key(guid: NodeGuid, kind: NodeRecordKind) -> RecordKey {
     RecordKey::new(RecordKind::View, &[&guid.0.to_be_bytes(), &[kind as u8]])
 }
 
-/// The node and the part that the key of a view record names.
+/// The node and the part that the key of a snapshot record names.
 #[must_use]
 pub fn node_and_part(key: &RecordKey) -> Option<(NodeGuid, NodeRecordKind)> {
     let (guid, rest) = key.suffix().split_first_chunk()?;

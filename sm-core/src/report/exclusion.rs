@@ -2,33 +2,9 @@
 
 use core::fmt;
 
-use ferrosm_mad::ids::{NodeGuid, PortGuid};
+use ferrosm_fabric::observed::QuarantineReason;
 
-use crate::location::PortName;
-
-/// Why a port or node is quarantined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QuarantineReason {
-    /// Another node already has this node GUID.
-    DuplicateNodeGuid(NodeGuid),
-    /// Another port already has this port GUID.
-    DuplicatePortGuid(PortGuid),
-    /// Its response is invalid.
-    Implausible(&'static str),
-    /// It did not respond.
-    NoResponse,
-    /// The directed route would be longer than 63 hops.
-    PathTooLong,
-    /// More than this many ports of new switches are behind the port. The master counts them before
-    /// it includes them.
-    Uncounted(u32),
-    /// More than this many ports of new switches are behind the port: `sweep.new-port-budget`.
-    TooManySwitchPorts(u32),
-    /// More than this many ports of new switches are behind the port, and no host.
-    EndlessSwitches(u32),
-    /// The subnet has as many nodes as there are LIDs.
-    SubnetFull,
-}
+use ferrosm_fabric::location::PortName;
 
 /// What is known about an excluded device, for the text of the problem.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -126,8 +102,10 @@ mod tests {
     use ferrosm_mad::attr::NodeDescription;
     use ferrosm_mad::ids::PortNum;
 
+    use ferrosm_mad::ids::{NodeGuid, PortGuid};
+
     use super::*;
-    use crate::location::NodeName;
+    use ferrosm_fabric::location::NodeName;
 
     fn port(name: &str, guid: u64, port: u8) -> PortName {
         let mut description = [0; 64];

@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::{AttrId, Lid, PKey};
 use ferrosm_routing::Proof;
 
-use crate::location::Location;
 use crate::plan::messages::EngineMessage;
 use crate::sa::refusal::SaRefusal;
 use exclusion::Exclusion;
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::QuarantineReason;
 
-pub use exclusion::{ExcludedDevice, QuarantineReason};
+pub use exclusion::ExcludedDevice;
 
 /// A fault of the fabric that a sweep found.
 #[derive(Debug, Clone, PartialEq, Eq)]

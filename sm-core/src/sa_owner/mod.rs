@@ -27,7 +27,6 @@ use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::event::{Event, Observation, RefusedRequest};
 use crate::io::Output;
-use crate::location::{Location, PortName};
 use crate::outbox::Outbox;
 use crate::plan::partitions::Partitions;
 use crate::records::{RecordKind, RecordUpdate, RestoredState};
@@ -40,10 +39,13 @@ use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::request_kind::{KindCounts, RequestKind};
 use crate::sa::{self, Disposition, SaReply, SaRequest, View};
-use crate::subnet::PortRef;
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::PortRef;
+use ferrosm_fabric::snapshot::Snapshot;
 use partition_groups::update_partition_groups;
 use trap_reports::PendingTraps;
-pub(crate) use view::{ViewInputs, build_view, sm_record};
+use view::new_view;
+pub(crate) use view::{ViewInputs, build_snapshot, sm_record};
 
 /// Delay from the first change of MFTs between sweeps until a view with it is published, so that
 /// many changes share one view.
@@ -100,6 +102,11 @@ impl SaOwner {
         self.view.as_ref()
     }
 
+    /// The snapshot of the published view.
+    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.view.as_deref().map(View::snapshot)
+    }
+
     pub(crate) const fn registry(&self) -> &Registry {
         &self.registry
     }
@@ -134,7 +141,7 @@ impl SaOwner {
         };
         let ports = self.registry.groups().ports_below_broadcast_group(view);
         let problem = |(at, pkey, refusal)| Problem {
-            location: Location::Port(PortName::in_view(view, at)),
+            location: Location::Port(view.port_name(at)),
             kind: ProblemKind::CannotJoinBroadcastGroup(pkey, refusal),
         };
         ports.into_iter().map(problem).collect()
@@ -198,7 +205,7 @@ impl SaOwner {
         ctx: &mut Ctx<'_>,
         sweep: u32,
         inputs: ViewInputs,
-        restored: Option<Arc<View>>,
+        restored: Option<Arc<Snapshot>>,
     ) {
         let current = self.view.take();
         // GID changes are relative to the last sweep's view. Unchanged parts are shared with the
@@ -215,7 +222,8 @@ impl SaOwner {
         ctx.outbox.push(Output::Publish(Some(Arc::clone(&view))));
         self.persist_due = None;
         self.is_view_persisted = true;
-        ctx.outbox.persist_view(Some(Arc::clone(&view)));
+        ctx.outbox
+            .persist_snapshot(Some(Arc::clone(view.snapshot())));
         let now = ctx.now;
         if before.is_none() {
             let ended = self.registry.reconcile_with(&view, now);
@@ -232,7 +240,8 @@ impl SaOwner {
         self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a
         // first sweep there are no subscribers, so every port counts as new without cost.
-        self.report_end_port_changes(&view, before.or(restored).as_deref(), now);
+        let restored = || Some(Arc::new(View::new(restored?, ctx.cfg.sa_settings())));
+        self.report_end_port_changes(&view, before.or_else(restored).as_deref(), now);
         if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
             let hosts = outdated.len();
@@ -251,8 +260,8 @@ impl SaOwner {
     /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations
     /// of those that left.
     fn report_end_port_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
-        let changes = view.end_port_changes(before);
-        let gid = |guid| Gid::new(view.settings.prefix, guid);
+        let changes = view.end_port_changes(before.map(|view| &**view.snapshot()));
+        let gid = |guid| Gid::new(view.prefix, guid);
         for gid in changes.removed.into_iter().map(gid) {
             if let Some(before) = before {
                 // Subscribers that could see the port are notified; only the earlier view contains
@@ -301,12 +310,14 @@ impl SaOwner {
         let same_keys = Arc::ptr_eq(&known.0, &self.keys_from.0) && known.1 == self.keys_from.1;
         let aliases = self.registry.aliases().tables();
         let before = before.filter(|_| same_keys);
-        Arc::new(build_view(ctx.fabric, ctx.cfg, inputs, aliases, before))
+        let before = before.map(|view| &**view.snapshot());
+        let snapshot = build_snapshot(ctx.fabric, ctx.cfg, inputs, aliases, before);
+        new_view(ctx.cfg, snapshot)
     }
 
     /// Creates and deletes groups as the partitions define them, before `view` is published.
-    pub(crate) fn update_partition_groups(&mut self, cfg: &SmConfig, view: &View) {
-        update_partition_groups(self.registry.groups_mut(), cfg, view);
+    pub(crate) fn update_partition_groups(&mut self, cfg: &SmConfig, snapshot: &Snapshot) {
+        update_partition_groups(self.registry.groups_mut(), cfg, snapshot);
     }
 
     /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports
@@ -314,13 +325,14 @@ impl SaOwner {
     pub(crate) fn publish_restored_view(
         &mut self,
         outbox: &mut Outbox,
-        view: Option<View>,
+        cfg: &SmConfig,
+        snapshot: Option<Snapshot>,
         observation: Option<Observation>,
     ) {
-        if view.is_none() {
+        if snapshot.is_none() {
             self.last_sweep_view = None;
         }
-        self.view = view.map(Arc::new);
+        self.view = snapshot.map(|snapshot| new_view(cfg, snapshot));
         outbox.push(Output::Publish(self.view.clone()));
         if let Some(observation) = observation {
             outbox.emit(Event::Observation(observation));
@@ -330,7 +342,7 @@ impl SaOwner {
     /// Another SM is master: the persisted view is removed.
     pub(crate) fn forget_persisted_view(&mut self, outbox: &mut Outbox) {
         if core::mem::take(&mut self.is_view_persisted) {
-            outbox.persist_view(None);
+            outbox.persist_snapshot(None);
         }
     }
 
@@ -389,7 +401,8 @@ impl SaOwner {
             self.persist_due = None;
             // The restored view is persisted already.
             if self.view.is_some() && !is_restored {
-                ctx.outbox.persist_view(self.view.clone());
+                ctx.outbox
+                    .persist_snapshot(self.view.as_ref().map(|view| Arc::clone(view.snapshot())));
             }
         }
     }
@@ -403,7 +416,7 @@ impl SaOwner {
         if let Some(view) = &self.view {
             let switches = ctx.fabric.switches();
             let mfts = switches.map(|(_, n)| (n.info.node_guid, &n.mft.known));
-            let view = view.with_multicast_tables(mfts);
+            let view = view.with_snapshot(view.with_multicast_tables(mfts));
             self.publish(ctx, view);
         }
     }
@@ -414,7 +427,7 @@ impl SaOwner {
         if let Some(view) = &self.view
             && !Arc::ptr_eq(view.aliases(), aliases)
         {
-            let view = view.with_aliases(Arc::clone(aliases));
+            let view = view.with_snapshot(view.with_aliases(Arc::clone(aliases)));
             self.publish(ctx, view);
         }
     }

@@ -5,19 +5,22 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::Gid;
 
 use crate::config::SmConfig;
-use crate::sa::View;
 use crate::sa::registry::multicast::{GroupParameters, MulticastGroups};
+use ferrosm_fabric::snapshot::Snapshot;
 
 /// Creates the groups that partitions define, and withdraws groups that no partition defines any
 /// more.
-pub(super) fn update_partition_groups(groups: &mut MulticastGroups, cfg: &SmConfig, view: &View) {
+pub(super) fn update_partition_groups(
+    groups: &mut MulticastGroups,
+    cfg: &SmConfig,
+    snapshot: &Snapshot,
+) {
     groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
     let required: BTreeMap<Gid, GroupParameters> = cfg
         .partitions
         .groups()
         .map(|(number, group)| {
-            let parameters =
-                group.parameters(number, view.multicast_sl(), view.settings.subnet_timeout);
+            let parameters = group.parameters(number, snapshot.multicast_sl(), cfg.subnet_timeout);
             (group.mgid, parameters)
         })
         .collect();
@@ -32,7 +35,7 @@ pub(super) fn update_partition_groups(groups: &mut MulticastGroups, cfg: &SmConf
     for (mgid, parameters) in required {
         groups.set_well_known(mgid, parameters);
     }
-    if let Some(sl) = view.multicast_sl() {
+    if let Some(sl) = snapshot.multicast_sl() {
         groups.set_sl(sl);
     }
 }

@@ -11,7 +11,7 @@ use ferrosm_mad::time::Instant;
 use super::SaOwner;
 use crate::ctx::Ctx;
 use crate::event::flags_of;
-use crate::subnet::PortRef;
+use ferrosm_fabric::observed::PortRef;
 
 /// Traps that wait for the end of a sweep; further ones are not forwarded.
 const PENDING_MAX: usize = 1024;

@@ -1,21 +1,20 @@
-//! The view of the observed fabric from which the SA replies. Free functions of the fabric and
+//! The snapshot of the observed fabric from which the SA replies. Free functions of the fabric and
 //! plain data.
 
 use std::sync::Arc;
 
+use ferrosm_fabric::aliases::AliasTables;
+use ferrosm_fabric::observed::ObservedFabric;
+use ferrosm_fabric::routing_origin::RoutingOrigin;
+use ferrosm_fabric::snapshot::{Snapshot, SnapshotExtras};
 use ferrosm_mad::attr::SmInfo;
-use ferrosm_mad::ids::{Lid, MKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, MKey};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::VerifiedRun;
 
 use crate::config::SmConfig;
 use crate::partitions;
-use crate::routing_origin::RoutingOrigin;
 use crate::sa::View;
-use crate::sa::aliases::AliasTables;
-use crate::sa::pkey_set::PKeySet;
-use crate::sa::view::{ObservedFabric, ObservedNode, ObservedPort, PortIdx, ViewExtras};
-use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// What a view shows besides the fabric and the registrations.
 #[derive(Debug)]
@@ -28,22 +27,29 @@ pub(crate) struct ViewInputs {
     pub(crate) sms: Vec<SmInfoRecord>,
 }
 
-/// The view of the subnet as it is now. It shares unchanged parts with `before`, the last view of
-/// the fabric.
-pub(crate) fn build_view(
-    fabric: &Subnet,
+/// The snapshot of the fabric as it is now. It shares unchanged parts with `before`, the last
+/// snapshot of the fabric.
+pub(crate) fn build_snapshot(
+    fabric: &ObservedFabric,
     cfg: &SmConfig,
     inputs: ViewInputs,
     aliases: &Arc<AliasTables>,
-    before: Option<&View>,
-) -> View {
-    let extra = ViewExtras {
+    before: Option<&Snapshot>,
+) -> Snapshot {
+    let extras = SnapshotExtras {
+        prefix: cfg.subnet_prefix,
         run: inputs.run,
         origin: inputs.origin.map(Arc::new),
         sms: inputs.sms,
         aliases: Arc::clone(aliases),
     };
-    View::new(&Observed { fabric, cfg }, cfg.sa_settings(), extra, before)
+    let pkeys = |port| Some(partitions::effective_keys(fabric, cfg, port));
+    Snapshot::build(fabric, pkeys, extras, before)
+}
+
+/// The view from which the SA replies until the next one is published.
+pub(super) fn new_view(cfg: &SmConfig, snapshot: Snapshot) -> Arc<View> {
+    Arc::new(View::new(Arc::new(snapshot), cfg.sa_settings()))
 }
 
 /// The SMInfoRecord of an SM, without its SM_Key (which has the type of an M_Key).
@@ -55,70 +61,5 @@ pub(crate) const fn sm_record(lid: Lid, info: &SmInfo) -> SmInfoRecord {
         act_count: info.act_count,
         priority: info.priority,
         sm_state: info.sm_state,
-    }
-}
-
-/// The observed fabric as views are built from it.
-struct Observed<'a> {
-    fabric: &'a Subnet,
-    cfg: &'a SmConfig,
-}
-
-/// The slot of a node in views.
-fn node_slot(node: NodeIdx) -> u32 {
-    u32::try_from(node.index()).unwrap_or(u32::MAX)
-}
-
-fn port_idx(port: PortRef) -> PortIdx {
-    PortIdx::new(node_slot(port.node), port.port)
-}
-
-impl ObservedFabric for Observed<'_> {
-    fn nodes(
-        &self,
-    ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>
-    {
-        self.fabric.nodes().map(move |(idx, node)| ObservedNode {
-            slot: node_slot(idx),
-            revision: node.revision(),
-            info: &node.info,
-            description: &node.description,
-            switch_info: node.switch_raw.as_ref(),
-            lft: node.installed.as_ref().or(node.last_known.as_ref()),
-            mft: &node.mft.known,
-            sl_to_vl: &node.sl_to_vl,
-            ports: (0u8..)
-                .map(PortNum)
-                .zip(&node.ports)
-                .map(move |(num, port)| ObservedPort {
-                    guid: port.guid,
-                    raw: &port.raw,
-                    has_port_info: port.known,
-                    is_end_port: node.is_end_port(num),
-                    fdr10: port.fdr10,
-                    pkeys: &port.pkeys,
-                    enforces_partitions: port.enforces_p_keys,
-                    vl_arbitration: &port.vl_arbitration,
-                    peer: self.fabric.peer(PortRef::new(idx, num)).map(port_idx),
-                }),
-        })
-    }
-
-    fn port_by_guid(&self, guid: PortGuid) -> Option<PortIdx> {
-        self.fabric.port_by_guid(guid).map(port_idx)
-    }
-
-    fn pkeys(&self, port: PortIdx) -> Option<PKeySet> {
-        let node = self.fabric.node_at_index(port.node())?;
-        let at = PortRef::new(node, port.num());
-        Some(partitions::effective_keys(self.fabric, self.cfg, at))
-    }
-
-    fn local(&self) -> Option<PortIdx> {
-        self.fabric.local().map(port_idx)
-    }
-
-    fn guids_revision(&self) -> u64 {
-        self.fabric.guids_revision()
     }
 }

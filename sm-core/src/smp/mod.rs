@@ -11,7 +11,7 @@ use core::time::Duration;
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::time::Instant;
 
-use crate::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 use op::SmpOp;
 use queue::{Dispatch, Limits, QueuedRequest, SmpQueue, TimedOut};
 

@@ -8,9 +8,9 @@ use ferrosm_mad::attr::{PKeyBlock, PortInfo, SmControl, VlArb, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, PortNum};
 
 use super::queue::DeviceId;
-use crate::subnet::{NodeIdx, PortRef};
-use crate::tables::mft::MftBlockIdx;
-use crate::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
+use ferrosm_fabric::tables::mft::MftBlockIdx;
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// What a transaction reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,14 @@ pub(crate) enum SetEcho {
 }
 
 impl SmpOutcome {
+    /// The status of a response.
+    pub(crate) const fn status(&self) -> Option<Status> {
+        match self {
+            Self::Response { status, .. } => Some(*status),
+            Self::Unanswered => None,
+        }
+    }
+
     /// The data of a response without an error.
     pub(crate) fn data(&self) -> Option<&[u8; 64]> {
         match self {

@@ -4,11 +4,11 @@ use ferrosm_mad::smp::DrPath;
 
 use super::op::Target;
 use super::{PathPolicy, SmpTransaction};
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// The path of an attempt; `None` if the target is no longer in the fabric.
 pub(crate) fn path_of(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     transaction: &SmpTransaction,
     attempt: u8,
 ) -> Option<DrPath> {
@@ -43,7 +43,7 @@ pub(crate) fn path_of(
 
 /// The shortest path to a port's agent: a switch answers for all its ports; a CA or router port is
 /// reached over its own link.
-pub(crate) fn shortest(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
+pub(crate) fn shortest(fabric: &ObservedFabric, at: PortRef) -> Option<DrPath> {
     let node = fabric.get(at.node)?;
     if node.is_switch() || fabric.local() == Some(at) {
         return Some(node.path);
@@ -54,8 +54,8 @@ pub(crate) fn shortest(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
     }
 }
 
-/// A path that avoids links of the shortest path ([`Subnet::detour`]).
-fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
+/// A path that avoids links of the shortest path ([`ObservedFabric::detour`]).
+fn detour(fabric: &ObservedFabric, at: PortRef) -> Option<DrPath> {
     let node = fabric.get(at.node)?;
     if node.is_switch() {
         return fabric.detour(at.node, &node.path);
@@ -67,7 +67,7 @@ fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
 
 /// Path number `index` of [`paths`]: 0 is the shortest, which is found without computing the
 /// others.
-fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
+fn alternate_path(fabric: &ObservedFabric, at: PortRef, index: u8) -> Option<DrPath> {
     if index == 0 {
         return shortest(fabric, at);
     }
@@ -77,7 +77,7 @@ fn alternate_path(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
 
 /// The paths that retries use: the shortest first, then the alternatives that share the fewest
 /// links with it. Empty if the port is unreachable.
-pub(crate) fn paths(fabric: &Subnet, at: PortRef) -> Vec<DrPath> {
+pub(crate) fn paths(fabric: &ObservedFabric, at: PortRef) -> Vec<DrPath> {
     let switch_of = || {
         let node = fabric.get(at.node)?;
         if node.is_switch() {

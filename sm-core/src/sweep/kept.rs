@@ -4,7 +4,7 @@ use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::report::ProblemKind;
-use crate::subnet::{NodeIdx, PortRef, Subnet};
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 
 /// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of
 /// them is written again. A table that was due and not rejected again in this sweep needs no other
@@ -39,7 +39,7 @@ pub(crate) fn report_kept(ctx: &mut Ctx<'_>) -> Option<Instant> {
 }
 
 /// The ports with tables that are to be written again by now.
-pub(crate) fn due_ports(fabric: &Subnet, now: Instant) -> Vec<PortRef> {
+pub(crate) fn due_ports(fabric: &ObservedFabric, now: Instant) -> Vec<PortRef> {
     let nodes = fabric.nodes();
     let due = nodes.flat_map(|(n, node)| {
         let ports = node.rejections.due_ports(now);

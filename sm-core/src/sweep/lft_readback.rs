@@ -11,7 +11,7 @@ use ferrosm_routing::Lft;
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::NodeIdx;
+use ferrosm_fabric::observed::NodeIdx;
 
 /// LIDs of one forwarding table block.
 const BLOCK_LIDS: u16 = 64;
@@ -26,7 +26,8 @@ pub(crate) struct LftReadback {
 #[derive(Debug)]
 struct TableRead {
     entries: Vec<u8>,
-    /// [`Node::times_forgotten`](crate::subnet::Node::times_forgotten) when the read began.
+    /// [`Node::times_forgotten`](ferrosm_fabric::observed::Node::times_forgotten) when the read
+    /// began.
     times_forgotten: u32,
 }
 

@@ -22,7 +22,9 @@ use crate::plan::routes::LftWriteOrder;
 use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{DeviceTable, Node, NodeIdx, PortRef, RejectionEffect, Subnet};
+use ferrosm_fabric::observed::{
+    DeviceTable, Node, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
+};
 
 /// Longest pause between dropping routes and writing those that replace them: at least the default
 /// packet lifetime, 1.07 s.
@@ -96,7 +98,7 @@ impl LftUpdate {
     /// before. Also returns the tables that switches should have from now on, and the routing in
     /// force from now on; `None` if routes are dropped first.
     pub(crate) fn new(
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         tables: NodeLfts,
         routing: NewRouting,
         order: LftWriteOrder,
@@ -164,7 +166,7 @@ impl LftUpdate {
     }
 
     /// The port that blocks the remaining stages, unless it left the fabric and forwards nothing.
-    pub(crate) fn take_blocking_port(&mut self, fabric: &Subnet) -> Option<PortRef> {
+    pub(crate) fn take_blocking_port(&mut self, fabric: &ObservedFabric) -> Option<PortRef> {
         let port = self.blocking_port.take();
         port.filter(|p| fabric.get(p.node).is_some())
     }
@@ -300,7 +302,7 @@ impl LftUpdate {
     }
 
     /// The sweep is abandoned: tables with blocks whose Sets have no response are unknown.
-    pub(crate) fn abandon(&self, fabric: &mut Subnet) {
+    pub(crate) fn abandon(&self, fabric: &mut ObservedFabric) {
         for n in self.unfinished.keys() {
             if let Some(node) = fabric.get_mut(*n)
                 && let Some(installed) = node.installed.take()
@@ -384,7 +386,7 @@ impl LftUpdate {
 }
 
 /// Whether a switch has these entries in a block.
-fn has_block(fabric: &Subnet, n: NodeIdx, block: u16, entries: Option<[u8; 64]>) -> bool {
+fn has_block(fabric: &ObservedFabric, n: NodeIdx, block: u16, entries: Option<[u8; 64]>) -> bool {
     let installed = fabric.get(n).and_then(|node| node.installed.as_ref());
     installed.map(|lft| lft.block(block)) == entries
 }
@@ -438,7 +440,7 @@ fn packet_life(code: u8) -> Duration {
 
 /// The installed tables of all switches, if they have all entries of `tables`, apart from those
 /// that drop packets.
-fn tables_before(fabric: &Subnet, tables: &NodeLfts) -> Option<NodeLfts> {
+fn tables_before(fabric: &ObservedFabric, tables: &NodeLfts) -> Option<NodeLfts> {
     let installed = |(n, lft): &(NodeIdx, Arc<Lft>)| {
         let installed = fabric.get(*n)?.installed.as_ref()?;
         is_reduced(lft, installed).then(|| (*n, Arc::clone(installed)))

@@ -14,11 +14,12 @@ use ferrosm_mad::ids::PortNum;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::plan::port_settings::{self, EndPortAddress};
-use crate::report::{ProblemKind, QuarantineReason};
+use crate::report::ProblemKind;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
 use crate::sweep::SweepScope;
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef, plausible};
 
 /// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its
 /// parameters are written.
@@ -35,13 +36,13 @@ pub(crate) struct PortIntent {
 /// The intents of all ports. The parts are computed on demand: most ports need the address only.
 #[derive(Clone, Copy)]
 pub(crate) struct PortIntents<'a> {
-    address: &'a dyn Fn(&Subnet, PortRef) -> Option<EndPortAddress>,
+    address: &'a dyn Fn(&ObservedFabric, PortRef) -> Option<EndPortAddress>,
     reregister: &'a dyn Fn(&Port, EndPortAddress) -> bool,
 }
 
 impl<'a> PortIntents<'a> {
     pub(crate) const fn new(
-        address: &'a dyn Fn(&Subnet, PortRef) -> Option<EndPortAddress>,
+        address: &'a dyn Fn(&ObservedFabric, PortRef) -> Option<EndPortAddress>,
         reregister: &'a dyn Fn(&Port, EndPortAddress) -> bool,
     ) -> Self {
         Self {
@@ -50,11 +51,11 @@ impl<'a> PortIntents<'a> {
         }
     }
 
-    pub(crate) fn address(&self, fabric: &Subnet, p: PortRef) -> Option<EndPortAddress> {
+    pub(crate) fn address(&self, fabric: &ObservedFabric, p: PortRef) -> Option<EndPortAddress> {
         (self.address)(fabric, p)
     }
 
-    pub(crate) fn intent(&self, fabric: &Subnet, p: PortRef) -> PortIntent {
+    pub(crate) fn intent(&self, fabric: &ObservedFabric, p: PortRef) -> PortIntent {
         let address = self.address(fabric, p);
         let known_port = address.zip(fabric.port(p));
         PortIntent {
@@ -74,7 +75,7 @@ pub(crate) struct Arming {
 
 /// The PortInfo that a port should have, without a change of state.
 pub(crate) fn wanted_port_info(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     cfg: &SmConfig,
     p: PortRef,
     intent: PortIntent,
@@ -85,7 +86,7 @@ pub(crate) fn wanted_port_info(
 /// Whether a port's parameters differ from the wanted ones, unless the port showed already that it
 /// does not accept them.
 pub(crate) fn needs_params(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     cfg: &SmConfig,
     p: PortRef,
     intents: PortIntents<'_>,
@@ -104,7 +105,7 @@ pub(crate) fn needs_params(
 /// Identifies a wanted PortInfo together with the one that the port has. ClientReregister is not
 /// part of it.
 fn fingerprint(
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     cfg: &SmConfig,
     p: PortRef,
     address: Option<EndPortAddress>,
@@ -117,7 +118,7 @@ fn fingerprint(
 }
 
 /// The ports in scope that carry data or will, the SM's own first.
-fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
+fn live_ports(fabric: &ObservedFabric, scope: &SweepScope) -> Vec<PortRef> {
     let local = fabric.local();
     let other_ports = scope.ports(fabric);
     let all_ports = local
@@ -130,7 +131,7 @@ fn live_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
 
 /// Whether a port and its peer each have a LID or need none, because both ends of a link become
 /// active together.
-fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
+fn has_lid(fabric: &ObservedFabric, p: PortRef, intents: PortIntents<'_>) -> bool {
     let has_own_lid = |p: PortRef| match fabric.get(p.node) {
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
         _ => {
@@ -141,7 +142,7 @@ fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
     has_own_lid(p) && fabric.peer(p).is_none_or(has_own_lid)
 }
 
-fn state(fabric: &Subnet, p: PortRef) -> PortState {
+fn state(fabric: &ObservedFabric, p: PortRef) -> PortState {
     fabric.port(p).map_or(PortState::Down, Port::state)
 }
 
@@ -199,7 +200,7 @@ impl Arming {
 
     /// All links are armed, except where devices rejected it. Returns the armed ports whose links
     /// can be activated: the peer must be armed, or it would drop what an active port sends.
-    pub(crate) fn finish(self, fabric: &Subnet, scope: &SweepScope) -> Vec<PortRef> {
+    pub(crate) fn finish(self, fabric: &ObservedFabric, scope: &SweepScope) -> Vec<PortRef> {
         let is_ready = |p: &PortRef| {
             let peer = fabric.peer(*p).filter(|_| p.port != PortNum::ZERO);
             state(fabric, *p) == PortState::Armed
@@ -237,7 +238,10 @@ impl Arming {
 }
 
 /// Ports with a link that did not become active, and their states.
-pub(crate) fn inactive_ports(fabric: &Subnet, scope: &SweepScope) -> Vec<(PortRef, PortState)> {
+pub(crate) fn inactive_ports(
+    fabric: &ObservedFabric,
+    scope: &SweepScope,
+) -> Vec<(PortRef, PortState)> {
     let ports = live_ports(fabric, scope).into_iter();
     ports
         .map(|p| (p, state(fabric, p)))
@@ -309,7 +313,7 @@ pub(crate) fn on_set(
     None
 }
 
-fn may_bounce(fabric: &mut Subnet, p: PortRef) -> bool {
+fn may_bounce(fabric: &mut ObservedFabric, p: PortRef) -> bool {
     fabric.port_mut(p).is_some_and(|port| {
         port.bounces = port.bounces.saturating_add(1);
         port.bounces <= BOUNCES_MAX

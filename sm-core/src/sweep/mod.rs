@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::time::Instant;
 
-use crate::subnet::{PortRef, Subnet};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// What a sweep reads and configures.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl SweepScope {
 
     /// The ports that the sweep configures: of a full sweep all ports by node, port 0 included; of
     /// a local sweep those that it read, and those at the other end of their links.
-    pub(crate) fn ports(&self, fabric: &Subnet) -> impl Iterator<Item = PortRef> {
+    pub(crate) fn ports(&self, fabric: &ObservedFabric) -> impl Iterator<Item = PortRef> {
         let (all, some) = match self {
             Self::Full => {
                 let nodes = fabric.nodes().flat_map(|(n, node)| {

@@ -3,9 +3,11 @@
 use ferrosm_mad::ids::PortNum;
 
 use crate::ctx::Ctx;
-use crate::event::{Event, NodeRemovalReason};
-use crate::report::{ProblemKind, QuarantineReason};
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+use crate::event::Event;
+use crate::report::ProblemKind;
+use ferrosm_fabric::observed::NodeRemovalReason;
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 /// Removes a node that cannot be used, and quarantines the ports that lead to it.
 pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: QuarantineReason) {
@@ -74,7 +76,7 @@ pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReaso
 
 /// Whether a port is in the fabric: a switch's always, a CA or router port's if it is linked or the
 /// SM's own.
-pub(crate) fn is_in_fabric(fabric: &Subnet, p: PortRef) -> bool {
+pub(crate) fn is_in_fabric(fabric: &ObservedFabric, p: PortRef) -> bool {
     fabric.get(p.node).is_some_and(|node| {
         node.is_switch() || fabric.local() == Some(p) || fabric.peer(p).is_some()
     })

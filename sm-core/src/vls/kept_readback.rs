@@ -14,9 +14,9 @@ use crate::ctx::Ctx;
 use crate::plan::vls::has_several_vls;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{DeviceTable, NodeIdx, PortRef, Subnet};
-use crate::tables::sl_to_vl::SlToVlSelector;
-use crate::tables::vl_arbitration::VlArbitrationBlocks;
+use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// The tables that a sweep reads.
 #[derive(Debug, Default)]
@@ -122,7 +122,7 @@ impl TableKey {
     }
 }
 
-fn store(fabric: &mut Subnet, key: TableKey, data: &[u8; DATA_LEN]) {
+fn store(fabric: &mut ObservedFabric, key: TableKey, data: &[u8; DATA_LEN]) {
     match key {
         TableKey::SlToVl(p, at) => {
             if let Some(node) = fabric.get_mut(p.node) {
@@ -139,7 +139,7 @@ fn store(fabric: &mut Subnet, key: TableKey, data: &[u8; DATA_LEN]) {
 }
 
 /// Discards what is known of VL tables that devices keep: [`KeptReadback`] reads them again.
-pub(crate) fn forget(fabric: &mut Subnet) {
+pub(crate) fn forget(fabric: &mut ObservedFabric) {
     let nodes = fabric.nodes();
     let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
     let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();

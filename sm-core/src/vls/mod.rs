@@ -22,14 +22,14 @@ use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
-use crate::routing_origin::SlToVlEpoch;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::{
-    DeviceTable, Node, NodeIdx, Port, PortRef, RejectionEffect, Subnet, VlTableOrigin,
+use ferrosm_fabric::observed::{
+    DeviceTable, Node, NodeIdx, ObservedFabric, Port, PortRef, RejectionEffect, VlTableOrigin,
 };
-use crate::tables::sl_to_vl::SlToVlSelector;
-use crate::tables::vl_arbitration::VlArbitrationBlocks;
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// What is known of a node's tables from an earlier run or another SM.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl VlTables {
     }
 
     /// The SL of packets from an end port to a LID.
-    pub(crate) fn sl(&self, fabric: &Subnet, from: PortRef, to: Lid) -> Sl {
+    pub(crate) fn sl(&self, fabric: &ObservedFabric, from: PortRef, to: Lid) -> Sl {
         let plan = self.plan.as_ref();
         plan.map_or(Sl(0), |plan| plan.sl(fabric, from, to))
     }
@@ -297,7 +297,7 @@ impl VlTables {
 const SWITCH_SL_TO_VL: DeviceTable = DeviceTable::SlToVl(PortNum::ZERO);
 
 /// The SLtoVLMappingTable that a Set at a port writes.
-fn sl_to_vl_of(fabric: &Subnet, p: PortRef) -> DeviceTable {
+fn sl_to_vl_of(fabric: &ObservedFabric, p: PortRef) -> DeviceTable {
     let is_switch = fabric.get(p.node).is_some_and(Node::is_switch);
     DeviceTable::SlToVl(if is_switch { PortNum::ZERO } else { p.port })
 }
@@ -353,7 +353,7 @@ fn normalize_arbitration(data: &mut [u8; 64]) {
 
 /// Nodes for which [`set_origin`] has not been called since they were discovered or lost their
 /// tables.
-pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
+pub(crate) fn nodes_of_unknown_origin(fabric: &ObservedFabric) -> Vec<NodeIdx> {
     let nodes = fabric.nodes();
     let unknown = nodes.filter(|(_, node)| node.vl_origin == VlTableOrigin::Unknown);
     unknown.map(|(n, _)| n).collect()
@@ -361,7 +361,7 @@ pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
 
 /// Records the tables of a node that this SM did not write: those of an earlier run, unknown ones,
 /// or the power-up tables. Call it before the node is configured.
-pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVls) {
+pub(crate) fn set_origin(fabric: &mut ObservedFabric, n: NodeIdx, inherited: InheritedVls) {
     let Some(node) = fabric.get_mut(n) else {
         return;
     };
@@ -404,7 +404,7 @@ fn is_configured(node: &Node) -> bool {
 
 /// Nodes whose VL tables are uncertain: they may have tables that this SM did not write, and not
 /// every Set was accepted.
-pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
+pub(crate) fn nodes_with_uncertain_tables(fabric: &ObservedFabric) -> Vec<NodeGuid> {
     let nodes = fabric.nodes().map(|(_, node)| node);
     let without = nodes
         .filter(|node| node.vl_origin != VlTableOrigin::PowerUp && node.vl_fingerprint.is_none());
@@ -412,18 +412,18 @@ pub(crate) fn nodes_with_uncertain_tables(fabric: &Subnet) -> Vec<NodeGuid> {
 }
 
 /// Ports of a node with a link that is up.
-fn live_ports(fabric: &Subnet, n: NodeIdx, node: &Node) -> Vec<PortNum> {
+fn live_ports(fabric: &ObservedFabric, n: NodeIdx, node: &Node) -> Vec<PortNum> {
     let ports = node.physical_ports();
     ports.filter(|p| is_linked(fabric, n, node, *p)).collect()
 }
 
-fn is_linked(fabric: &Subnet, n: NodeIdx, node: &Node, port: PortNum) -> bool {
+fn is_linked(fabric: &ObservedFabric, n: NodeIdx, node: &Node, port: PortNum) -> bool {
     let is_up = node.ports.get(port.index()).is_some_and(Port::is_up);
     is_up && fabric.peer(PortRef::new(n, port)).is_some()
 }
 
 /// The table that a Set writes.
-fn set_table(fabric: &Subnet, set: SmpOp) -> Option<DeviceTable> {
+fn set_table(fabric: &ObservedFabric, set: SmpOp) -> Option<DeviceTable> {
     if let SmpOp::SetSlToVl(p, _) = set {
         Some(sl_to_vl_of(fabric, p))
     } else if let SmpOp::SetVlArbitration(p, _) = set {
@@ -436,7 +436,7 @@ fn set_table(fabric: &Subnet, set: SmpOp) -> Option<DeviceTable> {
 /// Sets of a node's tables that are not known to be in place. Adds their data to `update`.
 fn missing_tables(
     plan: &FabricVlPlan,
-    fabric: &Subnet,
+    fabric: &ObservedFabric,
     cfg: &SmConfig,
     n: NodeIdx,
     update: &mut VlUpdate,
@@ -483,7 +483,7 @@ fn missing_tables(
 
 /// A Set is about to be sent: the table is unknown until its response, which may be lost although
 /// the Set was accepted.
-fn forget_table(fabric: &mut Subnet, set: SmpOp) {
+fn forget_table(fabric: &mut ObservedFabric, set: SmpOp) {
     let Some(p) = set.port() else {
         return;
     };

@@ -47,9 +47,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_core::{
-    Command, CommandId, Event, Input, PortRef, Problem, ProblemKind, RestoredState, SmConfig,
-    SweepReport,
+    Command, CommandId, Event, Input, Problem, ProblemKind, RestoredState, SmConfig, SweepReport,
 };
+use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PortGuid};

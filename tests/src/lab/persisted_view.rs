@@ -5,11 +5,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_mad::ids::NodeGuid;
-use ferrosm_sa::View;
-use ferrosm_sa::view::persist::{
-    NodeRecordKind, RestoreError, ViewRecordUpdate, ViewRestorer, ViewSaver, ViewSnapshot,
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::{
+    NodeRecordKind, RestoreError, RestoredSnapshot, SnapshotRecordUpdate, SnapshotRestorer,
+    SnapshotSaver,
 };
+use ferrosm_mad::ids::NodeGuid;
 
 /// The persisted records of a view.
 #[derive(Debug, Default)]
@@ -20,25 +21,25 @@ pub struct Records {
     pub head: Vec<u8>,
     /// Bytes and records that the last save wrote.
     pub written: (usize, usize),
-    saver: ViewSaver,
+    saver: SnapshotSaver,
 }
 
 impl Records {
     /// Saves a view in place of the previous one.
-    pub fn save(&mut self, view: &Arc<View>) {
+    pub fn save(&mut self, view: &Arc<Snapshot>) {
         let (all, head) = (&mut self.all, &mut self.head);
         let mut written = (0, 0);
         let Ok(()) = self.saver.save(view, &mut |change| {
             match change {
-                ViewRecordUpdate::Clear => all.clear(),
-                ViewRecordUpdate::Put(guid, part, bytes) => {
+                SnapshotRecordUpdate::Clear => all.clear(),
+                SnapshotRecordUpdate::Put(guid, part, bytes) => {
                     all.insert((guid, part), bytes.to_vec());
                     written = (written.0 + bytes.len(), written.1 + 1);
                 }
-                ViewRecordUpdate::Remove(guid, part) => {
+                SnapshotRecordUpdate::Remove(guid, part) => {
                     all.remove(&(guid, part));
                 }
-                ViewRecordUpdate::Head(bytes) => {
+                SnapshotRecordUpdate::Head(bytes) => {
                     *head = bytes.to_vec();
                     written = (written.0 + bytes.len(), written.1 + 1);
                 }
@@ -52,8 +53,8 @@ impl Records {
     ///
     /// # Errors
     /// If the records are not a complete view.
-    pub fn restore(&self) -> Result<View, RestoreError> {
-        let mut restorer = ViewRestorer::default();
+    pub fn restore(&self) -> Result<Snapshot, RestoreError> {
+        let mut restorer = SnapshotRestorer::default();
         for ((guid, part), bytes) in &self.all {
             restorer.add_record(*guid, *part, bytes)?;
         }
@@ -66,12 +67,12 @@ impl Records {
 /// # Panics
 /// If the view cannot be restored.
 #[must_use]
-pub fn snapshot_of(view: &Arc<View>, age: Duration) -> ViewSnapshot {
+pub fn snapshot_of(view: &Arc<Snapshot>, age: Duration) -> RestoredSnapshot {
     let mut records = Records::default();
     records.save(view);
     let restored = records.restore().unwrap_or_else(|e| panic!("{e}"));
-    ViewSnapshot {
-        view: Arc::new(restored),
+    RestoredSnapshot {
+        snapshot: Arc::new(restored),
         age,
     }
 }

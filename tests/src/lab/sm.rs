@@ -12,13 +12,13 @@ use ferrosm_core::{
     CommandId, CommandReply, DurabilityEvent, Event, Input, LoadedReplica, Output, Persisted,
     ReplicaEvent, ReplicationRole, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_recording::RecordedManager;
-use ferrosm_sa::View;
-use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::world::HostedSm;
 
 use super::clock::Clock;
@@ -47,7 +47,7 @@ pub struct Sm {
     /// Durable records of LIDs and registrations.
     pub persisted_records: Records,
     /// Durable view.
-    pub persisted_view: Option<Arc<View>>,
+    pub persisted_view: Option<Arc<Snapshot>>,
     /// Holds results of routing jobs until [`Self::deliver_job_result`] is called.
     pub defers_routing_jobs: bool,
     /// Results of routing jobs that were not delivered yet, in order.
@@ -85,7 +85,7 @@ impl Sm {
     #[must_use]
     pub fn with_clock(cfg: SmConfig, restored: RestoredState, now: Instant, clock: Clock) -> Self {
         let now = clock.local_time(now);
-        let persisted_view = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
+        let persisted_view = restored.snapshot.as_ref().map(|s| Arc::clone(&s.snapshot));
         let records = restored.records();
         let persisted_records = records.map(|r| (r.key(), r.encode(unix_s(now)))).collect();
         Self {
@@ -190,7 +190,7 @@ impl Sm {
 
     /// Replaces the durable records by a replica of another SM's. Changes that are not durable yet
     /// are dropped.
-    pub fn replace_records(&mut self, records: Records, view: Option<Arc<View>>, now: Instant) {
+    pub fn replace_records(&mut self, records: Records, view: Option<Arc<Snapshot>>, now: Instant) {
         self.set_now(now);
         (self.persisted_records, self.persisted_view) = (records, view);
         let before = self.store.durable();
@@ -272,8 +272,8 @@ impl Sm {
     /// State that a standby restores from its replica of this SM, with the view.
     #[must_use]
     pub fn replicated_state(&self, now: Instant) -> RestoredState {
-        let snapshot = self.persisted_view.clone().map(|view| ViewSnapshot {
-            view,
+        let snapshot = self.persisted_view.clone().map(|view| RestoredSnapshot {
+            snapshot: view,
             age: Duration::ZERO,
         });
         RestoredState {
@@ -362,10 +362,10 @@ impl HostedSm for Sm {
                     self.store.submit(seq, changes, self.now);
                     self.write_store(before);
                 }
-                Output::PersistView { seq, view } => {
+                Output::PersistSnapshot { seq, snapshot } => {
                     let before = self.store.durable();
                     if self.persists_own_records {
-                        self.store.submit_view(seq, view, self.now);
+                        self.store.submit_view(seq, snapshot, self.now);
                     } else {
                         self.store.skip(seq);
                     }

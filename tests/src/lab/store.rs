@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::time::Instant;
-use ferrosm_sa::View;
 
 /// Time until the store retries after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ struct PendingBatch {
 /// The view that replaces the durable one.
 #[derive(Debug)]
 struct PendingView {
-    view: Option<Arc<View>>,
+    view: Option<Arc<Snapshot>>,
     due: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct SimulatedStore {
     /// Written after the batches; later views replace it.
     view: Option<PendingView>,
     /// The last view that the SM persisted.
-    last_view: Option<Arc<View>>,
+    last_view: Option<Arc<Snapshot>>,
     /// A write failed: all records are written anew, without the view, which follows.
     needs_rewrite: bool,
     /// The last batch that the SM persisted.
@@ -129,7 +129,7 @@ impl SimulatedStore {
 
     /// Accepts a view, or `None` to remove it. No reply waits for a view: its batch is durable
     /// together with the batches before it.
-    pub(crate) fn submit_view(&mut self, seq: u64, view: Option<Arc<View>>, now: Instant) {
+    pub(crate) fn submit_view(&mut self, seq: u64, view: Option<Arc<Snapshot>>, now: Instant) {
         self.last_view.clone_from(&view);
         self.needs_rewrite |= self.fault == StoreFault::Failing;
         let due = self.due(now);
@@ -163,7 +163,7 @@ impl SimulatedStore {
     pub(crate) fn write_due(
         &mut self,
         records: &mut Records,
-        durable_view: &mut Option<Arc<View>>,
+        durable_view: &mut Option<Arc<Snapshot>>,
         now: Instant,
     ) {
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= now);

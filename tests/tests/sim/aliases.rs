@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
-use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
+use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_mad::sa::{self, id};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;

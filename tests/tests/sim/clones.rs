@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use ferrosm_core::event::Observation;
-use ferrosm_core::report::QuarantineReason;
 use ferrosm_core::{Command, Event, ProblemKind, SmConfig};
+use ferrosm_fabric::observed::QuarantineReason;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
 

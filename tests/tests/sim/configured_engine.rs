@@ -1,6 +1,7 @@
 //! The routing engine that the operator configured, and the one in use.
 
-use ferrosm_core::{Command, CommandId, Input, Location, ProblemKind, SmConfig, SweepReport};
+use ferrosm_core::{Command, CommandId, Input, ProblemKind, SmConfig, SweepReport};
+use ferrosm_fabric::location::Location;
 use ferrosm_tests::lab::Lab;
 
 fn with_engines(engines: &[&str]) -> SmConfig {

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use ferrosm_core::report::QuarantineReason;
 use ferrosm_core::{Event, Input, ProblemKind, SmConfig};
+use ferrosm_fabric::observed::QuarantineReason;
 use ferrosm_mad::attr::PortState;
 use ferrosm_sim::fabric::Emulation;
 use ferrosm_sim::spec::{NodeIdx, PortAt};

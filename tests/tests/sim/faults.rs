@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use ferrosm_core::report::QuarantineReason;
-use ferrosm_core::{Command, Event, Input, Location, Problem, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Event, Input, Problem, ProblemKind, SmConfig};
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::QuarantineReason;
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use ferrosm_core::event::NoLinkReason;
-use ferrosm_core::{Command, Event, Port, SmConfig};
+use ferrosm_core::{Command, Event, SmConfig};
+use ferrosm_fabric::observed::Port;
 use ferrosm_mad::attr::{LinkSpeed, id};
 use ferrosm_sim::faults::{FabricAction, FaultScope};
 use ferrosm_sim::spec::{AgentModel, PortAt};

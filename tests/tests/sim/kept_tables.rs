@@ -12,7 +12,8 @@ use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Command, Location, Problem, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Problem, ProblemKind, SmConfig};
+use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Status;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::records::routing::RoutingRecord;
-use ferrosm_core::{Command, Location, ProblemKind, RestoredState, SmConfig, SweepReport};
+use ferrosm_core::{Command, ProblemKind, RestoredState, SmConfig, SweepReport};
+use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{NodeType, SmState};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::multicast::JoinState;
@@ -50,7 +51,7 @@ fn complete_replica(lab: &Lab) -> RestoredState {
     RestoredState {
         complete: true,
         routing: view
-            .and_then(|view| RoutingRecord::of_view(view))
+            .and_then(|view| RoutingRecord::of_snapshot(view))
             .map(Arc::new),
         ..lab.manager().replicated_state(lab.world.now())
     }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use ferrosm_core::event::{LinkFlaps, Observation};
-use ferrosm_core::{Event, Location, ProblemKind, SmConfig};
+use ferrosm_core::{Event, ProblemKind, SmConfig};
+use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;

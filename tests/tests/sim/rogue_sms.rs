@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::event::{AboutSm, Observation, SmLocation};
-use ferrosm_core::{Command, Event, PortName, SmConfig};
+use ferrosm_core::{Command, Event, SmConfig};
+use ferrosm_fabric::location::PortName;
 use ferrosm_mad::attr::{SmControl, SmInfo, SmState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, PortNum, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadOut, Method};

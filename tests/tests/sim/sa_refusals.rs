@@ -10,7 +10,8 @@ use ferrosm_core::plan::partitions::partition_group::GroupSpec;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
-use ferrosm_core::{Event, Location, ProblemKind, SmConfig};
+use ferrosm_core::{Event, ProblemKind, SmConfig};
+use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, MtuCode};
 use ferrosm_mad::gmp::{Grh, Peer};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PKey, PortGuid, Sl};

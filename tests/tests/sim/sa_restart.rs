@@ -9,11 +9,12 @@ use std::time::Duration;
 use ferrosm::state::{PersistRequest, StateDir};
 use ferrosm_core::event::{Observation, ViewMismatch};
 use ferrosm_core::{Event, LidMap, RestoredState, SmConfig};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_sa::View;
-use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::members::{Members, try_join_broadcast};
@@ -443,7 +444,7 @@ fn damaged_store_is_quarantined() {
     let file = dir.join("store.redb");
     let save = |state: StateDir| {
         let writer = state.writer().expect("writer thread started");
-        let _ = writer.submit(PersistRequest::View(Some(Arc::clone(&view))));
+        let _ = writer.submit(PersistRequest::View(Some(Arc::clone(view.snapshot()))));
     };
     save(StateDir::open(&dir).expect("state directory opened"));
     let intact = std::fs::read(&file).expect("store file");
@@ -488,14 +489,15 @@ fn damaged_store_is_quarantined() {
     );
 }
 
-fn assert_same(snapshot: &ViewSnapshot, view: &View, seed: u64) {
-    assert_eq!(snapshot.view.end_ports(), view.end_ports(), "[seed {seed}]");
-    let tables = |v: &View| {
+fn assert_same(restored: &RestoredSnapshot, view: &View, seed: u64) {
+    let restored = &restored.snapshot;
+    assert_eq!(restored.end_ports(), view.end_ports(), "[seed {seed}]");
+    let tables = |v: &Snapshot| {
         v.nodes()
             .map(|n| (n.guid, n.info, n.switch.as_ref().map(|s| s.lft.clone())))
             .collect::<Vec<_>>()
     };
-    assert!(tables(&snapshot.view) == tables(view), "[seed {seed}]");
+    assert!(tables(restored) == tables(view), "[seed {seed}]");
 }
 
 /// The SA does not reply while another SM is master, and the restored view is not used afterwards.

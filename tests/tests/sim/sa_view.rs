@@ -1,6 +1,9 @@
 //! A view that shares unchanged parts with its predecessor gives the same replies as a view built
 //! from scratch.
 
+use std::sync::Arc;
+
+use ferrosm_core::SmConfig;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Method;
@@ -28,7 +31,8 @@ fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
 /// The current view and a newly built one give the same replies.
 fn assert_same(lab: &Lab, description: &str) {
     let core = lab.manager().core();
-    let new_view = core.make_view();
+    let settings = SmConfig::default().sa_settings();
+    let new_view = View::new(Arc::new(core.snapshot(None)), settings);
     let Some(view) = core.view() else {
         panic!("{} no view after {description}", lab.describe_run());
     };

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
+use ferrosm_fabric::snapshot::persist::NodeRecordKind;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{AttrId, Gid, Lid};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
-use ferrosm_sa::view::persist::NodeRecordKind;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::members::Members;
@@ -102,9 +102,8 @@ fn restored(lab: &Lab, records: &Records, view: &View) -> View {
     let restored = records
         .restore()
         .unwrap_or_else(|e| panic!("{} {e}", lab.describe_run()));
-    restored
-        .with_settings(SmConfig::default().sa_settings())
-        .with_aliases(Arc::clone(view.aliases()))
+    let restored = restored.with_aliases(Arc::clone(view.aliases()));
+    View::new(Arc::new(restored), SmConfig::default().sa_settings())
 }
 
 fn engine(name: &str) -> SmConfig {
@@ -182,9 +181,9 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
         };
         let description = format!("step {step}, {description}");
         let view = Arc::clone(lab.manager().core().view().expect("SA view"));
-        records.save(&view);
+        records.save(view.snapshot());
         let mut all_records = Records::default();
-        all_records.save(&view);
+        all_records.save(view.snapshot());
         assert!(
             records.all == all_records.all && records.head == all_records.head,
             "{} {description}: incremental records differ from the full record set",
@@ -194,9 +193,9 @@ fn check_history(spec: &str, seed: u64, engine_name: &str, steps: usize) {
         assert_same(&lab, &view, &restored_view, &description);
         // The restored view produces the same records, apart from node indices.
         let mut again = Records::default();
-        again.save(&Arc::new(restored_view));
+        again.save(restored_view.snapshot());
         assert_eq!(again.all.len(), all_records.all.len());
-        records.save(&view);
+        records.save(view.snapshot());
         assert_eq!(records.written, (0, 0), "nothing changed");
     }
 }
@@ -228,13 +227,16 @@ fn lost_link_changes_few_records() {
     let mut lab = Lab::new("fat-tree:8", 1);
     lab.next_sweep(600);
     let mut records = Records::default();
-    let view = |lab: &Lab| Arc::clone(lab.manager().core().view().expect("SA view"));
-    records.save(&view(&lab));
+    let snapshot = |lab: &Lab| {
+        let view = lab.manager().core().view().expect("SA view");
+        Arc::clone(view.snapshot())
+    };
+    records.save(&snapshot(&lab));
     let all_records = records.written;
     let cable = lab.redundant_link(3);
     lab.world.fabric_mut().cut(cable).expect("link");
     lab.next_sweep(600);
-    records.save(&view(&lab));
+    records.save(&snapshot(&lab));
     let after = records.written;
     assert!(
         after.1 > 0 && after.1 * 4 < all_records.1,
@@ -250,7 +252,7 @@ fn damaged_records_cause_no_panic() {
     lab.next_sweep(600);
     let view = Arc::clone(lab.manager().core().view().expect("SA view"));
     let mut records = Records::default();
-    records.save(&view);
+    records.save(view.snapshot());
     let mut views = 0;
     for seed in 0..600 {
         let mut rng = TestRng::new(seed);
@@ -284,7 +286,8 @@ fn damaged_records_cause_no_panic() {
             continue;
         };
         views += 1;
-        let restored_view = restored_view.with_settings(SmConfig::default().sa_settings());
+        let settings = SmConfig::default().sa_settings();
+        let restored_view = View::new(Arc::new(restored_view), settings);
         for attr in TABLES {
             for lid in [1, 5, 0xBFFF] {
                 let _ = reply(
@@ -307,7 +310,7 @@ fn damaged_records_cause_no_panic() {
             restored_view.with_end_ports(|_| true),
         );
         let mut again = Records::default();
-        again.save(&Arc::new(restored_view));
+        again.save(restored_view.snapshot());
         assert!(
             again.restore().is_ok(),
             "[seed {seed}] the restored view cannot be persisted"

@@ -23,7 +23,7 @@ fn fdr10_is_distinguished_from_qdr() {
         let seen: Vec<_> = subnet
             .links()
             .filter_map(|l| subnet.port(l.a))
-            .map(ferrosm_core::Port::speed)
+            .map(ferrosm_fabric::observed::Port::speed)
             .collect();
         assert_eq!(seen.len(), 48);
         assert!(

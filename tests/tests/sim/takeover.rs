@@ -118,7 +118,8 @@ fn restored_from(sm: &Sm, persisted: Persisted, now: Instant) -> RestoredState {
     for (key, value) in &sm.persisted_records {
         restorer.put(key, value);
     }
-    let batch = ViewPersister::default().batch(sm.core().view(), unix_s);
+    let batch =
+        ViewPersister::default().batch(sm.core().view().map(|view| view.snapshot()), unix_s);
     for change in batch.changes {
         if let RecordChange::Put(key, value) = change
             && (persisted == Persisted::All

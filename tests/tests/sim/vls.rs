@@ -3,10 +3,11 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use ferrosm_core::{Command, PortRef, RestoredState, SmConfig};
+use ferrosm_core::{Command, RestoredState, SmConfig};
+use ferrosm_fabric::observed::PortRef;
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_mad::attr::{SlToVl, id};
 use ferrosm_mad::ids::{PortNum, Vl};
-use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::oracle::{Expectations, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use ferrosm_core::plan::messages::EngineMessage;
 use ferrosm_core::plan::routes::LftWriteOrder;
-use ferrosm_core::{Command, Input, LocalPortEvent, NodeIdx, Phase, SmConfig};
+use ferrosm_core::{Command, Input, LocalPortEvent, Phase, SmConfig};
+use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::attr::id;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::multicast::JoinState;

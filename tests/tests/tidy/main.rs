@@ -20,10 +20,11 @@ const LONGEST_FILE: usize = 800;
 const LONGEST_COMMENT: usize = 100;
 
 /// The directories of the workspace crates.
-const CRATES: [&str; 13] = [
+const CRATES: &[&str] = &[
     "mad",
     "umad",
     "routing",
+    "fabric",
     "sa",
     "sm-core",
     "recording",
@@ -302,16 +303,30 @@ fn crate_dependencies_are_as_designed() {
         ("ferrosm-umad", &["ferrosm-mad"]),
         ("ferrosm-routing", &["ferrosm-mad"]),
         ("ferrosm-sim", &["ferrosm-mad"]),
-        ("ferrosm-sa", &["ferrosm-mad", "ferrosm-routing"]),
+        ("ferrosm-fabric", &["ferrosm-mad", "ferrosm-routing"]),
+        (
+            "ferrosm-sa",
+            &["ferrosm-mad", "ferrosm-routing", "ferrosm-fabric"],
+        ),
         (
             "ferrosm-core",
-            &["ferrosm-mad", "ferrosm-routing", "ferrosm-sa"],
+            &[
+                "ferrosm-mad",
+                "ferrosm-routing",
+                "ferrosm-fabric",
+                "ferrosm-sa",
+            ],
         ),
         ("ferrosm-channel", &[][..]),
         ("ferrosm-attach", &["ferrosm-channel"]),
         (
             "ferrosm-recording",
-            &["ferrosm-mad", "ferrosm-sa", "ferrosm-core"],
+            &[
+                "ferrosm-mad",
+                "ferrosm-fabric",
+                "ferrosm-sa",
+                "ferrosm-core",
+            ],
         ),
         ("ferrosm-replication", &["ferrosm-core"]),
         (
@@ -319,6 +334,7 @@ fn crate_dependencies_are_as_designed() {
             &[
                 "ferrosm-mad",
                 "ferrosm-routing",
+                "ferrosm-fabric",
                 "ferrosm-sa",
                 "ferrosm-core",
             ],
@@ -329,6 +345,7 @@ fn crate_dependencies_are_as_designed() {
                 "ferrosm-mad",
                 "ferrosm-umad",
                 "ferrosm-routing",
+                "ferrosm-fabric",
                 "ferrosm-sa",
                 "ferrosm-core",
                 "ferrosm-opensm-compat",
@@ -343,6 +360,7 @@ fn crate_dependencies_are_as_designed() {
             &[
                 "ferrosm-mad",
                 "ferrosm-routing",
+                "ferrosm-fabric",
                 "ferrosm-sa",
                 "ferrosm-core",
                 "ferrosm-sim",
@@ -508,11 +526,12 @@ fn external_crates_are_used_where_listed() {
         edges.map(|(name, _)| name.clone()).collect()
     };
     assert_eq!(normal("ferrosm-mad"), Vec::<String>::new());
-    let forbidden: [(&str, &[&str]); 7] = [
+    let forbidden: [(&str, &[&str]); 8] = [
         (
             "ferrosm-routing",
             &["tokio", "serde", "libc", "anyhow", "tracing", "rand"],
         ),
+        ("ferrosm-fabric", FORBIDDEN_IN_SANS_IO),
         ("ferrosm-sa", FORBIDDEN_IN_SANS_IO),
         ("ferrosm-core", FORBIDDEN_IN_SANS_IO),
         ("ferrosm-recording", FORBIDDEN_IN_SANS_IO),

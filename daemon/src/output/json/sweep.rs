@@ -210,7 +210,7 @@ mod tests {
             .phases
             .push((report::Phase::ReadTables, Duration::from_micros(1500)));
         report.problems.push(report::Problem {
-            location: ferrosm_core::Location::LocalNode,
+            location: ferrosm_fabric::location::Location::LocalNode,
             kind: ProblemKind::NoLid,
         });
         let staged = EngineMessage::StagedUpdate { stages: 2 };

@@ -6,9 +6,11 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
 use super::{GroupMember, GroupParameters, MulticastGroup, MulticastGroups};
-use crate::message::{SaRequest, component_value, partition_number};
+use crate::message::{SaRequest, component_value};
 use crate::refusal::{Bound, SaRefusal};
-use crate::view::{EndPortIdx, PortView, View};
+use crate::view::View;
+use ferrosm_fabric::pkey_set::partition_number;
+use ferrosm_fabric::snapshot::{EndPortIdx, SnapshotPort};
 
 /// Components with an index: a query with one of them needs no scan of all records.
 pub(crate) const INDEXED: u64 = component::MGID | component::PORT_GID | component::MLID;
@@ -222,7 +224,7 @@ impl MulticastGroups {
         gid.0[0] = 0xFF;
         gid.0[1] = 0x10 | scope & 0xF;
         gid.0[2..4].copy_from_slice(&mgid::SA_ALLOCATED.to_be_bytes());
-        gid.0[4..12].copy_from_slice(&view.settings.prefix.0.to_be_bytes());
+        gid.0[4..12].copy_from_slice(&view.prefix.0.to_be_bytes());
         let (first, mut last) = (gid, gid);
         last.0[12..].fill(0xFF);
         let highest = self.groups.range(first..=last).next_back();
@@ -402,7 +404,10 @@ fn check_join(
 }
 
 /// Checks that a port supports the MTU and the rate of a group.
-pub(crate) fn check_port(port: &PortView, parameters: &GroupParameters) -> Result<(), SaRefusal> {
+pub(crate) fn check_port(
+    port: &SnapshotPort,
+    parameters: &GroupParameters,
+) -> Result<(), SaRefusal> {
     if port.mtu < parameters.mtu {
         return Err(SaRefusal::MtuTooLow {
             group: parameters.mtu,

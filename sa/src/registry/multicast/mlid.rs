@@ -12,7 +12,7 @@ use ferrosm_mad::ids::{Gid, Lid};
 use ferrosm_mad::sa::multicast::mgid;
 
 use super::{GroupParameters, MulticastGroup};
-use crate::message::partition_number;
+use ferrosm_fabric::pkey_set::partition_number;
 
 /// Lowest multicast LID.
 pub const MLID_FIRST: u16 = 0xC000;

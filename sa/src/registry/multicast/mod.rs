@@ -25,7 +25,8 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 
 use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
 use crate::refusal::SaRefusal;
-use crate::view::{EndPortIdx, View};
+use crate::view::View;
+use ferrosm_fabric::snapshot::EndPortIdx;
 pub use group::{GroupMember, GroupParameters, MulticastGroup};
 use join::check_port;
 use memberships::MembershipIndex;

@@ -7,9 +7,10 @@ use ferrosm_mad::sa::{SaRecord, Template};
 
 use super::join::{component, matches_selectors};
 use super::{GroupMember, MulticastGroup, MulticastGroups};
-use crate::message::{ReplyRecords, SaReply, SaRequest, partition_number};
+use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::refusal::SaRefusal;
 use crate::view::View;
+use ferrosm_fabric::pkey_set::partition_number;
 
 /// Components that are not compared as bits.
 const NOT_COMPARED_AS_BITS: u64 = component::MTU
@@ -58,7 +59,7 @@ impl MulticastGroups {
                 continue;
             }
             let is_enough = if request.is_trusted() {
-                let gid = |guid| Gid::new(view.settings.prefix, guid);
+                let gid = |guid| Gid::new(view.prefix, guid);
                 let (one, all) = match member {
                     Some(m) => (group.members.get_key_value(&m.guid()), None),
                     None => (None, Some(&group.members)),

@@ -219,7 +219,7 @@ impl StandbyReplica {
             self.lid_records_differ = true;
         }
         if core::mem::take(&mut self.records_incomplete) || store_differs {
-            out.persist_view(None);
+            out.persist_snapshot(None);
         }
     }
 

@@ -88,14 +88,14 @@ impl Node {
                 }
                 Output::LoadReplica { .. } => "load",
                 Output::Persist { .. } => "clear registrations",
-                Output::PersistView { view: None, .. } => "clear view",
+                Output::PersistSnapshot { snapshot: None, .. } => "clear view",
                 Output::Event(Event::Observation(Observation::ReplicaUnavailable)) => "unavailable",
                 Output::Event(Event::Observation(Observation::ReplicaTimedOut)) => "load timed out",
                 other @ (Output::Send(_)
                 | Output::Gmp { .. }
                 | Output::Publish(_)
                 | Output::Compute(_)
-                | Output::PersistView { .. }
+                | Output::PersistSnapshot { .. }
                 | Output::CommandReply { .. }
                 | Output::Event(_)) => panic!("{other:?}"),
             });

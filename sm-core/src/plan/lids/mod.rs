@@ -19,8 +19,8 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use crate::config::SmConfig;
 use crate::lid_map::LidMap;
 use crate::report::ProblemKind;
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
 pub use assign::{AssignedLids, KnownLids, LidDemand, LidPolicy, assign};
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 /// The result of [`plan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl LidPlan {
     /// The switches that cannot hold an entry for each LID.
     pub fn limited_lfts<'s>(
         &self,
-        subnet: &'s Subnet,
+        subnet: &'s ObservedFabric,
     ) -> impl Iterator<Item = LimitedLft> + use<'s> {
         let top = self.top();
         let entries = subnet.nodes().map(|(node, n)| LimitedLft {
@@ -61,7 +61,7 @@ impl LidPlan {
 
     /// What such a switch drops.
     #[must_use]
-    pub fn lft_problem(&self, subnet: &Subnet, limited: LimitedLft) -> ProblemKind {
+    pub fn lft_problem(&self, subnet: &ObservedFabric, limited: LimitedLft) -> ProblemKind {
         let LimitedLft { node, entries } = limited;
         let above = |(lid, lmc): (Lid, Lmc)| {
             let lids = (lid.0..=lid.0 + ((1 << lmc.0) - 1)).map(Lid);
@@ -87,14 +87,14 @@ impl LidPlan {
 /// The highest LID that any switch can forward (docs/sm-behaviour.md 1.18). A switch with a smaller
 /// LFT than others does not limit the LIDs of the fabric.
 #[must_use]
-pub fn highest_lid(subnet: &Subnet) -> Lid {
+pub fn highest_lid(subnet: &ObservedFabric) -> Lid {
     let caps = subnet.nodes().map(|(_, n)| n.table_caps().lft);
     let cap = caps.max().filter(|cap| *cap > 0).unwrap_or(u16::MAX);
     Lid((cap - 1).min(Lid::UNICAST_MAX.0))
 }
 
 /// The highest LID that the switch of an end port can deliver to it.
-fn highest_deliverable(subnet: &Subnet, at: PortRef) -> Lid {
+fn highest_deliverable(subnet: &ObservedFabric, at: PortRef) -> Lid {
     let switch = if at.port == PortNum::ZERO {
         Some(at.node)
     } else {
@@ -117,7 +117,7 @@ pub struct LimitedLft {
 /// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set
 /// (docs/sm-behaviour.md 2.3).
 #[must_use]
-pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
+pub fn lmc_of(subnet: &ObservedFabric, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = subnet.get(at.node) else {
         return Lmc(0);
     };
@@ -128,7 +128,7 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
 /// End ports in the order of LID assignment: the SM port, then each switch followed by its
 /// neighbours by port. The order depends on GUIDs and links only, so the same unconfigured fabric
 /// gets the same LIDs.
-fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
+fn assignment_order(subnet: &ObservedFabric) -> Vec<PortRef> {
     // The number of LIDs of a switch depends on its SwitchInfo.
     let is_ready = |p: &PortRef| {
         let node = subnet.get(p.node);
@@ -150,7 +150,7 @@ fn assignment_order(subnet: &Subnet) -> Vec<PortRef> {
 
 /// LIDs of Active end ports that are quarantined: the ports may use them until they lose their
 /// links.
-fn quarantined_lids(subnet: &Subnet) -> Vec<(Lid, Lmc)> {
+fn quarantined_lids(subnet: &ObservedFabric) -> Vec<(Lid, Lmc)> {
     let nodes = subnet.nodes().map(|(_, node)| node);
     let quarantined = nodes.flat_map(Node::quarantined_end_ports);
     let active = quarantined.filter(|port| port.state() == PortState::Active);
@@ -205,7 +205,7 @@ impl ConfirmedLids {
     }
 
     /// A plan is in force: ports that report the LIDs of the map are confirmed.
-    pub(crate) fn confirm(&mut self, subnet: &Subnet, map: &LidMap) {
+    pub(crate) fn confirm(&mut self, subnet: &ObservedFabric, map: &LidMap) {
         let ports = subnet.end_ports().filter_map(|p| subnet.port(p));
         for port in ports.filter(|port| port.known) {
             let info = port.info();
@@ -222,7 +222,7 @@ impl ConfirmedLids {
 /// `map` contains earlier assignments, `confirmed_lids` the confirmed ones.
 #[must_use]
 pub fn plan(
-    subnet: &Subnet,
+    subnet: &ObservedFabric,
     map: &LidMap,
     confirmed_lids: &ConfirmedLids,
     cfg: &SmConfig,
@@ -287,15 +287,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::report::QuarantineReason;
+    use ferrosm_fabric::observed::QuarantineReason;
 
     /// The LID of another SM.
     const OTHER_SM: Lid = Lid(0xB000);
 
     /// A switch with `has.len()` CAs whose ports have the LIDs in `has`, assigned by another SM;
     /// the SM is at the first.
-    fn star(has: &[u16]) -> Subnet {
-        let mut subnet = Subnet::default();
+    fn star(has: &[u16]) -> ObservedFabric {
+        let mut subnet = ObservedFabric::default();
         let hosts = u8::try_from(has.len()).unwrap();
         let mut switch = Node::new(info(NodeType::Switch, 1000, hosts), DrPath::LOCAL);
         let cap = SwitchInfo {
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    fn plan_of(subnet: &Subnet, map: &LidMap) -> LidPlan {
+    fn plan_of(subnet: &ObservedFabric, map: &LidMap) -> LidPlan {
         let cfg = SmConfig::default();
         plan(subnet, map, &ConfirmedLids::default(), &cfg, LidPolicy::Map)
     }
@@ -384,7 +384,7 @@ mod tests {
         );
     }
 
-    fn edit(subnet: &mut Subnet, guid: u64, change: impl FnOnce(&mut PortInfo)) {
+    fn edit(subnet: &mut ObservedFabric, guid: u64, change: impl FnOnce(&mut PortInfo)) {
         let has_guid = |p: &PortRef| subnet.port(*p).is_some_and(|port| port.guid.0 == guid);
         let at = subnet.end_ports().find(has_guid).unwrap();
         let port = subnet.port_mut(at).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     fn lid_of_an_unconfigured_switch_is_not_taken_from_an_absent_port() {
         let map = LidMap::from([(PortGuid(77), (Lid(5), Lmc(0)))]);
         let mut subnet = star(&[3]);
-        let with = |subnet: &Subnet| {
+        let with = |subnet: &ObservedFabric| {
             let plan = plan_of(subnet, &map);
             [1000, 77].map(|guid| lid_of(&plan, guid).map(|lid| lid.0))
         };
@@ -425,7 +425,7 @@ mod tests {
         ]);
         let mut subnet = star(&[1, 5]);
         edit(&mut subnet, 2, |info| info.port_state = PortState::Active);
-        let with = |subnet: &Subnet, map: &LidMap, confirmed_lids: &ConfirmedLids| {
+        let with = |subnet: &ObservedFabric, map: &LidMap, confirmed_lids: &ConfirmedLids| {
             let cfg = SmConfig::default();
             let plan = plan(subnet, map, confirmed_lids, &cfg, LidPolicy::ActivePorts);
             [2, 77].map(|guid| lid_of(&plan, guid).map(|lid| lid.0))

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
 use super::{MemberSelector, Partitions};
-use crate::subnet::Subnet;
+use ferrosm_fabric::observed::ObservedFabric;
 
 /// Members that `Display` names.
 const NAMED_MAX: usize = 8;
@@ -23,7 +23,10 @@ pub struct AbsentMember {
 }
 
 /// The members that are not end ports of the subnet, by GUID.
-pub(crate) fn absent_members(partitions: &Partitions, subnet: &Subnet) -> Vec<AbsentMember> {
+pub(crate) fn absent_members(
+    partitions: &Partitions,
+    subnet: &ObservedFabric,
+) -> Vec<AbsentMember> {
     let mut absent: BTreeMap<PortGuid, AbsentMember> = BTreeMap::new();
     for partition in partitions.list() {
         for (selector, _) in &partition.members {
@@ -47,7 +50,7 @@ pub(crate) fn absent_members(partitions: &Partitions, subnet: &Subnet) -> Vec<Ab
 }
 
 /// GUIDs of the end ports of a node.
-fn ports_of_node(subnet: &Subnet, guid: NodeGuid) -> Vec<PortGuid> {
+fn ports_of_node(subnet: &ObservedFabric, guid: NodeGuid) -> Vec<PortGuid> {
     let node = subnet.node_by_guid(guid).and_then(|n| subnet.get(n));
     let ports = node.map_or(&[][..], |node| &node.ports);
     let guids = ports.iter().map(|port| port.guid);
@@ -93,7 +96,7 @@ mod tests {
 
     use super::super::{Enforcement, Membership, Partition};
     use super::*;
-    use crate::subnet::{Node, PortRef};
+    use ferrosm_fabric::observed::{Node, PortRef};
 
     fn partition(name: &str, number: u16, guids: &[u64]) -> Partition {
         let member = |guid: &u64| (MemberSelector::Port(PortGuid(*guid)), Membership::Full);
@@ -106,8 +109,8 @@ mod tests {
     }
 
     /// A CA with node GUID 0x10 whose port has the GUID 0x11.
-    fn subnet() -> Subnet {
-        let mut subnet = Subnet::default();
+    fn subnet() -> ObservedFabric {
+        let mut subnet = ObservedFabric::default();
         let info = NodeInfo {
             node_type: NodeType::Ca,
             num_ports: 1,
@@ -149,7 +152,7 @@ mod tests {
         let guids: Vec<u64> = (1..=10).collect();
         let partitions =
             Partitions::new(vec![partition("P", 1, &guids)], Enforcement::Both, false).unwrap();
-        let absent = absent_members(&partitions, &Subnet::default());
+        let absent = absent_members(&partitions, &ObservedFabric::default());
         assert!(describe(&absent).ends_with("0x0000000000000008 of partition P; and 2 more"));
     }
 }

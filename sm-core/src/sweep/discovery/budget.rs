@@ -14,9 +14,9 @@ use ferrosm_mad::attr::{NodeInfo, NodeType};
 use super::Discovery;
 use super::endless::{Endless, Links, WITHOUT_HOST_MAX, find_endless};
 use crate::ctx::Ctx;
-use crate::report::QuarantineReason;
-use crate::subnet::{NodeIdx, PortRef, Subnet};
 use crate::sweep::quarantine::{discard_node, quarantine};
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 
 /// Most nodes of a subnet: each end port needs a unicast LID.
 const NODES_MAX: usize = 0xBFFF;
@@ -148,7 +148,7 @@ impl Discovery {
     /// A new node was added. The one behind the SM's own port leads to all others.
     pub(super) fn record_new_node(
         &mut self,
-        fabric: &Subnet,
+        fabric: &ObservedFabric,
         idx: NodeIdx,
         from: PortRef,
         had_lid: bool,
@@ -204,7 +204,7 @@ impl Discovery {
         self.budget.next_search = (2 * total).max(WITHOUT_HOST_MAX.min(max));
     }
 
-    fn find_endless(&self, fabric: &Subnet) -> Option<Endless> {
+    fn find_endless(&self, fabric: &ObservedFabric) -> Option<Endless> {
         let links = Links {
             fabric,
             neighbours: &self.neighbours,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::ids::PortNum;
 use rustc_hash::FxHashMap;
 
-use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
 
 /// More ports of new switches than this behind a port, and no host, are endless: in a fabric, hosts
 /// are a few switches away from any switch.
@@ -23,7 +23,7 @@ pub(super) struct Endless {
 /// The links of a sweep in progress.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Links<'a> {
-    pub(super) fabric: &'a Subnet,
+    pub(super) fabric: &'a ObservedFabric,
     /// The port behind each port, as NodeInfo reported it. Endless switches contradict themselves,
     /// so that links may be missing in `fabric`.
     pub(super) neighbours: &'a BTreeMap<PortRef, PortRef>,
@@ -226,7 +226,7 @@ mod tests {
 
     /// A fabric in which `links` connect the next free ports of switches by number.
     struct Model {
-        fabric: Subnet,
+        fabric: ObservedFabric,
         switches: Vec<NodeIdx>,
         next_port: Vec<u8>,
         /// What ports report as the port behind them.
@@ -235,7 +235,7 @@ mod tests {
 
     impl Model {
         fn new(switches: u64) -> Self {
-            let mut fabric = Subnet::default();
+            let mut fabric = ObservedFabric::default();
             let nodes = (0..switches).map(|i| add(&mut fabric, NodeType::Switch, 1 + i));
             let switches: Vec<NodeIdx> = nodes.collect();
             fabric.set_local(PortRef::new(switches[0], PortNum::ZERO));
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    fn add(fabric: &mut Subnet, node_type: NodeType, guid: u64) -> NodeIdx {
+    fn add(fabric: &mut ObservedFabric, node_type: NodeType, guid: u64) -> NodeIdx {
         let info = NodeInfo {
             node_type,
             num_ports: 10,

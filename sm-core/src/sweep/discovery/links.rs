@@ -13,13 +13,14 @@ use ferrosm_mad::ids::PortGuid;
 use super::Discovery;
 use super::owners::set_port_guid;
 use crate::ctx::Ctx;
-use crate::report::{ProblemKind, QuarantineReason};
+use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
-use crate::subnet::{Node, Port, PortRef, Subnet};
 use crate::sweep::quarantine::quarantine;
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 
 /// Whether SMPs pass through a port: that of a switch, or the SM's own.
-fn forwards(fabric: &Subnet, p: PortRef) -> bool {
+fn forwards(fabric: &ObservedFabric, p: PortRef) -> bool {
     fabric.local() == Some(p) || fabric.get(p.node).is_some_and(Node::is_switch)
 }
 
@@ -30,7 +31,7 @@ impl Discovery {
     /// DR paths over the link then end at other nodes than was assumed, so values read or written
     /// over them belong to unknown nodes. It does not, if the known link of `to` is or will be
     /// verified in this sweep: then the node behind `from` has a duplicate GUID.
-    pub(super) fn has_moved(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+    pub(super) fn has_moved(&self, fabric: &ObservedFabric, from: PortRef, to: PortRef) -> bool {
         let elsewhere = |port_ref: PortRef, seen: PortRef| {
             let before = || fabric.port(port_ref).and_then(|port| port.last_peer);
             let known = fabric.peer(port_ref).or_else(before);
@@ -42,7 +43,7 @@ impl Discovery {
 
     /// Whether the known link of `to` is verified in this sweep, although `from` reports `to` as
     /// well.
-    fn is_verified(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+    fn is_verified(&self, fabric: &ObservedFabric, from: PortRef, to: PortRef) -> bool {
         let Some(other) = fabric.peer(to) else {
             return false;
         };
@@ -55,7 +56,7 @@ impl Discovery {
 
     /// Whether an earlier sweep excluded the node behind `from`, because it has the node GUID of
     /// `to`.
-    fn is_known_duplicate(&self, fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+    fn is_known_duplicate(&self, fabric: &ObservedFabric, from: PortRef, to: PortRef) -> bool {
         let guid = fabric.get(to.node).map(|node| node.info.node_guid);
         guid.is_some() && self.known_duplicates.get(&from).copied() == guid
     }
@@ -243,7 +244,11 @@ mod tests {
     use crate::sweep::ScopeKind;
     use crate::sweep::discovery::budget::{Budget, BudgetScope};
 
-    fn add(fabric: &mut Subnet, node_type: NodeType, guid: u64) -> crate::subnet::NodeIdx {
+    fn add(
+        fabric: &mut ObservedFabric,
+        node_type: NodeType,
+        guid: u64,
+    ) -> ferrosm_fabric::observed::NodeIdx {
         let info = NodeInfo {
             node_type,
             num_ports: 2,
@@ -253,7 +258,7 @@ mod tests {
         fabric.add_node(Node::new(info, DrPath::LOCAL))
     }
 
-    fn set_state(fabric: &mut Subnet, at: PortRef, state: PortState) {
+    fn set_state(fabric: &mut ObservedFabric, at: PortRef, state: PortState) {
         let info = PortInfo {
             port_state: state,
             ..PortInfo::default()
@@ -267,7 +272,7 @@ mod tests {
     /// sweep: what was behind port 2 before is not connected.
     #[test]
     fn port_that_went_down_after_a_conflict_stays_unconnected() {
-        let mut fabric = Subnet::default();
+        let mut fabric = ObservedFabric::default();
         let switch = add(&mut fabric, NodeType::Switch, 1);
         let host = PortRef::new(add(&mut fabric, NodeType::Ca, 2), PortNum(1));
         let [old, new] = [1, 2].map(|port| PortRef::new(switch, PortNum(port)));

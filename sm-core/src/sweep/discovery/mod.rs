@@ -28,15 +28,17 @@ use ferrosm_mad::smp::DrPath;
 use super::ScopeKind;
 use super::quarantine::{exclude_node, quarantine, remove_node, remove_unreachable_nodes};
 use crate::ctx::Ctx;
-use crate::event::{Event, NoLinkReason, NodeRemovalReason};
+use crate::event::{Event, NoLinkReason};
 use crate::plan::port_settings;
-use crate::report::{ProblemKind, QuarantineReason};
-use crate::sa::View;
+use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 use budget::Budget;
+use ferrosm_fabric::observed::NodeRemovalReason;
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, NodeIdx, PortRef, plausible};
+use ferrosm_fabric::snapshot::Snapshot;
 
 use owners::{has_unreached_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
@@ -117,7 +119,7 @@ pub(crate) struct Discovery {
     /// Ports of hosts with a link that this sweep did not reach.
     links_elsewhere: Vec<PortRef>,
     /// The subnet of an earlier run, in the first sweeps.
-    last_view: Option<Arc<View>>,
+    last_snapshot: Option<Arc<Snapshot>>,
     budget: Budget,
 }
 
@@ -137,7 +139,7 @@ impl Discovery {
     pub(crate) const fn new(
         scope: ScopeKind,
         budget: Budget,
-        last_view: Option<Arc<View>>,
+        last_snapshot: Option<Arc<Snapshot>>,
     ) -> Self {
         Self {
             scope,
@@ -154,7 +156,7 @@ impl Discovery {
             known_duplicates: BTreeMap::new(),
             has_read_unreached_ports: false,
             links_elsewhere: Vec::new(),
-            last_view,
+            last_snapshot,
             budget,
         }
     }
@@ -494,7 +496,11 @@ pub(crate) fn on_switch_info(
         }
         return false;
     }
-    if let Some(kind) = plausible::invalid_lft_top(&info) {
+    if plausible::has_invalid_lft_top(&info) {
+        let kind = ProblemKind::LftTopTooHigh {
+            top: info.linear_fdb_top,
+            entries: info.linear_fdb_cap,
+        };
         ctx.effects.problem(PortRef::new(n, PortNum::ZERO), kind);
     }
     if info.port_state_change && mode.is_master {

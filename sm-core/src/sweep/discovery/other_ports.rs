@@ -8,7 +8,7 @@ use crate::ctx::Ctx;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use crate::subnet::PortRef;
+use ferrosm_fabric::observed::PortRef;
 
 impl Discovery {
     /// Reads the ports of reached hosts that were not reached themselves, once a sweep, when all

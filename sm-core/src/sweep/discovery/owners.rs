@@ -9,14 +9,19 @@ use ferrosm_mad::ids::PortGuid;
 
 use super::Discovery;
 use crate::ctx::Ctx;
-use crate::report::QuarantineReason;
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 impl Discovery {
     /// Whether the GUID of a switch that this sweep has not reached yet belonged to one at another
     /// place in the subnet of an earlier run.
-    pub(super) fn was_elsewhere(&self, fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
-        let Some(view) = &self.last_view else {
+    pub(super) fn was_elsewhere(
+        &self,
+        fabric: &ObservedFabric,
+        from: PortRef,
+        info: &NodeInfo,
+    ) -> bool {
+        let Some(view) = &self.last_snapshot else {
             return false;
         };
         let is_new_switch =
@@ -39,7 +44,7 @@ impl Discovery {
     /// an SM has configured it.
     pub(super) fn prefer_active_ports(&self, ctx: &mut Ctx<'_>) {
         let fabric = &mut *ctx.fabric;
-        let active = |fabric: &Subnet, p: PortRef| {
+        let active = |fabric: &ObservedFabric, p: PortRef| {
             fabric
                 .port(p)
                 .is_some_and(|port| port.state() == PortState::Active)
@@ -90,7 +95,7 @@ pub(super) fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
 }
 
 /// Whether a sweep has reached an end port.
-fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
+fn is_reached(fabric: &ObservedFabric, p: PortRef) -> bool {
     let this_sweep = fabric.full_sweep_number();
     fabric.get(p.node).is_some_and(|node| {
         let port = node.ports.get(p.port.index());
@@ -102,7 +107,7 @@ fn is_reached(fabric: &Subnet, p: PortRef) -> bool {
 /// Whether the node GUID or port GUID in a NodeInfo received over `from` belongs to a known node
 /// that was attached to another port before this sweep and that this sweep has not reached yet. If
 /// that node is still attached there, the node behind `from` has a duplicate GUID.
-pub(super) fn has_unreached_owner(fabric: &Subnet, from: PortRef, info: &NodeInfo) -> bool {
+pub(super) fn has_unreached_owner(fabric: &ObservedFabric, from: PortRef, info: &NodeInfo) -> bool {
     let is_elsewhere = |p: PortRef| fabric.peer(p).is_some_and(|peer| peer != from);
     let is_unreached = |n: NodeIdx| {
         let is_here = fabric.peer(PortRef::new(n, info.local_port_num)) == Some(from);

@@ -7,15 +7,17 @@ use ferrosm_mad::mad::Status;
 
 use super::{Discovery, ReadMode, ReadPhase};
 use crate::ctx::Ctx;
-use crate::event::{Event, NodeRemovalReason};
+use crate::event::Event;
 use crate::link_rates::rate_bytes;
-use crate::report::{ProblemKind, QuarantineReason};
+use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::subnet::{Node, NodeIdx, Port, PortRef, STABLE_AFTER, SpeedQuery, plausible};
 use crate::sweep::ScopeKind;
 use crate::sweep::quarantine::{exclude_node, quarantine};
+use ferrosm_fabric::observed::NodeRemovalReason;
+use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::{Node, NodeIdx, Port, PortRef, STABLE_AFTER, SpeedQuery, plausible};
 
 /// A plausible PortInfo, before it is stored.
 #[derive(Debug, Clone, Copy)]
@@ -398,7 +400,7 @@ mod tests {
 
     use super::*;
     use crate::ctx::tests::TestContext;
-    use crate::subnet::Subnet;
+    use ferrosm_fabric::observed::ObservedFabric;
 
     /// A switch rebooted after its SwitchInfo was read, which its port 0 shows by its LID:
     /// LinearFDBTop is read again.
@@ -425,7 +427,7 @@ mod tests {
         };
         node.ports[0].known = true;
         node.ports[0].raw = with_lid(5).encode().into();
-        let mut fabric = Subnet::default();
+        let mut fabric = ObservedFabric::default();
         let n = fabric.add_node(node);
         let mut test = TestContext::new(fabric);
         let ctx = &mut test.ctx();

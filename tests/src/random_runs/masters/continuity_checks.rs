@@ -18,8 +18,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{PortState, SmState};
-use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::random_runs::masters::clients::RegisteredRecords;
@@ -120,7 +120,7 @@ impl ContinuityTracker {
                 continue;
             }
             let guid = sim.lab.world.fabric().port_guid(*at);
-            let in_view = |view: &Arc<View>| view.by_guid(guid).is_some();
+            let in_view = |view: &Arc<Snapshot>| view.by_guid(guid).is_some();
             let known = !continuity.cut_off || term_start.view.as_ref().is_some_and(in_view);
             // The host's fragment was joined with that of another SM, which was master until now.
             let fragment_of = |node| {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::time::Instant;
-use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::random_runs::masters::fragments::Fragments;
@@ -19,7 +19,7 @@ pub(crate) struct TermStart {
     /// The term of which it had all records.
     pub(crate) from: Option<u32>,
     /// The view among these records.
-    pub(crate) view: Option<Arc<View>>,
+    pub(crate) view: Option<Arc<Snapshot>>,
 }
 
 /// Continuity of one host's registrations.

@@ -11,10 +11,10 @@ use crate::lab::store::StoreFault;
 use crate::lab::{Lab, Sm, TestRng};
 use crate::random_runs::tally::Tally;
 use ferrosm_core::{Event, Input, PeerEvent, ReplicaEvent};
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
-use ferrosm_sa::View;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::SmId;
@@ -55,7 +55,7 @@ pub(crate) struct SmSlot {
     /// The master whose complete records it loaded since it was last standby.
     loaded_from: Option<PortGuid>,
     /// The term that the loaded records belong to, and the view among them.
-    loaded_term: Option<(u32, Option<Arc<View>>)>,
+    loaded_term: Option<(u32, Option<Arc<Snapshot>>)>,
     /// Its records as master at an earlier time, which stale replicas have.
     older_records: Option<Records>,
     /// Its current term if it is master; its last one in `last_term`.
@@ -63,7 +63,7 @@ pub(crate) struct SmSlot {
     last_term: Option<u32>,
     /// Its persisted view at the last tick. A later one may already include hosts that were
     /// partitioned.
-    own_view: Option<Arc<View>>,
+    own_view: Option<Arc<Snapshot>>,
     /// The term of which its own records are complete: its last one, if it was not standby since.
     own_term: Option<u32>,
     /// The term that ended with its process, whose records are on its disk.
@@ -236,11 +236,11 @@ impl Simulation {
         let mut restored = restore(&records, unix_s(clock, now));
         // Records replicated from another master are not complete: it may have acknowledged
         // requests since.
-        let view = restored.snapshot.as_ref().map(|s| &s.view);
+        let view = restored.snapshot.as_ref().map(|s| &s.snapshot);
         let whose = view.and_then(|view| view.identity());
         restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
         let complete = restored.complete && store == StoreState::Complete;
-        let view = restored.snapshot.as_ref().map(|s| s.view.clone());
+        let view = restored.snapshot.as_ref().map(|s| s.snapshot.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
         if replica_mode != ReplicaMode::Absent {
             sm = sm.with_replication();
@@ -422,12 +422,12 @@ impl Simulation {
                         term,
                     }) => {
                         let restored = restore(&records, unix_s);
-                        let view = restored.snapshot.as_ref().map(|s| &s.view);
+                        let view = restored.snapshot.as_ref().map(|s| &s.snapshot);
                         let whose = view.and_then(|view| view.identity());
                         let fits =
                             complete && restored.complete && whose.is_some_and(|w| w.port == of);
                         prepared = fits.then_some(of);
-                        let view = restored.snapshot.as_ref().map(|s| s.view.clone());
+                        let view = restored.snapshot.as_ref().map(|s| s.snapshot.clone());
                         sm.replace_records(records, view.clone(), now);
                         all_of = term.filter(|_| fits).map(|term| (term, view));
                         Some(restored)

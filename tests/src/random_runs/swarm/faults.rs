@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::lab::{Lab, Sm, TestRng};
 use ferrosm_core::{RestoredState, SmConfig};
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
-use ferrosm_sa::view::persist::ViewSnapshot;
 use ferrosm_sim::fabric::PortCounter;
 use ferrosm_sim::faults::{
     AgentFault, FabricAction, FaultScope, Garbage, LinkDirection, TransportFault,
@@ -290,8 +290,8 @@ pub(crate) fn restart(
     };
     let restored = old.restored(lab.world.now());
     let restored = RestoredState {
-        snapshot: old.persisted_view.map(|view| ViewSnapshot {
-            view,
+        snapshot: old.persisted_view.map(|view| RestoredSnapshot {
+            snapshot: view,
             age: Duration::ZERO,
         }),
         ..restored

@@ -62,7 +62,7 @@ impl InvariantMonitor {
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
             // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with
             // corrupted replies may misreport. Another LMC needs a base LID that is aligned to it.
-            let may_change = node.is_some_and(ferrosm_core::subnet::Node::is_switch);
+            let may_change = node.is_some_and(ferrosm_fabric::observed::Node::is_switch);
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc))
                 && before != (*lid, *lmc)
             {

@@ -1,8 +1,8 @@
 //! Snapshot of the subnet for replies: immutable, with indices by LID and GUID.
 //!
-//! The SM builds a view from the observed fabric after each sweep (`build`). All threads that
-//! answer queries share it. Unchanged parts are shared with the previous view, so the cost of a
-//! view is proportional to the changes.
+//! The SM builds a snapshot from the observed fabric after each sweep (`build`). All threads that
+//! answer queries share it. Unchanged parts are shared with the previous snapshot, so the cost of a
+//! snapshot is proportional to the changes.
 
 mod build;
 mod end_ports;
@@ -14,24 +14,22 @@ mod system_images;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{MtuCode, NodeType};
-use ferrosm_mad::gmp::Peer;
-use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
+use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeType};
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{Lft, VerifiedRun};
 
-pub use build::{ObservedFabric, ObservedNode, ObservedPort, ViewExtras};
+pub use build::SnapshotExtras;
 pub use end_ports::EndPortChanges;
 use end_ports::EndPortTable;
 use forwarding::ForwardingNode;
 pub use forwarding::HopPort;
 use service_levels::ServiceLevels;
 
-use super::aliases::AliasTables;
-use super::message::partition_number;
-use super::pkey_set::PKeySet;
-use super::settings::SaSettings;
-use crate::refusal::SaRefusal;
+use crate::aliases::AliasTables;
+use crate::location::{NodeName, PortName};
+use crate::observed::PortRef;
+use crate::pkey_set::{PKeySet, partition_number};
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
@@ -39,7 +37,7 @@ use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
 use crate::tables::vl_arbitration::VlArbitrationBlocks;
 
-/// An end port of the view.
+/// An end port of the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndPortIdx(u32);
 
@@ -51,8 +49,8 @@ impl EndPortIdx {
     }
 }
 
-/// A port of the view: the slot of its node and its port number. Stable while the node is in the
-/// subnet.
+/// A port of the snapshot: the slot of its node and its port number. Stable while the node is in
+/// the subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIdx(u32);
 
@@ -79,9 +77,15 @@ impl PortIdx {
     }
 }
 
+impl From<PortRef> for PortIdx {
+    fn from(port: PortRef) -> Self {
+        Self::new(port.node.slot(), port.port)
+    }
+}
+
 /// A node.
 #[derive(Debug, Clone)]
-pub struct NodeView {
+pub struct SnapshotNode {
     /// Its GUID.
     pub guid: NodeGuid,
     /// CA, switch or router.
@@ -92,12 +96,12 @@ pub struct NodeView {
     /// NodeDescription.
     pub description: [u8; 64],
     /// Switch-specific data.
-    pub switch: Option<SwitchView>,
+    pub switch: Option<SnapshotSwitch>,
     /// Known SLtoVLMappingTables.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
 }
 
-impl NodeView {
+impl SnapshotNode {
     /// Whether both result in the same replies.
     fn has_same_contents(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
@@ -115,7 +119,7 @@ impl NodeView {
 
 /// Switch-specific data.
 #[derive(Debug, Clone)]
-pub struct SwitchView {
+pub struct SnapshotSwitch {
     /// SwitchInfo without the reserved bytes.
     pub info: [u8; 20],
     /// The installed LFT; `None` if unknown.
@@ -124,7 +128,7 @@ pub struct SwitchView {
     pub mft: Arc<MftBlocks>,
 }
 
-impl SwitchView {
+impl SnapshotSwitch {
     /// Whether SwitchInfo is equal and the tables are shared. Tables are immutable: a changed table
     /// is a new allocation.
     fn has_same_contents(&self, other: &Self) -> bool {
@@ -139,7 +143,7 @@ impl SwitchView {
 
 /// A port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PortView {
+pub struct SnapshotPort {
     /// PortInfo as last read.
     pub raw: PortInfoBytes,
     /// Whether PortInfo was ever read.
@@ -164,8 +168,8 @@ pub struct PortView {
     fdr10: bool,
 }
 
-// A fabric of 10,000 hosts has 80,000 ports, and two views while one replaces the other.
-const _: () = assert!(size_of::<PortView>() <= 40);
+// A fabric of 10,000 hosts has 80,000 ports, and two snapshots while one replaces the other.
+const _: () = assert!(size_of::<SnapshotPort>() <= 40);
 
 /// An end port: owner of LIDs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,9 +199,9 @@ impl EndPort {
 
 /// A snapshot of the subnet; empty by default.
 #[derive(Debug, Clone, Default)]
-pub struct View {
-    /// Settings that replies depend on.
-    pub settings: SaSettings,
+pub struct Snapshot {
+    /// Subnet prefix: the upper half of GIDs.
+    pub prefix: GidPrefix,
     /// The SM's own port.
     pub local: Option<EndPortIdx>,
     /// SMInfoRecords of all SMs, this one first.
@@ -206,54 +210,47 @@ pub struct View {
     nodes: Arc<[NodeSlot]>,
     end_ports: Arc<EndPortTable>,
     service_levels: ServiceLevels,
-    /// Origin of the installed routing; `None` in a restored view.
+    /// Origin of the installed routing; `None` in a restored snapshot.
     origin: Option<Arc<RoutingOrigin>>,
     aliases: Arc<AliasTables>,
-    /// [`ObservedFabric::guids_revision`] of the fabric.
+    /// [`crate::observed::ObservedFabric::guids_revision`] of the fabric.
     guids_revision: u64,
 }
 
 /// A slot and its node.
 #[derive(Debug, Clone)]
 struct NodeSlot {
-    node: Arc<NodeView>,
+    node: Arc<SnapshotNode>,
     /// By port number. Entry 0 is port 0 of a switch, and unused for other nodes. Empty for an
     /// unused slot.
-    ports: Arc<[PortView]>,
+    ports: Arc<[SnapshotPort]>,
     forwarding: ForwardingNode,
     /// Changes whenever the observed node may have changed.
     revision: u64,
 }
 
-impl View {
-    /// Whether a request with this SM_Key is processed: SM_Key 0, or the configured one
-    /// (docs/sm-behaviour.md 7.1).
-    #[must_use]
-    pub fn accepts_sm_key(&self, key: MKey) -> bool {
-        key == MKey::NONE || key == self.settings.sm_key
-    }
-
+impl Snapshot {
     /// A copy with other MFTs.
     #[must_use]
     pub fn with_multicast_tables<'a>(
         &self,
         tables: impl Iterator<Item = (NodeGuid, &'a Arc<MftBlocks>)>,
     ) -> Self {
-        let mut view = self.clone();
+        let mut snapshot = self.clone();
         for (guid, blocks) in tables {
             let Some(at) = self.by_node_guid(guid) else {
                 continue;
             };
-            let mft_of_node = view.node(at).switch.as_ref().map(|s| &s.mft);
+            let mft_of_node = snapshot.node(at).switch.as_ref().map(|s| &s.mft);
             if mft_of_node.is_none_or(|mft| Arc::ptr_eq(mft, blocks)) {
                 continue;
             }
-            let slot = &mut Arc::make_mut(&mut view.nodes)[at as usize];
+            let slot = &mut Arc::make_mut(&mut snapshot.nodes)[at as usize];
             if let Some(switch) = &mut Arc::make_mut(&mut slot.node).switch {
                 switch.mft = Arc::clone(blocks);
             }
         }
-        view
+        snapshot
     }
 
     /// A copy with other alias GUIDs.
@@ -265,7 +262,7 @@ impl View {
         }
     }
 
-    /// The installed routing and its origin; `None` without a routing, or in a restored view.
+    /// The installed routing and its origin; `None` without a routing, or in a restored snapshot.
     #[must_use]
     pub fn routing(&self) -> Option<(&Arc<VerifiedRun>, &RoutingOrigin)> {
         let ServiceLevels::Routed { run, .. } = &self.service_levels else {
@@ -289,7 +286,7 @@ impl View {
         guids
     }
 
-    /// Whether both views have the same routing, so that it need not be persisted again.
+    /// Whether both snapshots have the same routing, so that it need not be persisted again.
     #[must_use]
     pub fn shares_routing_with(&self, other: &Self) -> bool {
         match (&self.service_levels, &other.service_levels) {
@@ -307,7 +304,7 @@ impl View {
     }
 
     /// All nodes.
-    pub fn nodes(&self) -> impl Iterator<Item = &NodeView> {
+    pub fn nodes(&self) -> impl Iterator<Item = &SnapshotNode> {
         let occupied = self.nodes.iter().filter(|p| !p.ports.is_empty());
         occupied.map(|p| &*p.node)
     }
@@ -331,20 +328,20 @@ impl View {
 
     /// A port.
     #[must_use]
-    pub fn port(&self, at: PortIdx) -> &PortView {
+    pub fn port(&self, at: PortIdx) -> &SnapshotPort {
         &self.ports(at.node())[at.num().index()]
     }
 
     /// The node in a slot.
     #[must_use]
-    pub fn node(&self, node: u32) -> &NodeView {
+    pub fn node(&self, node: u32) -> &SnapshotNode {
         &self.nodes[node as usize].node
     }
 
     /// The ports of a node by port number. Entry 0 is port 0 of a switch, and unused for other
     /// nodes.
     #[must_use]
-    pub fn ports(&self, node: u32) -> &[PortView] {
+    pub fn ports(&self, node: u32) -> &[SnapshotPort] {
         &self.nodes[node as usize].ports
     }
 
@@ -368,7 +365,7 @@ impl View {
 
     /// The ports of a node that can have records: from port 0 of a switch, from port 1 of other
     /// nodes.
-    pub fn ports_of_node(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
+    pub fn ports_of_node(&self, node: u32) -> impl Iterator<Item = (PortIdx, &SnapshotPort)> {
         let from = if self.node(node).switch.is_some() {
             0
         } else {
@@ -395,15 +392,6 @@ impl View {
     #[must_use]
     pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
         self.end_ports.by_lid(lid)
-    }
-
-    /// The end port that sent a request.
-    ///
-    /// # Errors
-    /// No port has its source LID.
-    pub fn requester(&self, from: &Peer) -> Result<EndPortIdx, SaRefusal> {
-        self.by_lid(from.lid)
-            .ok_or(SaRefusal::UnknownSource(from.lid))
     }
 
     /// The end port with this GUID or alias GUID.
@@ -434,13 +422,27 @@ impl View {
     #[must_use]
     #[inline]
     pub fn is_local_prefix(&self, prefix: GidPrefix) -> bool {
-        prefix == self.settings.prefix || prefix == GidPrefix::DEFAULT
+        prefix == self.prefix || prefix == GidPrefix::DEFAULT
+    }
+
+    /// The name of an end port, for messages.
+    #[must_use]
+    pub fn port_name(&self, at: EndPortIdx) -> PortName {
+        let end_port = self.end_port(at);
+        let node = self.node(end_port.node);
+        PortName {
+            node: Some(NodeName {
+                description: NodeDescription::decode(&node.description),
+                guid: node.guid,
+            }),
+            port: end_port.port.num(),
+        }
     }
 
     /// The GID of an end port.
     #[must_use]
     pub fn gid(&self, at: EndPortIdx) -> Gid {
-        Gid::new(self.settings.prefix, self.end_port(at).guid)
+        Gid::new(self.prefix, self.end_port(at).guid)
     }
 
     /// The end ports of a node.

@@ -7,12 +7,12 @@ use ferrosm_mad::smp::DrPath;
 use ferrosm_mad::time::Instant;
 use petgraph::visit::{EdgeRef, NodeIndexable};
 
-use super::{LinkIdx, NodeIdx, PortRef, Subnet};
+use super::{LinkIdx, NodeIdx, ObservedFabric, PortRef};
 
 /// Time after which a link that was down counts as stable.
-pub(crate) const STABLE_AFTER: Duration = Duration::from_secs(5);
+pub const STABLE_AFTER: Duration = Duration::from_secs(5);
 
-impl Subnet {
+impl ObservedFabric {
     /// Shortest DR paths from the SM to every node over the known links, by node index; `None` for
     /// unreachable nodes. Links that `avoid` selects are not used.
     #[must_use]
@@ -55,12 +55,12 @@ impl Subnet {
     }
 
     /// Records that a link of known DR paths may have changed.
-    pub(crate) const fn mark_paths_stale(&mut self) {
+    pub const fn mark_paths_stale(&mut self) {
         self.paths_stale = true;
     }
 
     /// Recomputes the DR paths if they may be stale. Unreachable nodes retain their path.
-    pub(crate) fn refresh_stale_paths(&mut self, now: Instant) {
+    pub fn refresh_stale_paths(&mut self, now: Instant) {
         if self.paths_stale {
             let _ = self.refresh_paths(now);
         }

@@ -6,8 +6,6 @@
 use ferrosm_mad::attr::{MtuCode, NodeInfo, NodeType, PhysState, PortInfo, PortState, SwitchInfo};
 use ferrosm_mad::ids::Lid;
 
-use crate::report::ProblemKind;
-
 /// Why a NodeInfo is implausible, if it is (docs/sm-behaviour.md 1.7).
 #[must_use]
 pub fn implausible_node_info(info: &NodeInfo) -> Option<&'static str> {
@@ -64,13 +62,11 @@ pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static
     None
 }
 
-/// The problem of a LinearFDBTop above the table, if it is. The SM writes this value, so the switch
-/// can be used.
+/// Whether LinearFDBTop is above the table. The SM writes this value, so the switch can be used.
 #[must_use]
-pub fn invalid_lft_top(info: &SwitchInfo) -> Option<ProblemKind> {
+pub fn has_invalid_lft_top(info: &SwitchInfo) -> bool {
     let (top, entries) = (info.linear_fdb_top, info.linear_fdb_cap);
-    let is_invalid = entries > 0 && top <= Lid::UNICAST_MAX.0 && top > entries;
-    is_invalid.then_some(ProblemKind::LftTopTooHigh { top, entries })
+    entries > 0 && top <= Lid::UNICAST_MAX.0 && top > entries
 }
 
 #[cfg(test)]
@@ -96,16 +92,13 @@ mod tests {
             Some("invalid VLCap")
         );
         let switch = |top, entries| {
-            invalid_lft_top(&SwitchInfo {
+            has_invalid_lft_top(&SwitchInfo {
                 linear_fdb_top: top,
                 linear_fdb_cap: entries,
                 ..SwitchInfo::default()
             })
         };
-        assert_eq!(switch(1024, 1024), None);
-        assert!(matches!(
-            switch(1025, 1024),
-            Some(ProblemKind::LftTopTooHigh { .. })
-        ));
+        assert!(!switch(1024, 1024));
+        assert!(switch(1025, 1024));
     }
 }

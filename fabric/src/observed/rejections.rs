@@ -12,8 +12,6 @@ use ferrosm_mad::ids::{AttrId, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
-use crate::smp::outcome::SmpOutcome;
-
 /// Shortest and longest time until a table that a device keeps is written again.
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(80));
 
@@ -87,14 +85,14 @@ impl Rejection {
 pub struct Rejections(BTreeMap<DeviceTable, Rejection>);
 
 impl Rejections {
-    /// A Set of the table failed.
-    pub(crate) fn record(
+    /// A Set of the table failed, with the status of the response or without a response.
+    pub fn record(
         &mut self,
         table: DeviceTable,
-        outcome: &SmpOutcome,
+        status: Option<Status>,
         now: Instant,
     ) -> RejectionEffect {
-        let SmpOutcome::Response { status, .. } = *outcome else {
+        let Some(status) = status else {
             return RejectionEffect::Unanswered;
         };
         let rejection = self.0.entry(table).or_insert(Rejection {
@@ -125,7 +123,7 @@ impl Rejections {
 
     /// A Set of the table was accepted. Returns whether the device kept the table and no longer
     /// does. The delay remains, because the device may reject other contents.
-    pub(crate) fn accept(&mut self, table: DeviceTable, now: Instant) -> bool {
+    pub fn accept(&mut self, table: DeviceTable, now: Instant) -> bool {
         let Some(rejection) = self.0.get_mut(&table) else {
             return false;
         };
@@ -144,28 +142,28 @@ impl Rejections {
     }
 
     /// Whether the table may be written: the device does not keep it, or it is time to try again.
-    pub(crate) fn may_write(&self, table: DeviceTable, now: Instant) -> bool {
+    pub fn may_write(&self, table: DeviceTable, now: Instant) -> bool {
         self.0
             .get(&table)
             .is_none_or(|rejection| !rejection.is_kept() || rejection.retry_at <= now)
     }
 
     /// The device was reset, or another SM was master: its tables are written again soon.
-    pub(crate) fn retry_soon(&mut self) {
+    pub fn retry_soon(&mut self) {
         for rejection in self.0.values_mut() {
             rejection.retry_at = Instant::START;
         }
     }
 
     /// When the next table that the device keeps is written again.
-    pub(crate) fn next_retry(&self) -> Option<Instant> {
+    pub fn next_retry(&self) -> Option<Instant> {
         let kept = self.0.values().filter(|rejection| rejection.is_kept());
         kept.map(|rejection| rejection.retry_at).min()
     }
 
     /// Tables that were to be written again by now count as not kept, with the same delay if they
     /// are rejected again. Returns whether routes were computed with one of them.
-    pub(crate) fn forget_due(&mut self, now: Instant) -> bool {
+    pub fn forget_due(&mut self, now: Instant) -> bool {
         let mut constrained_routes = false;
         for (table, rejection) in &mut self.0 {
             if rejection.is_kept() && rejection.retry_at <= now {
@@ -182,7 +180,7 @@ impl Rejections {
     }
 
     /// The ports of kept tables that are to be written again by now.
-    pub(crate) fn due_ports(&self, now: Instant) -> impl Iterator<Item = PortNum> + '_ {
+    pub fn due_ports(&self, now: Instant) -> impl Iterator<Item = PortNum> + '_ {
         let due = self
             .0
             .iter()
@@ -203,7 +201,7 @@ impl Rejections {
 
     /// The attributes that the device keeps, with the port and the status of the last rejection;
     /// one entry for all LFT blocks.
-    pub(crate) fn kept_attrs(&self) -> Vec<(AttrId, PortNum, Status)> {
+    pub fn kept_attrs(&self) -> Vec<(AttrId, PortNum, Status)> {
         let mut attrs: Vec<(AttrId, PortNum, Status)> = Vec::new();
         for (table, status) in self.kept() {
             let (attr, port) = table.attr_and_port();
@@ -231,27 +229,24 @@ mod tests {
     /// so on, at most 80 s.
     #[test]
     fn table_is_written_again_at_increasing_intervals() {
-        let rejected = SmpOutcome::Response {
-            status: Status::BAD_FIELD,
-            data: [0; 64],
-        };
+        let rejected = Some(Status::BAD_FIELD);
         let (table, mut now) = (DeviceTable::Mft, Instant::START);
         let mut rejections = Rejections::default();
-        let unanswered = rejections.record(table, &SmpOutcome::Unanswered, now);
+        let unanswered = rejections.record(table, None, now);
         assert_eq!(unanswered, RejectionEffect::Unanswered);
         assert_eq!(
-            rejections.record(table, &rejected, now),
+            rejections.record(table, rejected, now),
             RejectionEffect::WriteAgain
         );
         assert!(rejections.may_write(table, now));
         assert_eq!(
-            rejections.record(table, &rejected, now),
+            rejections.record(table, rejected, now),
             RejectionEffect::Keeps
         );
         for seconds in [20, 40, 80, 80] {
             assert!(!rejections.may_write(table, now));
             assert_eq!(
-                rejections.record(table, &rejected, now),
+                rejections.record(table, rejected, now),
                 RejectionEffect::KeptBefore
             );
             assert_eq!(
@@ -261,7 +256,7 @@ mod tests {
             now = now + Duration::from_secs(seconds);
             assert!(rejections.may_write(table, now));
             assert_eq!(
-                rejections.record(table, &rejected, now),
+                rejections.record(table, rejected, now),
                 RejectionEffect::KeptBefore
             );
         }
@@ -275,15 +270,12 @@ mod tests {
     /// is a sweep.
     #[test]
     fn tables_rejected_together_are_due_together() {
-        let rejected = SmpOutcome::Response {
-            status: Status::BAD_FIELD,
-            data: [0; 64],
-        };
+        let rejected = Some(Status::BAD_FIELD);
         let mut rejections = Rejections::default();
         for block in 0..500_u16 {
             let now = Instant::START + Duration::from_micros(100 + u64::from(block));
             for _ in 0..2 {
-                let _ = rejections.record(DeviceTable::Lft(block), &rejected, now);
+                let _ = rejections.record(DeviceTable::Lft(block), rejected, now);
             }
         }
         let due = rejections.next_retry().unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Path queries follow LFTs over several hops for each reply. Full node and port records of a large
 //! fabric exceed the CPU caches; this data has eight bytes a port. It is derived from the
-//! [`NodeView`].
+//! [`SnapshotNode`].
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::Lft;
 
-use super::{NodeView, PortIdx, PortView};
+use super::{PortIdx, SnapshotNode, SnapshotPort};
 
 /// Forwarding properties of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,11 @@ pub(super) struct ForwardingNode {
 impl ForwardingNode {
     /// Derives the data of a node; `previous` is the data of the previous node in the slot, which
     /// is shared if it is unchanged.
-    pub(super) fn new(node: &NodeView, ports: &[PortView], previous: Option<&Self>) -> Self {
+    pub(super) fn new(
+        node: &SnapshotNode,
+        ports: &[SnapshotPort],
+        previous: Option<&Self>,
+    ) -> Self {
         let unchanged = previous.map(|previous| &previous.hops);
         let unchanged = unchanged.filter(|before| before.iter().copied().eq(hops(ports)));
         let switch = node.switch.as_ref();
@@ -68,7 +72,7 @@ impl ForwardingNode {
     }
 }
 
-fn hops(ports: &[PortView]) -> impl ExactSizeIterator<Item = HopPort> {
+fn hops(ports: &[SnapshotPort]) -> impl ExactSizeIterator<Item = HopPort> {
     ports.iter().map(|port| HopPort {
         peer: port.peer,
         mtu: port.mtu,

@@ -1,15 +1,14 @@
-//! Conversion of a view to persisted records and back (ADR 0009).
+//! Conversion of a snapshot to persisted records and back (ADR 0009).
 //!
 //! | module | contents |
 //! |---|---|
-//! | this | differences from the previously saved view |
+//! | this | differences from the previously saved snapshot |
 //! | `records` | contents and encoding of records |
-//! | `restore` | records to a view |
+//! | `restore` | records to a snapshot |
 //!
 //! Each node has several records, split by what changes together: a join rewrites no LFT, and
 //! unchanged tables are compared by pointer. The module is pure; the caller stores the bytes and
-//! protects their integrity. Registrations are persisted separately
-//! ([`crate::registry::registration`]), alias GUIDs among them.
+//! protects their integrity. Registrations are persisted separately, alias GUIDs among them.
 
 mod records;
 mod restore;
@@ -19,10 +18,9 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{GidPrefix, Lid, NodeGuid, PortGuid, PortNum};
 
-pub use restore::{RestoreError, ViewRestorer};
+pub use restore::{RestoreError, SnapshotRestorer};
 
-use super::{EndPort, NodeView, PortView, View};
-use crate::settings::SaSettings;
+use super::{EndPort, Snapshot, SnapshotNode, SnapshotPort};
 use crate::tables::mft::MftBlocks;
 
 /// Version of the record format. Other versions are not read.
@@ -60,8 +58,8 @@ impl NodeRecordKind {
 
 /// A change of the persisted records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ViewRecordUpdate<'a> {
-    /// Remove all records of the view.
+pub enum SnapshotRecordUpdate<'a> {
+    /// Remove all records of the snapshot.
     Clear,
     /// Add or replace a record.
     Put(NodeGuid, NodeRecordKind, &'a [u8]),
@@ -71,39 +69,43 @@ pub enum ViewRecordUpdate<'a> {
     Head(&'a [u8]),
 }
 
-/// Computes the changes since the view that was saved last.
+/// Computes the changes since the snapshot that was saved last.
 #[derive(Debug, Default)]
-pub struct ViewSaver {
-    last: Option<Arc<View>>,
+pub struct SnapshotSaver {
+    last: Option<Arc<Snapshot>>,
     head: Vec<u8>,
 }
 
-impl ViewSaver {
-    /// Passes the changes since the last saved view to `apply`, or all records if there is none.
-    /// The changes are one transaction.
+impl SnapshotSaver {
+    /// Passes the changes since the last saved snapshot to `apply`, or all records if there is
+    /// none. The changes are one transaction.
     ///
     /// # Errors
     /// The first error of `apply`. The state of the persisted records is then unknown, and the next
     /// call writes all records.
     pub fn save<E>(
         &mut self,
-        view: &Arc<View>,
-        apply: &mut dyn FnMut(ViewRecordUpdate<'_>) -> Result<(), E>,
+        snapshot: &Arc<Snapshot>,
+        apply: &mut dyn FnMut(SnapshotRecordUpdate<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let last = self.last.take();
         let before = last.as_deref();
         if before.is_none() {
             self.head.clear();
-            apply(ViewRecordUpdate::Clear)?;
+            apply(SnapshotRecordUpdate::Clear)?;
         }
         let mut bytes = Vec::new();
-        for (slot, node) in persisted_nodes(view) {
+        for (slot, node) in persisted_nodes(snapshot) {
             let previous = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
-            let current = NodeInView { view, slot, node };
-            let previous = previous.map(|(view, slot)| NodeInView {
-                view,
+            let current = NodeInSnapshot {
+                snapshot,
                 slot,
-                node: view.node(slot),
+                node,
+            };
+            let previous = previous.map(|(snapshot, slot)| NodeInSnapshot {
+                snapshot,
+                slot,
+                node: snapshot.node(slot),
             });
             for kind in NodeRecordKind::ALL {
                 if previous
@@ -114,26 +116,26 @@ impl ViewSaver {
                 }
                 bytes.clear();
                 if current.encode(kind, &mut bytes) {
-                    apply(ViewRecordUpdate::Put(node.guid, kind, &bytes))?;
+                    apply(SnapshotRecordUpdate::Put(node.guid, kind, &bytes))?;
                 } else if previous.is_some() {
-                    apply(ViewRecordUpdate::Remove(node.guid, kind))?;
+                    apply(SnapshotRecordUpdate::Remove(node.guid, kind))?;
                 }
             }
         }
         for (_, node) in before.into_iter().flat_map(persisted_nodes) {
-            if view.by_node_guid(node.guid).is_none() {
+            if snapshot.by_node_guid(node.guid).is_none() {
                 for kind in NodeRecordKind::ALL {
-                    apply(ViewRecordUpdate::Remove(node.guid, kind))?;
+                    apply(SnapshotRecordUpdate::Remove(node.guid, kind))?;
                 }
             }
         }
         bytes.clear();
-        records::encode_head(view, &mut bytes);
+        records::encode_head(snapshot, &mut bytes);
         if bytes != self.head {
-            apply(ViewRecordUpdate::Head(&bytes))?;
+            apply(SnapshotRecordUpdate::Head(&bytes))?;
             core::mem::swap(&mut self.head, &mut bytes);
         }
-        self.last = Some(Arc::clone(view));
+        self.last = Some(Arc::clone(snapshot));
         Ok(())
     }
 
@@ -144,33 +146,33 @@ impl ViewSaver {
 }
 
 /// Nodes that the index by node GUID refers to, with their slots.
-fn persisted_nodes(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
-    let slots = (0u32..).zip(view.nodes.iter());
+fn persisted_nodes(snapshot: &Snapshot) -> impl Iterator<Item = (u32, &SnapshotNode)> {
+    let slots = (0u32..).zip(snapshot.nodes.iter());
     let present = slots.filter(|(_, p)| !p.ports.is_empty());
-    let owners = present.filter(|(slot, p)| view.by_node_guid(p.node.guid) == Some(*slot));
+    let owners = present.filter(|(slot, p)| snapshot.by_node_guid(p.node.guid) == Some(*slot));
     owners.map(|(slot, p)| (slot, &*p.node))
 }
 
-/// A node in a view.
-struct NodeInView<'a> {
-    view: &'a View,
+/// A node in a snapshot.
+struct NodeInSnapshot<'a> {
+    snapshot: &'a Snapshot,
     slot: u32,
-    node: &'a NodeView,
+    node: &'a SnapshotNode,
 }
 
-impl NodeInView<'_> {
-    fn ports(&self) -> &Arc<[PortView]> {
-        &self.view.nodes[self.slot as usize].ports
+impl NodeInSnapshot<'_> {
+    fn ports(&self) -> &Arc<[SnapshotPort]> {
+        &self.snapshot.nodes[self.slot as usize].ports
     }
 
     fn end_ports(&self) -> &[EndPort] {
-        self.view.end_ports.of_node(self.slot)
+        self.snapshot.end_ports.of_node(self.slot)
     }
 
     /// Whether the index by GUID refers to this end port.
     fn is_guid_owner(&self, end_port: &EndPort) -> bool {
-        let owner = self.view.end_ports.by_guid(end_port.guid);
-        owner.is_some_and(|at| self.view.end_port(at).port == end_port.port)
+        let owner = self.snapshot.end_ports.by_guid(end_port.guid);
+        owner.is_some_and(|at| self.snapshot.end_port(at).port == end_port.port)
     }
 
     fn mft(&self) -> Option<&Arc<MftBlocks>> {
@@ -179,12 +181,12 @@ impl NodeInView<'_> {
     }
 
     /// Whether both nodes have the same record.
-    fn has_same_record(&self, other: &NodeInView<'_>, kind: NodeRecordKind) -> bool {
+    fn has_same_record(&self, other: &NodeInSnapshot<'_>, kind: NodeRecordKind) -> bool {
         let (a, b) = (self.node, other.node);
         match kind {
             NodeRecordKind::Node => {
-                let contents = |n: &NodeView| (n.node_type, n.info, n.description, info_of(n));
-                let flags_of = |node: &NodeInView<'_>| {
+                let contents = |n: &SnapshotNode| (n.node_type, n.info, n.description, info_of(n));
+                let flags_of = |node: &NodeInSnapshot<'_>| {
                     let flags = node
                         .end_ports()
                         .iter()
@@ -194,18 +196,18 @@ impl NodeInView<'_> {
                 self.slot == other.slot
                     && self.ports() == other.ports()
                     && contents(a) == contents(b)
-                    && (Arc::ptr_eq(&self.view.end_ports, &other.view.end_ports)
+                    && (Arc::ptr_eq(&self.snapshot.end_ports, &other.snapshot.end_ports)
                         || (self.end_ports() == other.end_ports()
                             && flags_of(self) == flags_of(other)))
             }
             NodeRecordKind::Forwarding => {
-                let lft = |n: &NodeView| n.switch.as_ref().and_then(|s| s.lft.clone());
+                let lft = |n: &SnapshotNode| n.switch.as_ref().and_then(|s| s.lft.clone());
                 let same_lft = match (lft(a), lft(b)) {
                     (Some(a), Some(b)) => Arc::ptr_eq(&a, &b) || a == b,
                     (None, None) => true,
                     _ => false,
                 };
-                let row = |node: &NodeInView<'_>| node.view.service_levels.row(node.slot);
+                let row = |node: &NodeInSnapshot<'_>| node.snapshot.service_levels.row(node.slot);
                 same_lft && row(self) == row(other)
             }
             NodeRecordKind::Multicast => match (self.mft(), other.mft()) {
@@ -227,22 +229,22 @@ impl NodeInView<'_> {
     }
 }
 
-fn info_of(node: &NodeView) -> Option<[u8; 20]> {
+fn info_of(node: &SnapshotNode) -> Option<[u8; 20]> {
     node.switch.as_ref().map(|s| s.info)
 }
 
-/// A restored view and its age.
+/// A restored snapshot and its age.
 #[derive(Debug, Clone)]
-pub struct ViewSnapshot {
-    /// The view.
-    pub view: Arc<View>,
+pub struct RestoredSnapshot {
+    /// The snapshot.
+    pub snapshot: Arc<Snapshot>,
     /// Time since it was last saved.
     pub age: Duration,
 }
 
 /// Identifies a subnet and the SM's location in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ViewIdentity {
+pub struct SnapshotIdentity {
     /// Subnet prefix.
     pub prefix: GidPrefix,
     /// The SM's own port.
@@ -253,14 +255,14 @@ pub struct ViewIdentity {
     pub neighbour: Option<(NodeGuid, PortNum)>,
 }
 
-impl View {
-    /// Identity of the view; `None` if the SM's port is unknown.
+impl Snapshot {
+    /// Identity of the snapshot; `None` if the SM's port is unknown.
     #[must_use]
-    pub fn identity(&self) -> Option<ViewIdentity> {
+    pub fn identity(&self) -> Option<SnapshotIdentity> {
         let end_port = self.end_port(self.local?);
         let peer = self.peer(end_port.port);
-        Some(ViewIdentity {
-            prefix: self.settings.prefix,
+        Some(SnapshotIdentity {
+            prefix: self.prefix,
             port: end_port.guid,
             lid: end_port.lid,
             neighbour: peer.map(|p| (self.node(p.node()).guid, self.port(p).num)),
@@ -272,15 +274,6 @@ impl View {
     pub fn with_local_port(&self, port_guid: PortGuid) -> Self {
         Self {
             local: self.by_guid(port_guid),
-            ..self.clone()
-        }
-    }
-
-    /// A copy with other settings.
-    #[must_use]
-    pub fn with_settings(&self, settings: SaSettings) -> Self {
-        Self {
-            settings,
             ..self.clone()
         }
     }

@@ -1,5 +1,5 @@
-//! End ports, indexed by LID, port GUID, node GUID, SystemImageGUID and port. The next view shares
-//! the table unless an end port was added, removed or changed.
+//! End ports, indexed by LID, port GUID, node GUID, SystemImageGUID and port. The next snapshot
+//! shares the table unless an end port was added, removed or changed.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
@@ -8,14 +8,14 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid};
 use rustc_hash::FxHashMap;
 
 use super::system_images::SystemImageIndex;
-use super::{EndPort, EndPortIdx, PortIdx, View};
+use super::{EndPort, EndPortIdx, PortIdx, Snapshot};
 
-/// Port GUIDs of the end ports added and removed between two views.
+/// Port GUIDs of the end ports added and removed between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EndPortChanges {
-    /// End ports of the previous view only.
+    /// End ports of the previous snapshot only.
     pub removed: BTreeSet<PortGuid>,
-    /// End ports of the new view only.
+    /// End ports of the new snapshot only.
     pub added: BTreeSet<PortGuid>,
 }
 
@@ -95,8 +95,8 @@ impl EndPortTable {
     }
 }
 
-impl View {
-    /// End ports added and removed since the previous view; all were added if there is none.
+impl Snapshot {
+    /// End ports added and removed since the previous snapshot; all were added if there is none.
     #[must_use]
     pub fn end_port_changes(&self, previous: Option<&Self>) -> EndPortChanges {
         let Some(previous) = previous else {

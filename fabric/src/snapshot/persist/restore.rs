@@ -1,5 +1,5 @@
-//! Restores a view from records. Invalid or inconsistent records are an error; no record content
-//! causes a panic, here or in the view.
+//! Restores a snapshot from records. Invalid or inconsistent records are an error; no record
+//! content causes a panic, here or in the snapshot.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -13,12 +13,11 @@ use rustc_hash::FxHashMap;
 
 use super::super::service_levels::{RestoredSls, ServiceLevels, SlIndexing, SlLookup, SlRow};
 use super::super::{
-    EndPort, EndPortTable, NodeSlot, NodeView, PortIdx, PortView, SwitchView, View,
+    EndPort, EndPortTable, NodeSlot, PortIdx, Snapshot, SnapshotNode, SnapshotPort, SnapshotSwitch,
 };
 use super::NodeRecordKind;
 use super::records::{self, flag};
 use crate::pkey_set::PKeySet;
-use crate::settings::SaSettings;
 use crate::tables::mft::{MftBlockIdx, MftBlocks};
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
@@ -29,7 +28,7 @@ const PORTS_MAX: usize = 255;
 /// Revision of restored nodes; no observed node has it.
 const NO_REVISION: u64 = u64::MAX;
 
-/// Why the records contain no valid view.
+/// Why the records contain no valid snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoreError(String);
 
@@ -45,9 +44,9 @@ fn invalid<T>(reason: impl Into<String>) -> Result<T, RestoreError> {
     Err(RestoreError(reason.into()))
 }
 
-/// Collects records in any order and builds a view.
+/// Collects records in any order and builds a snapshot.
 #[derive(Debug, Default)]
-pub struct ViewRestorer {
+pub struct SnapshotRestorer {
     nodes: FxHashMap<NodeGuid, NodeRecords>,
 }
 
@@ -69,11 +68,11 @@ struct DecodedNode {
     info: [u8; 40],
     description: [u8; 64],
     switch_info: Option<[u8; 20]>,
-    ports: Vec<(PortView, Option<(u32, u8)>)>,
+    ports: Vec<(SnapshotPort, Option<(u32, u8)>)>,
     end_ports: Vec<records::EndPortRecord>,
 }
 
-impl ViewRestorer {
+impl SnapshotRestorer {
     /// Adds a record.
     ///
     /// # Errors
@@ -114,11 +113,11 @@ impl ViewRestorer {
         }
     }
 
-    /// Builds the view after all records were added.
+    /// Builds the snapshot after all records were added.
     ///
     /// # Errors
     /// If the records are inconsistent.
-    pub fn finish(self, head: &[u8]) -> Result<View, RestoreError> {
+    pub fn finish(self, head: &[u8]) -> Result<Snapshot, RestoreError> {
         let Some(head) = parse::<records::HeadRecord<'_>>(head) else {
             return invalid("the head record is invalid");
         };
@@ -182,11 +181,8 @@ impl ViewRestorer {
                 None => return invalid("service levels are invalid"),
             },
         };
-        Ok(View {
-            settings: SaSettings {
-                prefix: GidPrefix(head.prefix),
-                ..SaSettings::default()
-            },
+        Ok(Snapshot {
+            prefix: GidPrefix(head.prefix),
             local,
             sms,
             nodes: nodes.into(),
@@ -233,7 +229,7 @@ fn decode_node(guid: NodeGuid, bytes: &[u8]) -> Option<DecodedNode> {
 }
 
 /// Decodes a port; the caller sets its node and peer.
-fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
+fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<SnapshotPort> {
     let has_flag = |bit| record.flags & bit != 0;
     let mut pkeys = PKeyTable::default();
     pkeys.set_unread_empty(has_flag(flag::UNREAD_PKEYS_EMPTY));
@@ -248,7 +244,7 @@ fn decode_port(num: u8, record: &records::PortRecord<'_>) -> Option<PortView> {
     }
     let vl_arbitration = record.vl_arbitration.iter();
     let vl_arbitration = vl_arbitration.map(|(block, table)| Some((*block, table.padded()?)));
-    Some(PortView {
+    Some(SnapshotPort {
         raw: PortInfoBytes::from(record.raw.padded::<64>()?),
         has_port_info: has_flag(flag::HAS_PORT_INFO),
         num: PortNum(num),
@@ -300,7 +296,7 @@ impl DecodedNode {
         slot: u32,
         parts: NodeRecords,
         port_at: &dyn Fn((u32, u8)) -> Option<PortIdx>,
-    ) -> Option<(NodeView, Arc<[PortView]>)> {
+    ) -> Option<(SnapshotNode, Arc<[SnapshotPort]>)> {
         let mut ports = Vec::with_capacity(self.ports.len());
         for (mut port, peer) in self.ports {
             port.node = slot;
@@ -309,12 +305,12 @@ impl DecodedNode {
             }
             ports.push(port);
         }
-        let node = NodeView {
+        let node = SnapshotNode {
             guid,
             node_type: self.node_type,
             info: self.info,
             description: self.description,
-            switch: self.switch_info.map(|info| SwitchView {
+            switch: self.switch_info.map(|info| SnapshotSwitch {
                 info,
                 lft: parts.lft,
                 mft: parts.mft,

@@ -1,14 +1,15 @@
 //! The observed fabric: a petgraph graph of nodes and links, indexed by GUID and LID.
 //!
-//! Each [`crate::SubnetManager`] owns one. It contains what devices reported; [`crate::plan`]
-//! computes the desired state.
+//! Each subnet manager owns one. It contains what devices reported, not what is wanted.
 
 mod departed;
+mod exclusion;
 mod mft;
 mod node;
 mod paths;
 pub mod plausible;
 mod rejections;
+mod removal;
 
 use core::num::NonZeroU32;
 
@@ -19,10 +20,12 @@ use rustc_hash::FxHashMap;
 use crate::location::{NodeName, PortName};
 use departed::DepartedNodes;
 
+pub use exclusion::QuarantineReason;
 pub use mft::Mft;
 pub use node::{Node, Port, SpeedQuery, TableCaps, VlTableOrigin};
-pub(crate) use paths::STABLE_AFTER;
+pub use paths::STABLE_AFTER;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
+pub use removal::NodeRemovalReason;
 
 /// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its
 /// index. So late responses never apply to another node.
@@ -39,6 +42,12 @@ impl NodeIdx {
         self.index as usize
     }
 
+    /// The same index, as snapshots store it.
+    #[must_use]
+    pub const fn slot(self) -> u32 {
+        self.index
+    }
+
     fn graph_index(self) -> NodeIndex<u32> {
         NodeIndex::new(self.index as usize)
     }
@@ -46,7 +55,7 @@ impl NodeIdx {
 
 /// A link by its ends, the lower one first. It is the same after a node was removed and has
 /// returned.
-pub(crate) type LinkKey = [(NodeGuid, PortNum); 2];
+pub type LinkKey = [(NodeGuid, PortNum); 2];
 
 /// A link of the subnet.
 pub type LinkIdx = EdgeIndex<u32>;
@@ -87,7 +96,7 @@ impl Link {
 
 /// Nodes and links, and the port of the SM.
 #[derive(Debug, Clone, Default)]
-pub struct Subnet {
+pub struct ObservedFabric {
     /// Nodes are boxed, so that the spare capacity of the graph is small.
     graph: StableUnGraph<Box<Node>, Link>,
     by_node_guid: FxHashMap<NodeGuid, NodeIdx>,
@@ -105,7 +114,7 @@ pub struct Subnet {
     departed: DepartedNodes,
 }
 
-impl Subnet {
+impl ObservedFabric {
     /// The port of the SM.
     #[must_use]
     pub const fn local(&self) -> Option<PortRef> {
@@ -266,7 +275,7 @@ impl Subnet {
     }
 
     /// Identifies the link between two ports.
-    pub(crate) fn link_key(&self, a: PortRef, b: PortRef) -> Option<LinkKey> {
+    pub fn link_key(&self, a: PortRef, b: PortRef) -> Option<LinkKey> {
         let end = |p: PortRef| Some((self.get(p.node)?.info.node_guid, p.port));
         let mut ends = [end(a)?, end(b)?];
         ends.sort_unstable();
@@ -335,7 +344,7 @@ impl Subnet {
     }
 
     /// Removes a node with its links, which no message names. Returns whether it was present.
-    pub(crate) fn discard_node(&mut self, idx: NodeIdx) -> bool {
+    pub fn discard_node(&mut self, idx: NodeIdx) -> bool {
         self.take_node(idx).is_some()
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Views share the tables, which are immutable. They are split into shards, so that a change copies
 //! one or two shards and shares the rest: a subnet may have several hundred thousand aliases, and a
-//! host sets a few at a time. [`super::registry::aliases`] processes changes.
+//! host sets a few at a time. The SA's registry processes changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl AliasTables {
     }
 
     /// Sets an entry of a port's table; [`EMPTY`] clears it. The alias must not be in use.
-    pub(super) fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
+    pub fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
         debug_assert!(index > 0 && self.owner(alias).is_none());
         let before = self.get(port, index);
         let mut table = self.table(port).to_vec();
@@ -121,7 +121,7 @@ impl AliasTables {
     }
 
     /// Removes all aliases of a port and returns them.
-    pub(super) fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
+    pub fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
         let removed: Vec<PortGuid> = self.aliases_of(port).collect();
         for alias in &removed {
             self.shard_mut(*alias).owners.remove(alias);

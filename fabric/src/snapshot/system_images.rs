@@ -3,7 +3,7 @@
 //! Queries by SystemImageGUID are rare: the first one builds the index, which is then shared like
 //! the other indices ([`super::end_ports`]). A changed SystemImageGUID replaces it.
 
-use super::{NodeView, View};
+use super::{Snapshot, SnapshotNode};
 
 /// Position of SystemImageGUID in NodeInfo (IBA 14.2.5.3).
 const SYSTEM_IMAGE_GUID: core::ops::Range<usize> = 4..12;
@@ -16,8 +16,8 @@ pub(super) struct SystemImageIndex {
 }
 
 impl SystemImageIndex {
-    fn new(view: &View) -> Self {
-        let slots = (0u32..).zip(view.nodes.iter());
+    fn new(snapshot: &Snapshot) -> Self {
+        let slots = (0u32..).zip(snapshot.nodes.iter());
         let occupied = slots.filter(|(_, p)| !p.ports.is_empty());
         let mut pairs: Vec<(u64, u32)> = occupied
             .map(|(at, p)| (system_image_guid(&p.node), at))
@@ -36,13 +36,13 @@ impl SystemImageIndex {
 }
 
 /// The SystemImageGUID of a node.
-pub(super) fn system_image_guid(node: &NodeView) -> u64 {
+pub(super) fn system_image_guid(node: &SnapshotNode) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&node.info[SYSTEM_IMAGE_GUID]);
     u64::from_be_bytes(bytes)
 }
 
-impl View {
+impl Snapshot {
     /// The nodes of a system, by SystemImageGUID.
     pub fn by_system_image_guid(&self, image: u64) -> impl Iterator<Item = u32> {
         let images = self

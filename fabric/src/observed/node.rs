@@ -14,10 +14,10 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use super::LinkIdx;
+use super::exclusion::QuarantineReason;
 use super::mft::Mft;
 use super::rejections::Rejections;
 use crate::location::NodeName;
-use crate::report::QuarantineReason;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -422,7 +422,8 @@ impl Node {
         self.speed_queries.get(&num).copied().unwrap_or_default()
     }
 
-    pub(crate) fn set_speed_query(&mut self, num: PortNum, query: SpeedQuery) {
+    /// Changes how PortInfo of a port is requested.
+    pub fn set_speed_query(&mut self, num: PortNum, query: SpeedQuery) {
         if query == SpeedQuery::Extended {
             self.speed_queries.remove(&num);
         } else {
@@ -431,7 +432,7 @@ impl Node {
     }
 
     /// Forgets what the device did not accept: it may do so now.
-    pub(crate) fn forget_refusals(&mut self) {
+    pub fn forget_refusals(&mut self) {
         for port in &mut self.ports {
             port.written_fingerprint = None;
         }

@@ -8,9 +8,13 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PKey;
 
-use super::message::partition_number;
-
 const FULL: u16 = 0x8000;
+
+/// The partition number of a P_Key (without the membership bit).
+#[must_use]
+pub const fn partition_number(key: PKey) -> u16 {
+    key.0 & 0x7FFF
+}
 
 /// The P_Keys of a port, sorted by partition, full membership first.
 #[derive(Debug, Clone, PartialEq, Eq)]

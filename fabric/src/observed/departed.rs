@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Node, NodeIdx, PortRef, Subnet};
-use crate::event::NodeRemovalReason;
+use super::removal::NodeRemovalReason;
+use super::{Node, NodeIdx, ObservedFabric, PortRef};
 use crate::location::NodeName;
 
 /// Most names of nodes that left the subnet; further ones replace the oldest.
@@ -35,25 +35,25 @@ impl DepartedNodes {
     }
 }
 
-impl Subnet {
+impl ObservedFabric {
     /// A sweep begins: links that were lost earlier do not explain why it removes a node.
-    pub(crate) fn begin_sweep(&mut self) {
+    pub fn begin_sweep(&mut self) {
         self.departed.link_losses.clear();
     }
 
     /// A node lost a link.
-    pub(crate) fn record_link_loss(&mut self, node: NodeIdx, reason: NodeRemovalReason) {
+    pub fn record_link_loss(&mut self, node: NodeIdx, reason: NodeRemovalReason) {
         self.departed.link_losses.insert(node, reason);
     }
 
     /// Why a node cannot be reached any more.
-    pub(crate) fn removal_reason(&self, node: NodeIdx) -> NodeRemovalReason {
+    pub fn removal_reason(&self, node: NodeIdx) -> NodeRemovalReason {
         let lost = self.departed.link_losses.get(&node);
         lost.copied().unwrap_or(NodeRemovalReason::NoPath)
     }
 
     /// Counts the hosts that only a node connects, before it is excluded.
-    pub(crate) fn count_hosts_lost_with(&mut self, node: NodeIdx) {
+    pub fn count_hosts_lost_with(&mut self, node: NodeIdx) {
         let is_only_link = |host: NodeIdx, h: &Node| {
             let mut ports = h.physical_ports().map(|p| PortRef::new(host, p));
             !h.is_switch() && ports.all(|p| self.peer(p).is_none_or(|peer| peer.node == node))
@@ -74,7 +74,7 @@ impl Subnet {
     }
 
     /// The number of hosts that only an excluded node connected.
-    pub(crate) fn hosts_lost_with(&self, node: NodeIdx) -> usize {
+    pub fn hosts_lost_with(&self, node: NodeIdx) -> usize {
         self.departed.hosts.get(&node).copied().unwrap_or(0)
     }
 }

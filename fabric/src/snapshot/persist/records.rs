@@ -6,8 +6,8 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use serde::{Deserialize, Serialize};
 
 use super::super::service_levels::{SlIndexing, SlLookup};
-use super::super::{EndPort, PortView, View};
-use super::NodeInView;
+use super::super::{EndPort, Snapshot, SnapshotPort};
+use super::NodeInSnapshot;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// Data that does not belong to one node.
@@ -163,10 +163,10 @@ fn encode_record<T: Serialize>(record: &T, out: &mut Vec<u8>) {
     *out = postcard::to_extend(record, taken).unwrap_or_default();
 }
 
-pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
-    let sms: Vec<[u8; SmInfoRecord::LEN]> = view.sms.iter().map(SmInfoRecord::encode).collect();
-    let lookup = view.service_levels.lookup();
-    let local_port = view.local.map(|at| view.end_port(at).port);
+pub(super) fn encode_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
+    let sms: Vec<[u8; SmInfoRecord::LEN]> = snapshot.sms.iter().map(SmInfoRecord::encode).collect();
+    let lookup = snapshot.service_levels.lookup();
+    let local_port = snapshot.local.map(|at| snapshot.end_port(at).port);
     let levels = lookup.as_ref().map(|lookup| {
         let (indexing, row): (u8, &[u8]) = match &lookup.indexing {
             SlIndexing::Uniform(sl) => (0, core::slice::from_ref(sl)),
@@ -189,36 +189,36 @@ pub(super) fn encode_head(view: &View, out: &mut Vec<u8>) {
         }
     });
     let head = HeadRecord {
-        prefix: view.settings.prefix.0,
+        prefix: snapshot.prefix.0,
         local: local_port.map(|p| (p.node(), p.num().0)),
-        nodes: u32::try_from(super::persisted_nodes(view).count()).unwrap_or(u32::MAX),
+        nodes: u32::try_from(super::persisted_nodes(snapshot).count()).unwrap_or(u32::MAX),
         sms: sms.iter().map(|m| ByteString(m)).collect(),
         levels,
     };
     encode_record(&head, out);
 }
 
-pub(super) fn encode_node(in_view: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
-    let node = in_view.node;
+pub(super) fn encode_node(in_snapshot: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
+    let node = in_snapshot.node;
     let record = NodeRecord {
         guid: node.guid.0,
-        slot: in_view.slot,
+        slot: in_snapshot.slot,
         node_type: node.node_type.0,
         info: ByteString(&node.info),
         description: ByteString::trimmed(&node.description),
         switch_info: node.switch.as_ref().map(|s| ByteString(&s.info)),
-        ports: in_view.ports().iter().map(port).collect(),
-        end_ports: in_view
+        ports: in_snapshot.ports().iter().map(port).collect(),
+        end_ports: in_snapshot
             .end_ports()
             .iter()
-            .map(|e| end_port_record(e, in_view.is_guid_owner(e)))
+            .map(|e| end_port_record(e, in_snapshot.is_guid_owner(e)))
             .collect(),
     };
     encode_record(&record, out);
     true
 }
 
-fn port(port: &PortView) -> PortRecord<'_> {
+fn port(port: &SnapshotPort) -> PortRecord<'_> {
     let bit = |is_set, bit| if is_set { bit } else { 0 };
     let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
     PortRecord {
@@ -257,11 +257,11 @@ fn end_port_record(end: &EndPort, is_guid_owner: bool) -> EndPortRecord {
     }
 }
 
-pub(super) fn encode_forwarding(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_forwarding(node: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
     let Some(switch) = &node.node.switch else {
         return false;
     };
-    let row = node.view.service_levels.row(node.slot);
+    let row = node.snapshot.service_levels.row(node.slot);
     let record = ForwardingRecord {
         lft: switch.lft.as_ref().map(|lft| ByteString(lft.entries())),
         routed: row.is_some(),
@@ -271,7 +271,7 @@ pub(super) fn encode_forwarding(node: &NodeInView<'_>, out: &mut Vec<u8>) -> boo
     true
 }
 
-pub(super) fn encode_multicast(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_multicast(node: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
     let Some(mft) = node.mft() else {
         return false;
     };
@@ -285,7 +285,7 @@ pub(super) fn encode_multicast(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool
     true
 }
 
-pub(super) fn encode_vl_tables(node: &NodeInView<'_>, out: &mut Vec<u8>) -> bool {
+pub(super) fn encode_vl_tables(node: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
     if node.node.sl_to_vl.is_empty() {
         return false;
     }

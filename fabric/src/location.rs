@@ -6,8 +6,6 @@ use core::fmt;
 use ferrosm_mad::attr::NodeDescription;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 
-use crate::sa::{EndPortIdx, View};
-
 /// A node: `"description" (GUID)`, or only the GUID if its NodeDescription was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeName {
@@ -35,22 +33,6 @@ pub struct PortName {
     pub node: Option<NodeName>,
     /// Its number.
     pub port: PortNum,
-}
-
-impl PortName {
-    /// An end port of a view.
-    #[must_use]
-    pub fn in_view(view: &View, at: EndPortIdx) -> Self {
-        let end_port = view.end_port(at);
-        let node = view.node(end_port.node);
-        Self {
-            node: Some(NodeName {
-                description: NodeDescription::decode(&node.description),
-                guid: node.guid,
-            }),
-            port: view.port(end_port.port).num,
-        }
-    }
 }
 
 impl fmt::Display for PortName {

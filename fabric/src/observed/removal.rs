@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::report::QuarantineReason;
+use super::exclusion::QuarantineReason;
 
 /// Why a node was removed from the subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

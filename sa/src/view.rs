@@ -1,0 +1,63 @@
+//! What replies are computed from: a snapshot of the fabric and the settings of the SA.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot};
+use ferrosm_mad::gmp::Peer;
+use ferrosm_mad::ids::MKey;
+
+use crate::refusal::SaRefusal;
+use crate::settings::SaSettings;
+
+/// A snapshot of the fabric, and the settings that replies depend on. Empty by default.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// Settings that replies depend on.
+    pub settings: SaSettings,
+    snapshot: Arc<Snapshot>,
+}
+
+impl View {
+    /// From its parts.
+    #[must_use]
+    pub const fn new(snapshot: Arc<Snapshot>, settings: SaSettings) -> Self {
+        Self { settings, snapshot }
+    }
+
+    /// The snapshot.
+    #[must_use]
+    pub const fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// The same settings with another snapshot.
+    #[must_use]
+    pub fn with_snapshot(&self, snapshot: Snapshot) -> Self {
+        Self::new(Arc::new(snapshot), self.settings.clone())
+    }
+
+    /// Whether a request with this SM_Key is processed: SM_Key 0, or the configured one
+    /// (docs/sm-behaviour.md 7.1).
+    #[must_use]
+    pub fn accepts_sm_key(&self, key: MKey) -> bool {
+        key == MKey::NONE || key == self.settings.sm_key
+    }
+
+    /// The end port that sent a request.
+    ///
+    /// # Errors
+    /// No port has its source LID.
+    pub fn requester(&self, from: &Peer) -> Result<EndPortIdx, SaRefusal> {
+        self.by_lid(from.lid)
+            .ok_or(SaRefusal::UnknownSource(from.lid))
+    }
+}
+
+impl Deref for View {
+    type Target = Snapshot;
+
+    fn deref(&self) -> &Snapshot {
+        &self.snapshot
+    }
+}
