@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::engine::Routing;
+use crate::routing::Routing;
 use crate::tables::{BLOCK_LIDS, Lft, Tables};
 use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 use crate::vl_plan::{SLS, SlToVl, SlToVlMaps, VlPlan};
@@ -390,7 +390,8 @@ fn apply_lft(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{RoutingRequest, engine_by_name};
+    use crate::engines::engine_by_name;
+    use crate::request::RoutingRequest;
     use crate::select::route_with;
     use crate::topology::TopologyBuilder;
     use crate::verify::verify_with_kept;

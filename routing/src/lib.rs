@@ -7,75 +7,71 @@
 //! engines. This crate has no MADs, no GUIDs, no clock and no I/O; results do not depend on the
 //! number of threads.
 //!
-//! | module | contents |
+//! | room | contents |
 //! |---|---|
-//! | [`topology`] | the graph, built once per run |
-//! | [`tables`] | forwarding tables and their differing blocks |
-//! | [`table_limits`] | switches whose LFT is too small for all LIDs |
-//! | [`vl_plan`] | SLs of paths, VLs of SLs |
+//! | [`topology`] | the graph: switches, links, end ports and owners of LIDs; the numbers of its channels |
 //! | [`hints`] | the operator's hints about the structure of the fabric |
+//! | [`tables`], [`vl_plan`] | forwarding tables and their differing blocks; SLs of paths, VLs of SLs |
+//! | [`routing`] | output of an engine |
+//! | [`request`] | input of an engine; the previous run |
 //! | [`kept`] | tables that switches keep because they reject writes |
-//! | `channels` | channel numbers and channel dependency graphs, for engines, rerouting, transition and multicast |
-//! | [`engine`] | the engines: one file each |
+//! | [`table_limits`] | switches whose LFT is too small for all LIDs |
+//! | [`work`] | work budget and cancellation of engines |
+//! | [`messages`] | decisions and errors of engines, for logs and reports |
+//! | [`structure`] | detection of trees, grids and dragonflies from the graph |
+//! | `channels` | channel dependency graphs, for engines, rerouting, transition and multicast |
+//! | `paths` | what engines share: legal next hops, load balance, orders, grids, virtual layers |
+//! | [`engines`] | the engines: one file or folder each |
 //! | [`mod@verify`] | verification |
 //! | [`quality`] | quality of routes: load, bisections, permutations, shifts |
-//! | [`structure`] | detection of trees, grids and dragonflies from the graph |
-//! | `reroute_cache` | data of a run from which the next incremental reroute and its verification start |
-//! | [`mod@reroute`] | incremental reroute after lost links or LIDs |
-//! | [`transition`] | safe order of table updates under traffic |
+//! | [`select`] | which engines suit a fabric; the first or best whose tables pass verification |
+//! | [`update`] | incremental reroute, adoption of installed tables, safe order of table updates |
 //! | [`multicast`] | multicast trees that are deadlock-free together with the routes |
-//! | [`adopt`] | adoption of installed tables after verification |
-//! | `diagnostics`, `describe` | decisions of engines, for logs and reports; messages that name switches |
-//! | [`auto`] | which engines suit a fabric |
-//! | [`select`] | the first engine in the list whose tables pass verification |
-//! | `best` | the best of several verified routings |
-//! | [`work`] | work budget and cancellation of engines |
+//! | `reroute_cache` | data of a run from which the next incremental reroute and its verification start |
 
 #![forbid(unsafe_code)]
 
-pub mod adopt;
-pub mod auto;
-mod best;
 mod channels;
-mod describe;
-mod diagnostics;
-pub mod engine;
+mod engine_names;
+pub mod engines;
 pub mod hints;
 pub mod kept;
+pub mod messages;
 pub mod multicast;
+mod paths;
 pub mod quality;
-pub mod reroute;
+pub mod request;
 mod reroute_cache;
+pub mod routing;
 pub mod select;
 pub mod structure;
 pub mod table_limits;
 pub mod tables;
 pub mod topology;
-pub mod transition;
+pub mod update;
 pub mod verify;
 pub mod vl_plan;
 pub mod work;
 
-pub use describe::Describe;
-pub use diagnostics::{
-    DecidedBy, Diagnostic, RerouteSummary, RoutingFigures, Structure, TreeFigures,
-};
-pub use engine::{
-    ENGINE_NAMES, EarlierRun, Engine, HintError, PreviousRouting, RouteError, Routing,
-    RoutingRequest, ShapeError, SwitchHintError, SwitchOrderStrategy, TreeConstraint, VerifiedRun,
-    engine_by_name,
-};
+pub use engine_names::ENGINE_NAMES;
+pub use engines::{Engine, engine_by_name};
 pub use hints::Hints;
 pub use kept::{KeptSwitch, KeptSwitchUse, KeptTables};
+pub use messages::{
+    DecidedBy, Describe, Diagnostic, HintError, RerouteSummary, RouteError, RoutingFigures,
+    ShapeError, Structure, SwitchHintError, SwitchOrderStrategy, TreeFigures,
+};
+pub use request::{EarlierRun, PreviousRouting, RoutingRequest, VerifiedRun};
 pub use reroute_cache::RerouteCache;
+pub use routing::{Routing, TreeConstraint};
 pub use select::{
     EngineRejection, Selection, SelectionStep, reroute_installed, route_with, route_with_engines,
     route_with_progress, route_within_vl_plan,
 };
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
-    AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, SwitchIdx, SwitchLink, Topology,
-    TopologyBuilder,
+    AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, PortSet, SwitchIdx, SwitchLink,
+    Topology, TopologyBuilder,
 };
 pub use verify::{Proof, VerifyError, verify};
 pub use vl_plan::{PathSl, SlToVl, SlToVlMaps, VlPlan};

@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::Routing;
-use crate::reroute::RoutingChannelOrder;
+use crate::channels::RoutingChannelOrder;
+use crate::routing::Routing;
 use crate::topology::Topology;
 use crate::verify::IncrementalVerifier;
 

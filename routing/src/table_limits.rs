@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::describe::Describe;
+use crate::messages::Describe;
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, SwitchLink, Topology};
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use common::*;
-use ferrosm_routing::reroute::reroute;
-use ferrosm_routing::transition;
+use ferrosm_routing::update::reroute::reroute;
+use ferrosm_routing::update::transition;
 use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
     Engine, PreviousRouting, RerouteCache, Routing, RoutingRequest, Tables, Topology, VerifiedRun,

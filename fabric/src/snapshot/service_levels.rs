@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Sl};
-use ferrosm_routing::engine::TreeConstraint;
+use ferrosm_routing::TreeConstraint;
 use ferrosm_routing::vl_plan::PathSl;
 use ferrosm_routing::{SwitchIdx, VerifiedRun};
 

@@ -10,6 +10,7 @@
 //! | module | content |
 //! |---|---|
 //! | `index` | channel numbers |
+//! | `neighbors` | channels between neighbours, numbered by slot |
 //! | `ports` | channels numbered by port, for code that reads forwarding tables |
 //! | `vls` | channels on VLs, and the VLs of packets |
 //! | `dependencies` | sets of dependencies, topological order, cycles |
@@ -19,14 +20,17 @@
 //! | `tree` | dependencies of a multicast tree |
 //! | `lookup` | dependencies of single channels, read from forwarding tables on demand |
 //! | `routed` | graph of forwarding tables while routes are added |
+//! | `routing_order` | the graph of a routing, and its topological order for the next reroute |
 
 mod dependencies;
 mod graph;
 mod index;
 mod layer;
 mod lookup;
+mod neighbors;
 mod ports;
 mod routed;
+mod routing_order;
 mod tables;
 mod tree;
 mod vls;
@@ -35,8 +39,12 @@ pub(crate) use dependencies::{Dependency, DependencySet};
 pub(crate) use index::{ChannelIndex, to_u32};
 pub(crate) use layer::{DependencyStatus, VirtualLayer};
 pub(crate) use lookup::Lookup;
+pub(crate) use neighbors::{NeighborChannels, index_channels};
 pub(crate) use ports::PortChannels;
-pub(crate) use routed::{RoutedDependencies, TopologicalOrder, admit_in_all};
+pub(crate) use routed::{RoutedDependencies, admit_in_all};
+pub(crate) use routing_order::{
+    RoutingChannelOrder, dependency_graph, spanning_tree_constraint, with_spanning_tree,
+};
 pub(crate) use tables::{dependencies_of_lids, dependencies_of_tables};
 pub(crate) use tree::{
     dependencies_of_ordered_trees, dependencies_of_spanning_tree, dependencies_of_tree,

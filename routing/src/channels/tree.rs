@@ -4,8 +4,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::dependencies::Dependency;
 use super::vls::VlChannelNumbers;
-use crate::multicast::PortSet;
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{PortSet, SwitchIdx, Topology};
 
 /// Channel dependencies of packets with this SL on a spanning tree. `up` is the port of each switch
 /// towards the root.

@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::PortSet;
 use crate::channels::{
     PortChannels, RoutedDependencies, VlChannelNumbers, admit_in_all, dependencies_of_tables,
     dependencies_of_tree,
 };
-use crate::engine::{Routing, TreeConstraint};
+use crate::routing::{Routing, TreeConstraint};
 use crate::tables::Lft;
-use crate::topology::{SwitchIdx, SwitchLink, Topology};
+use crate::topology::{PortSet, SwitchIdx, SwitchLink, Topology};
 
 /// Maximum number of roots tried in the search for a spanning tree.
 const ROOTS_MAX: usize = 12;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::forest::LinkConstraint;
-use super::{MulticastTree, Node, PortSet, SpanningForest};
-use crate::topology::SwitchIdx;
+use super::forest::{LinkConstraint, SpanningForest};
+use super::{MulticastTree, Node};
+use crate::topology::{PortSet, SwitchIdx};
 
 impl SpanningForest<'_> {
     /// The tree of one group, from the entries of all switches. Each port without a link to a
@@ -81,9 +81,10 @@ impl MulticastTree {
 mod tests {
     use ferrosm_mad::ids::Lid;
 
-    use super::super::Member;
     use super::*;
-    use crate::engine::{RoutingRequest, engine_by_name};
+    use crate::engines::engine_by_name;
+    use crate::multicast::Member;
+    use crate::request::RoutingRequest;
     use crate::topology::{Topology, TopologyBuilder};
 
     /// Three leaves under two spines, with two hosts on each leaf.

@@ -10,7 +10,6 @@
 
 mod forest;
 mod installed;
-mod ports;
 mod stored_forest;
 
 use std::collections::BTreeMap;
@@ -19,10 +18,9 @@ use ferrosm_mad::ids::PortNum;
 
 pub(crate) use forest::grow_spanning_tree;
 pub use forest::{NoSpanningForest, SpanningForest};
-pub use ports::PortSet;
 pub use stored_forest::{StoredForest, resolve_trees};
 
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{PortSet, SwitchIdx, Topology};
 use forest::LinkConstraint;
 
 /// Maximum number of member switches from which distances to roots are computed.

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use super::forest::{
-    LinkConstraint, dependencies_of_routing, find_spanning_tree, grow_spanning_tree,
+    LinkConstraint, SpanningForest, dependencies_of_routing, find_spanning_tree, grow_spanning_tree,
 };
-use super::{PortSet, SpanningForest};
 use crate::channels::{PortChannels, dependencies_of_spanning_tree};
-use crate::engine::{Routing, TreeConstraint};
-use crate::topology::{SwitchIdx, Topology};
+use crate::routing::{Routing, TreeConstraint};
+use crate::topology::{PortSet, SwitchIdx, Topology};
 
 /// The link constraint and SL of a [`SpanningForest`]. Immutable and shared.
 #[derive(Debug, Clone)]

@@ -9,11 +9,10 @@ use std::fmt;
 
 use petgraph::unionfind::UnionFind;
 
-use crate::hints::Hints;
-use crate::topology::Topology;
-
 use super::grid::{Grid, grid};
 use super::simple_graph::SimpleGraph;
+use crate::hints::Hints;
+use crate::topology::Topology;
 
 /// How the switches of a group are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

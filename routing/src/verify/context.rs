@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use super::channels::Channels;
-use super::inject::{self, SingleVlLid};
+use super::inject;
+use super::inject::SingleVlLid;
 use crate::kept::KeptTables;
 use crate::tables::{Lft, Tables};
 use crate::topology::{DATA_VLS_MAX, Topology};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::describe::{Describe, index_label};
+use crate::messages::{Describe, index_label};
 use crate::topology::SwitchIdx;
 
 /// Maximum number of examples of each kind in a [`VerifyError`].

@@ -9,8 +9,7 @@ use ferrosm_mad::ids::PortNum;
 use super::context::WalkContext;
 use super::dependency_graph::ChannelDependencyGraph;
 use super::error::{BrokenTree, TreeFault};
-use crate::multicast::PortSet;
-use crate::topology::{DATA_VLS_MAX, SwitchIdx};
+use crate::topology::{DATA_VLS_MAX, PortSet, SwitchIdx};
 use crate::vl_plan::SlToVl;
 
 /// The MFT entries of a multicast tree.

@@ -13,13 +13,12 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::multicast::PortSet;
-use ferrosm_routing::reroute::{RerouteLimits, reroute, reroute_within};
-use ferrosm_routing::transition;
+use ferrosm_routing::update::reroute::{RerouteLimits, reroute, reroute_within};
+use ferrosm_routing::update::transition;
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    ENGINE_NAMES, PreviousRouting, RerouteCache, Routing, RoutingRequest, SwitchIdx, Topology,
-    TopologyBuilder, TreeConstraint, VerifiedRun, engine_by_name, route_with, verify,
+    ENGINE_NAMES, PortSet, PreviousRouting, RerouteCache, Routing, RoutingRequest, SwitchIdx,
+    Topology, TopologyBuilder, TreeConstraint, VerifiedRun, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::reroute::{RerouteLimits, reroute_within};
+use ferrosm_routing::update::reroute::{RerouteLimits, reroute_within};
 use ferrosm_routing::verify::IncrementalVerifier;
 use ferrosm_routing::{
     ENGINE_NAMES, Lft, PathSl, PreviousRouting, RoutingRequest, Tables, Topology, VlPlan,

@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::*;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest};
+use ferrosm_routing::multicast::{Member, MulticastTree, SpanningForest};
 use ferrosm_routing::{
-    ENGINE_NAMES, Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint, engine_by_name,
-    verify,
+    ENGINE_NAMES, PortSet, Routing, RoutingRequest, SwitchIdx, Topology, TreeConstraint,
+    engine_by_name, verify,
 };
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::common::*;
 use crate::oracle::{Verdict, check_tables};
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
+use ferrosm_routing::update::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
     ENGINE_NAMES, Lft, RerouteCache, RoutingRequest, SwitchIdx, Tables, Topology, VerifiedRun,
     VlPlan, changed_blocks, engine_by_name, verify,

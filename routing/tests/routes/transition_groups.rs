@@ -14,12 +14,13 @@ use std::sync::Arc;
 use crate::common::*;
 use crate::oracle::{VirtualChannel, dependencies};
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::multicast::PortSet;
-use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
-use ferrosm_routing::transition::{Transition, plan_with, trees_in_all_phases};
+use ferrosm_routing::update::transition::groups::{
+    GroupEntries, Replacement, mft_entries_to_clear,
+};
+use ferrosm_routing::update::transition::{Transition, plan_with, trees_in_all_phases};
 use ferrosm_routing::{
-    Lft, PathSl, RerouteCache, Routing, SwitchIdx, Tables, Topology, TreeConstraint, VerifiedRun,
-    VlPlan, changed_blocks,
+    Lft, PathSl, PortSet, RerouteCache, Routing, SwitchIdx, Tables, Topology, TreeConstraint,
+    VerifiedRun, VlPlan, changed_blocks,
 };
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;

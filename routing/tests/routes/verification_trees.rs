@@ -12,10 +12,9 @@ use crate::common::*;
 use crate::oracle;
 use crate::oracle::VirtualChannel;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::verify::{TreeFault, TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    PathSl, RoutingRequest, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, VlPlan,
+    PathSl, PortSet, RoutingRequest, SlToVl, SlToVlMaps, SwitchIdx, Tables, Topology, VlPlan,
     engine_by_name, verify,
 };
 use petgraph::algo::toposort;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::Lid;
-use ferrosm_routing::multicast::PortSet;
+use ferrosm_routing::PortSet;
 
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
 use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, mft_index, num_positions};

@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::MFT_BLOCK_LEN;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::SwitchIdx;
-use ferrosm_routing::multicast::{PortSet, SpanningForest};
+use ferrosm_routing::multicast::SpanningForest;
+use ferrosm_routing::{PortSet, SwitchIdx};
 
 use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, MftBlocks, PortMasks};

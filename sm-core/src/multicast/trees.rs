@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::multicast::{Member, MulticastTree, PortSet, SpanningForest, StoredForest};
+use ferrosm_routing::multicast::{Member, MulticastTree, SpanningForest, StoredForest};
 use ferrosm_routing::table_limits::without_links_of;
-use ferrosm_routing::{SwitchIdx, Topology, VerifiedRun};
+use ferrosm_routing::{PortSet, SwitchIdx, Topology, VerifiedRun};
 use rustc_hash::FxHashMap;
 
 use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef};
@@ -331,7 +331,7 @@ const fn mft_entry(mlid: Lid) -> u16 {
 fn has_same_forest(a: &VerifiedRun, b: &VerifiedRun) -> bool {
     let mut switches = b.topo.switches();
     a.routing.trees == b.routing.trees
-        && a.routing.trees != ferrosm_routing::engine::TreeConstraint::Search
+        && a.routing.trees != ferrosm_routing::TreeConstraint::Search
         && a.topo.num_switches() == b.topo.num_switches()
         && switches.all(|s| a.topo.links(s) == b.topo.links(s))
 }

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::NodeGuid;
-use ferrosm_routing::adopt::{AdoptError, adopt};
 use ferrosm_routing::table_limits::{LimitedSwitch, completed_table};
+use ferrosm_routing::update::adopt::{AdoptError, adopt};
 use ferrosm_routing::{
     Lft, PreviousRouting, Proof, RerouteCache, Routing, RoutingRequest, Tables, Topology,
     VerifiedRun, reroute_installed, route_within_vl_plan,

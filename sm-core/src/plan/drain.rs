@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::transition::{self, Transition};
+use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{Lft, RerouteCache, SwitchIdx, Tables, Topology, VlPlan};
 
 use super::change::VlChange;

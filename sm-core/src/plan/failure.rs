@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use ferrosm_routing::adopt::AdoptError;
+use ferrosm_routing::update::adopt::AdoptError;
 use ferrosm_routing::{Describe, EngineRejection, SwitchIdx};
 
 use super::switch_names::WithSwitchNames;

@@ -1,14 +1,15 @@
 //! Multicast entries that are installed while LFTs are about to be replaced, and which of them must
 //! be cleared first.
 //!
-//! Collects the arguments of [`ferrosm_routing::transition::groups`] from the fabric. Pure.
+//! Collects the arguments of [`ferrosm_routing::update::transition::groups`] from the fabric. Pure.
 
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::multicast::PortSet;
-use ferrosm_routing::transition::groups::{GroupEntries, Replacement, mft_entries_to_clear};
-use ferrosm_routing::{SwitchIdx, Topology, VlPlan};
+use ferrosm_routing::update::transition::groups::{
+    GroupEntries, Replacement, mft_entries_to_clear,
+};
+use ferrosm_routing::{PortSet, SwitchIdx, Topology, VlPlan};
 
 use crate::plan::vls::FabricVlPlan;
 use crate::sa::registry::multicast::MulticastGroups;

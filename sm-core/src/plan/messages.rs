@@ -3,7 +3,7 @@
 use core::fmt;
 
 use ferrosm_routing::table_limits::{DroppedTransit, NarrowSwitch};
-use ferrosm_routing::transition::Conflict;
+use ferrosm_routing::update::transition::Conflict;
 use ferrosm_routing::{Diagnostic, EngineRejection, KeptSwitchUse};
 
 use super::failure::{AdoptionRejection, RoutingFailure};

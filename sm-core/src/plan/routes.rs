@@ -10,8 +10,8 @@ use ferrosm_routing::table_limits::{
     DroppedTransit, LimitedSwitch, NarrowSwitch, transit_lids, truncated_tables, widened,
     without_transit,
 };
-use ferrosm_routing::transition::groups::Replacement;
-use ferrosm_routing::transition::{self, Transition};
+use ferrosm_routing::update::transition::groups::Replacement;
+use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, EarlierRun, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof,
     RerouteCache, Routing, RoutingRequest, Selection, SwitchIdx, Tables, Topology, TreeConstraint,

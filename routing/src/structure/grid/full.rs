@@ -5,9 +5,8 @@
 
 use petgraph::unionfind::UnionFind;
 
-use crate::structure::simple_graph::SimpleGraph;
-
 use super::classes::Classes;
+use crate::structure::simple_graph::SimpleGraph;
 
 /// Layers of all full dimensions.
 #[derive(Debug)]

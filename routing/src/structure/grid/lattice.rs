@@ -8,10 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::structure::simple_graph::SimpleGraph;
-
 use super::classes::Classes;
 use super::mismatch::GridMismatch;
+use crate::structure::simple_graph::SimpleGraph;
 
 /// Maximum number of dimensions.
 const DIMS_MAX: usize = 16;

@@ -21,8 +21,8 @@ use ferrosm_mad::ids::PortNum;
 
 pub use mismatch::GridMismatch;
 
+use super::simple_graph::SimpleGraph;
 use crate::hints::Hints;
-use crate::structure::simple_graph::SimpleGraph;
 use crate::topology::{SwitchIdx, Topology};
 
 /// How the switches along a dimension are connected.

@@ -7,7 +7,7 @@
 
 use petgraph::unionfind::UnionFind;
 
-use crate::engine::graph::Graph;
+use crate::topology::graph::Graph;
 
 /// No column.
 pub const NONE: u32 = u32::MAX;

@@ -20,8 +20,8 @@ pub use columns::NONE as NO_COLUMN;
 pub use mismatch::TreeMismatch;
 pub(crate) use ranks::distances;
 
-use crate::engine::graph::Graph;
 use crate::hints::Hints;
+use crate::topology::graph::Graph;
 use crate::topology::{AttachedEndPort, SwitchIdx, Topology};
 
 /// Minimum share of pairs of end ports with an up/down path, in percent.

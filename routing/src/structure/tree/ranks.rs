@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::engine::graph::Graph;
+use crate::topology::graph::Graph;
 
 /// Not reached from any source.
 pub(super) const UNREACHED: u32 = u32::MAX;

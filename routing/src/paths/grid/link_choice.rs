@@ -1,0 +1,110 @@
+//! Forwarding tables from next hops: the choice among parallel links.
+//!
+//! LIDs of end ports take the links of a slot in turn. An installed entry stays if its link still
+//! leads to the same neighbour, unless a link of that slot would be idle.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PortNum;
+use rayon::prelude::*;
+
+use super::paths::GridPaths;
+use crate::request::PreviousRouting;
+use crate::tables::{Lft, Tables};
+use crate::topology::graph::Graph;
+use crate::topology::{SwitchIdx, Topology};
+
+/// Tables of all switches. `port_order` defines the order in which ports of a destination switch
+/// are assigned and links are used; ports not listed come last, by number.
+pub(crate) fn choose_links(
+    topo: &Topology,
+    graph: &Graph,
+    paths: &GridPaths,
+    port_order: &[PortNum],
+    previous: &PreviousRouting,
+) -> Tables {
+    let rank = |port: u8| {
+        let listed = port_order.iter().position(|p| p.raw() == port);
+        (listed.unwrap_or(port_order.len()), port)
+    };
+    (0..graph.len())
+        .into_par_iter()
+        .map(|v| {
+            let mut slots: Vec<Vec<u8>> = graph
+                .slots(v)
+                .iter()
+                .map(|s| graph.ports(*s).to_vec())
+                .collect();
+            slots
+                .iter_mut()
+                .for_each(|ports| ports.sort_by_key(|&p| rank(p)));
+            let old = previous.table_of(v);
+            let mut lft = Lft::drop_all(topo.top_lid());
+            // LIDs behind each slot: destination port, and the installed output port.
+            let mut lids_by_slot: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
+            let mut lids: Vec<Vec<ferrosm_mad::ids::Lid>> = vec![Vec::new(); slots.len()];
+            for &dest in &graph.by_lid {
+                let mut destinations: Vec<_> = topo
+                    .destinations_on(SwitchIdx::from_index(dest))
+                    .iter()
+                    .collect();
+                destinations.sort_by_key(|d| (rank(d.port.raw()), d.lid));
+                for d in destinations {
+                    if dest == v {
+                        lft.set(d.lid, d.port);
+                    } else if let Some(k) = paths.slot(v, dest) {
+                        let installed = old.map(|old| old.get(d.lid).raw());
+                        lids_by_slot[k].push((d.port, installed.filter(|p| slots[k].contains(p))));
+                        lids[k].push(d.lid);
+                    }
+                }
+            }
+            for ((ports, lids), behind) in slots.iter().zip(&lids).zip(&lids_by_slot) {
+                for (lid, port) in lids.iter().zip(share_links(ports, behind)) {
+                    lft.set(*lid, PortNum(port));
+                }
+            }
+            match old {
+                Some(old) if **old == lft => Arc::clone(old),
+                _ => Arc::new(lft),
+            }
+        })
+        .collect()
+}
+
+/// Ports for the LIDs behind one slot, in their order.
+fn share_links(ports: &[u8], lids: &[(PortNum, Option<u8>)]) -> Vec<u8> {
+    let load_of = |port: u8| {
+        lids.iter()
+            .filter(|(_, installed)| *installed == Some(port))
+            .count()
+    };
+    let idle = ports.iter().any(|&p| load_of(p) == 0);
+    let keeps_ports = !idle || lids.len() < ports.len();
+    let mut load: Vec<usize> = vec![0; ports.len()];
+    let count = |load: &mut Vec<usize>, port: u8| {
+        if let Some(i) = ports.iter().position(|&p| p == port) {
+            load[i] += 1;
+        }
+    };
+    if keeps_ports {
+        let host_lids = lids.iter().filter(|(to, _)| *to != PortNum::ZERO);
+        host_lids
+            .filter_map(|(_, installed)| *installed)
+            .for_each(|p| count(&mut load, p));
+    }
+    lids.iter()
+        .map(|&(to, installed)| {
+            if let Some(installed) = installed.filter(|_| keeps_ports) {
+                return installed;
+            }
+            let lightest = (0..ports.len()).min_by_key(|&i| (load[i], i)).unwrap_or(0);
+            let port = ports.get(lightest).copied().unwrap_or(PortNum::DROP.raw());
+            // Management packets do not count as load.
+            if to != PortNum::ZERO {
+                count(&mut load, port);
+            }
+            port
+        })
+        .collect()
+}

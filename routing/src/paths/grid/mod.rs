@@ -1,0 +1,25 @@
+//! Routing along the dimensions of a grid, shared by `dor` and `torus-2QoS`.
+//!
+//! | module | content |
+//! |---|---|
+//! | `coordinates` | axes and the position of every switch |
+//! | `axes` | the axes x, y, z of a torus, detected or from a file |
+//! | `lines` | next hops within one line along an axis, around missing links and switches |
+//! | `paths` | next hops for all pairs: dimension order, detours where it fails |
+//! | `detours` | VLs for pairs that take detours |
+//! | `credit_loops` | credit loop check for packets that change VLs along the path |
+//! | `spanning` | multicast trees compatible with the routes |
+//! | `link_choice` | tables: choice among parallel links |
+//!
+//! Dimension order needs one VL on paths and full meshes: packets never turn from a later axis to
+//! an earlier one, and within a line they follow an order as well. Rings form cycles within a line,
+//! which a dateline breaks (Dally and Seitz).
+
+pub(crate) mod axes;
+pub(crate) mod coordinates;
+pub(crate) mod credit_loops;
+pub(crate) mod detours;
+pub(crate) mod lines;
+pub(crate) mod link_choice;
+pub(crate) mod paths;
+pub(crate) mod spanning;

@@ -1,0 +1,560 @@
+//! Computes several sets of paths and selects one.
+//!
+//! Load balance prefers many different paths, few VLs prefer paths that coincide. So paths are
+//! computed with several preferences and each set is assigned to virtual layers. Of those that fit
+//! the usable VLs, the best by the engine's objective is used. Assignments in which replies can use
+//! the SL of the request (both directions of a pair on one VL) are tried before those in which they
+//! cannot.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::paths::PairPaths;
+use super::refinement::{LayerConstraints, Refinement};
+use super::single_vl::fit_one_vl;
+use super::spanning_tree;
+use super::vl_assignment::{Directions, Pair, VlAssignment, assign_vls, pairs, rebuild_layers};
+use crate::channels::{NeighborChannels, VirtualLayer};
+use crate::messages::{Diagnostic, RouteError, SwitchOrderStrategy};
+use crate::paths::next_hops::cell::{EngineStop, HopCell};
+use crate::paths::next_hops::hop_matrix::HopMatrix;
+use crate::paths::up_down::order::{Closeness, by_levels};
+use crate::paths::weighted::{Granularity, LidTrees, PathPreference, SwitchOrders, weigh_lids};
+use crate::request::{PreviousRouting, RoutingRequest};
+use crate::routing::{Routing, TreeConstraint};
+use crate::structure::tree::tree_in;
+use crate::topology::graph::Graph;
+use crate::vl_plan::{PathSl, VlPlan};
+use crate::work::BudgetExceeded;
+use ferrosm_mad::ids::PortNum;
+
+/// What an engine optimizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Objective {
+    /// The lowest load of the busiest channel; fewer VLs if that costs at most an eighth.
+    Balance,
+    /// The fewest VLs, as long as the load of the busiest channel is at most half above the lowest.
+    FewVls,
+}
+
+/// Above this number of table entries, additional preferences are tried only until one gives a good
+/// load.
+const THOROUGH_ENTRIES: usize = 2_000_000;
+
+/// A load is good up to `GOOD_LOAD / GOOD_LOAD_DIVISOR` times the load of the lightest paths.
+const GOOD_LOAD: u64 = 5;
+/// See [`GOOD_LOAD`].
+const GOOD_LOAD_DIVISOR: u64 = 4;
+
+/// Paths are rejected if their busiest channel has more than this multiple of the load of the
+/// lightest paths: another engine, or VLs that replies cannot use, are better than one overloaded
+/// link.
+const CROWDED_FACTOR: u64 = 4;
+
+/// Maximum number of pairs of switches for which several orders of assignment are tried.
+const SHUFFLED_PAIRS_MAX: usize = 60_000;
+
+/// Number of orders tried.
+const SHUFFLES: u64 = 8;
+
+/// Preferences for the computation of paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PreferenceKind {
+    LeastLoad,
+    FewestDependencies,
+    FirstPort,
+    Orders,
+    Tree,
+}
+
+/// In the order in which they are tried: first those with good balance that need few VLs on trees
+/// and ordered fabrics.
+const PREFERENCES: [(PreferenceKind, Granularity); 7] = [
+    (PreferenceKind::LeastLoad, Granularity::PerLid),
+    (PreferenceKind::Tree, Granularity::PerLid),
+    (PreferenceKind::Orders, Granularity::PerLid),
+    (PreferenceKind::FewestDependencies, Granularity::PerLid),
+    (PreferenceKind::FewestDependencies, Granularity::PerSwitch),
+    (PreferenceKind::Orders, Granularity::PerSwitch),
+    (PreferenceKind::FirstPort, Granularity::PerSwitch),
+];
+
+/// A set of paths with its virtual layers, and the figures for the comparison.
+struct Candidate {
+    lid_trees: LidTrees,
+    assignment: VlAssignment,
+    directions: Directions,
+    max_load: u64,
+    /// Layers of the paths. One more may carry the spanning tree.
+    path_layers: usize,
+    /// Spanning tree on the first layer.
+    up: Option<Vec<Option<PortNum>>>,
+    /// Whether installed paths are reused as far as possible.
+    is_installed: bool,
+}
+
+/// Result for one preference.
+enum Attempt {
+    /// The usable VLs are enough.
+    Fits(Candidate),
+    /// Number of VLs required.
+    NeedsVls(usize),
+    /// The preference does not apply to this fabric, or a channel would be overloaded.
+    Unfit,
+}
+
+/// Paths that are deadlock-free on one VL with compatible multicast trees, or else the lightest
+/// paths.
+pub(crate) enum SingleVl {
+    Fits(LidTrees, TreeConstraint),
+    DoesNotFit(LidTrees),
+}
+
+/// Routes on one VL, if possible.
+pub(crate) fn route_on_one_vl<C: HopCell>(
+    request: &RoutingRequest<'_>,
+    graph: &Graph,
+    matrix: &HopMatrix<C>,
+) -> Result<SingleVl, EngineStop> {
+    let planner = Planner::new(request, graph, matrix);
+    let Some((lightest, fresh, _)) =
+        planner.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?
+    else {
+        return Ok(SingleVl::DoesNotFit(LidTrees::new(request.topo)));
+    };
+    // Keep the lightest paths unchanged in case they do not fit.
+    let mut lid_trees = lightest.clone();
+    if let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)? {
+        return Ok(SingleVl::Fits(lid_trees, trees));
+    }
+    if let Some((mut lid_trees, fresh, _)) =
+        planner.lid_trees(PreferenceKind::Tree, Granularity::PerLid)?
+        && let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)?
+    {
+        return Ok(SingleVl::Fits(lid_trees, trees));
+    }
+    Ok(SingleVl::DoesNotFit(lightest))
+}
+
+/// Routes with several preferences, on no more VLs than are usable.
+pub(crate) fn route<C: HopCell>(
+    name: &'static str,
+    request: &RoutingRequest<'_>,
+    graph: &Graph,
+    objective: Objective,
+) -> Result<Result<Routing, RouteError>, EngineStop> {
+    let matrix = HopMatrix::<C>::shortest(graph)?;
+    if let SingleVl::Fits(lid_trees, trees) = route_on_one_vl(request, graph, &matrix)? {
+        return Ok(Ok(Routing {
+            engine: name,
+            tables: lid_trees.tables(request.topo, request.previous),
+            vl_plan: VlPlan::single(),
+            order: None,
+            trees,
+            diagnostics: vec![Diagnostic::OneVl],
+        }));
+    }
+    let usable = usize::from(request.usable_vls());
+    let mut min_vls = usize::MAX;
+    // Installed paths may need more VLs than fresh ones.
+    let nothing = PreviousRouting::none();
+    let from_scratch = request.with_previous(&nothing);
+    let installed = request.previous.lfts.iter().any(Option::is_some);
+    let requests = [Some(request), installed.then_some(&from_scratch)];
+    for directions in [Directions::Shared, Directions::Separate] {
+        for request in requests.into_iter().flatten() {
+            let planner = Planner::new(request, graph, &matrix);
+            let (candidate, vls_needed) = planner.try_all(objective, directions, usable)?;
+            min_vls = min_vls.min(vls_needed);
+            if let Some(candidate) = candidate {
+                return Ok(Ok(planner.finish(name, candidate)));
+            }
+        }
+    }
+    // A larger budget might have found fewer VLs.
+    request.budget.check()?;
+    Ok(Err(RouteError::TooFewVls {
+        needed: min_vls,
+        usable: request.usable_vls(),
+    }))
+}
+
+struct Planner<'a, C> {
+    request: &'a RoutingRequest<'a>,
+    graph: &'a Graph,
+    channels: NeighborChannels,
+    matrix: &'a HopMatrix<C>,
+}
+
+impl<'a, C: HopCell> Planner<'a, C> {
+    fn new(request: &'a RoutingRequest<'a>, graph: &'a Graph, matrix: &'a HopMatrix<C>) -> Self {
+        Self {
+            request,
+            graph,
+            channels: NeighborChannels::new(graph),
+            matrix,
+        }
+    }
+
+    /// Paths for one preference, and whether none of them is an installed one; `None` if the
+    /// preference does not apply.
+    fn lid_trees(
+        &self,
+        kind: PreferenceKind,
+        granularity: Granularity,
+    ) -> Result<Option<(LidTrees, bool, Option<SwitchOrders>)>, EngineStop> {
+        let (graph, channels) = (self.graph, &self.channels);
+        let orders = match kind {
+            PreferenceKind::Orders => Some(SwitchOrders::new(graph, self.matrix, channels)),
+            PreferenceKind::Tree => {
+                let Ok(tree) = tree_in(self.request.topo, graph, self.request.hints) else {
+                    return Ok(None);
+                };
+                Some(SwitchOrders::single(
+                    graph,
+                    channels,
+                    &by_levels(graph, &tree),
+                ))
+            }
+            PreferenceKind::LeastLoad
+            | PreferenceKind::FewestDependencies
+            | PreferenceKind::FirstPort => None,
+        };
+        let preference = match (kind, &orders) {
+            (PreferenceKind::FewestDependencies, _) => PathPreference::FewestDependencies,
+            (PreferenceKind::FirstPort, _) => PathPreference::FirstPort,
+            (PreferenceKind::Orders | PreferenceKind::Tree, Some(orders)) => {
+                PathPreference::Orders(orders)
+            }
+            (PreferenceKind::LeastLoad | PreferenceKind::Orders | PreferenceKind::Tree, _) => {
+                PathPreference::LeastLoad
+            }
+        };
+        let (lid_trees, is_new) = weigh_lids(
+            self.request,
+            graph,
+            self.matrix,
+            channels,
+            granularity,
+            preference,
+        )?;
+        Ok(Some((lid_trees, is_new, orders)))
+    }
+
+    /// Places all paths on one VL and balances fresh ones there; returns the compatible multicast
+    /// trees.
+    fn route_on_one_vl(
+        &self,
+        lid_trees: &mut LidTrees,
+        is_new: bool,
+    ) -> Result<Option<TreeConstraint>, EngineStop> {
+        let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
+        let budget = self.request.budget;
+        // Every path is followed once.
+        budget.spend_len(graph.len() * topo.destinations().len())?;
+        if !is_new {
+            // Paths that were adapted to one VL are not the shortest; keep them while they reach
+            // their destination.
+            lid_trees.keep_installed_columns(topo, self.request.previous);
+        }
+        let layer = VirtualLayer::from_dependencies(
+            &channels.index,
+            PairPaths::new(topo, graph, channels, lid_trees).all_dependencies(),
+        );
+        let (mut layer, up) = if let Some(mut layer) = layer {
+            let up = spanning_tree::grow_spanning_tree(
+                graph,
+                &channels.index,
+                &mut layer,
+                &self.order(),
+                budget,
+            )?;
+            (layer, up)
+        } else {
+            let Some((layer, up)) =
+                fit_one_vl(self.request, graph, channels, lid_trees, &self.order())?
+            else {
+                return Ok(None);
+            };
+            (layer, Some(up))
+        };
+        if is_new {
+            let mut constraints = LayerConstraints {
+                layers: std::slice::from_mut(&mut layer),
+                layer_of: &[],
+                tree: true,
+            };
+            Refinement::new(self.request, graph, self.matrix, channels, lid_trees)?.run(
+                lid_trees,
+                &mut constraints,
+                |_, _| Ok(()),
+            );
+        }
+        Ok(Some(up.map_or(TreeConstraint::Search, |up| {
+            TreeConstraint::Within { up, sl: 0 }
+        })))
+    }
+
+    /// The best result of all preferences by the objective, and the lowest number of VLs that any
+    /// requires.
+    fn try_all(
+        &self,
+        objective: Objective,
+        directions: Directions,
+        usable: usize,
+    ) -> Result<(Option<Candidate>, usize), EngineStop> {
+        let entries = self.graph.len() * self.request.topo.destinations().len();
+        let (mut fitting, mut vls_needed) = (Vec::<Candidate>::new(), usize::MAX);
+        let mut min_load = 0;
+        // On large fabrics, later preferences have never needed fewer VLs without overloading a
+        // channel.
+        let tried = if entries > THOROUGH_ENTRIES {
+            3
+        } else {
+            PREFERENCES.len()
+        };
+        for (kind, granularity) in PREFERENCES.into_iter().take(tried) {
+            let good_load = min_load * GOOD_LOAD / GOOD_LOAD_DIVISOR;
+            let is_sufficient = |f: &Candidate| {
+                f.is_installed || entries > THOROUGH_ENTRIES && f.max_load <= good_load
+            };
+            if fitting.iter().any(is_sufficient) {
+                break;
+            }
+            match self.try_preference((kind, granularity), directions, usable, &mut min_load) {
+                Ok(Attempt::Fits(found)) => {
+                    vls_needed = vls_needed.min(found.assignment.layers.len());
+                    fitting.push(found);
+                }
+                Ok(Attempt::NeedsVls(needed)) => vls_needed = vls_needed.min(needed),
+                Ok(Attempt::Unfit) => {}
+                // Later preferences are improvements only.
+                Err(EngineStop::Budget) if !fitting.is_empty() => break,
+                Err(stop) => return Err(stop),
+            }
+        }
+        if fitting.iter().any(|f| f.up.is_some()) {
+            fitting.retain(|f| f.up.is_some());
+        }
+        let lightest = fitting.iter().map(|f| f.max_load).min().unwrap_or(0);
+        let allowed = match objective {
+            Objective::Balance => lightest + lightest / 8,
+            Objective::FewVls => lightest + lightest / 2,
+        };
+        fitting.retain(|f| f.max_load <= allowed);
+        let best = fitting
+            .into_iter()
+            .min_by_key(|f| (f.path_layers, f.max_load));
+        Ok((best, vls_needed))
+    }
+
+    /// Paths of one preference on virtual layers. `min_load` is the load of the busiest channel
+    /// with the lightest paths, once known.
+    fn try_preference(
+        &self,
+        (kind, granularity): (PreferenceKind, Granularity),
+        directions: Directions,
+        usable: usize,
+        min_load: &mut u64,
+    ) -> Result<Attempt, EngineStop> {
+        let Some((mut lid_trees, fresh, orders)) = self.lid_trees(kind, granularity)? else {
+            return Ok(Attempt::Unfit);
+        };
+        if kind == PreferenceKind::LeastLoad {
+            let refinement = Refinement::new(
+                self.request,
+                self.graph,
+                self.matrix,
+                &self.channels,
+                &lid_trees,
+            )?;
+            *min_load = refinement.max_load();
+        }
+        let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let pairs = pairs(&paths, self.matrix, directions);
+        let Some(mut assignment) =
+            self.assign_pairs(&paths, &pairs, directions, orders.as_ref(), fresh)?
+        else {
+            return Ok(Attempt::Unfit);
+        };
+        if assignment.layers.len() > usable {
+            return Ok(Attempt::NeedsVls(assignment.layers.len()));
+        }
+        let path_layers = assignment.layers.len();
+        let up = self.add_spanning_tree(&mut assignment, !fresh, usable)?;
+        let mut refinement = Refinement::new(
+            self.request,
+            self.graph,
+            self.matrix,
+            &self.channels,
+            &lid_trees,
+        )?;
+        if fresh {
+            let mut constraints = LayerConstraints {
+                layers: &mut assignment.layers,
+                layer_of: &assignment.layer_of,
+                tree: up.is_some(),
+            };
+            refinement.run(
+                &mut lid_trees,
+                &mut constraints,
+                |lid_trees, constraints| {
+                    let paths =
+                        PairPaths::new(self.request.topo, self.graph, &self.channels, lid_trees);
+                    rebuild_layers(constraints, &paths, &pairs, directions, self.request.budget)
+                },
+            );
+        }
+        let max_load = refinement.max_load();
+        if fresh && max_load > *min_load * CROWDED_FACTOR {
+            return Ok(Attempt::Unfit);
+        }
+        Ok(Attempt::Fits(Candidate {
+            max_load,
+            path_layers,
+            lid_trees,
+            assignment,
+            directions,
+            up,
+            is_installed: !fresh,
+        }))
+    }
+
+    /// Assigns the pairs to layers: the previous layers if installed paths stay, otherwise the best
+    /// of several orders of the pairs.
+    fn assign_pairs(
+        &self,
+        paths: &PairPaths<'_>,
+        all_pairs: &[Pair],
+        directions: Directions,
+        orders: Option<&SwitchOrders>,
+        is_new: bool,
+    ) -> Result<Option<VlAssignment>, EngineStop> {
+        let budget = self.request.budget;
+        let last = self.request.previous.last_run.as_ref();
+        let old = last
+            .filter(|_| !is_new)
+            .and_then(|last| match &last.routing.vl_plan.path_sl {
+                PathSl::BySwitches(rows) if rows.len() == self.graph.len() => Some(rows.as_slice()),
+                PathSl::Uniform(_)
+                | PathSl::ByLid(_)
+                | PathSl::BySwitches(_)
+                | PathSl::BySwitchAndLid(_) => None,
+            });
+        let mut best = assign_vls(paths, all_pairs, directions, orders, old, budget)?;
+        if !is_new || all_pairs.len() > SHUFFLED_PAIRS_MAX {
+            return Ok(best);
+        }
+        for seed in 1..SHUFFLES {
+            let mut shuffled = all_pairs.to_vec();
+            let rank = |v: u32| self.graph.lid_rank[v as usize] as u64;
+            shuffled.sort_by_cached_key(|&(a, b)| {
+                let hops = self.matrix.cell(a as usize, b as usize).hops();
+                let hash = (rank(a) << 32 | rank(b))
+                    .wrapping_add(seed << 20)
+                    .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (Reverse(hops), hash ^ hash >> 29)
+            });
+            let assignment = match assign_vls(paths, &shuffled, directions, orders, None, budget) {
+                Err(BudgetExceeded) if best.is_some() => return Ok(best),
+                found => found?,
+            };
+            if let Some(assignment) = assignment
+                && best
+                    .as_ref()
+                    .is_none_or(|b| assignment.layers.len() < b.layers.len())
+            {
+                best = Some(assignment);
+            }
+        }
+        Ok(best)
+    }
+
+    /// Switches from the centre outwards, for a spanning tree.
+    fn order(&self) -> Vec<usize> {
+        Closeness::new(self.graph, self.matrix).order(
+            self.graph,
+            SwitchOrderStrategy::CentreFirst,
+            &[],
+        )
+    }
+
+    /// Adds a spanning tree to one layer, which becomes the first. If no layer has room, the tree
+    /// gets a new layer, as far as the usable VLs allow it.
+    fn add_spanning_tree(
+        &self,
+        assignment: &mut VlAssignment,
+        is_installed: bool,
+        usable: usize,
+    ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
+        let index = &self.channels.index;
+        let order = self.order();
+        let num_layers = assignment.layers.len();
+        // Paths that stay would get other SLs.
+        let may_add = !is_installed && num_layers < usable;
+        // The last layer has the fewest packets and so the most room for a tree. An installed tree
+        // is on the first.
+        let vls = is_installed
+            .then_some(0)
+            .into_iter()
+            .chain((0..num_layers).rev())
+            .chain(may_add.then_some(num_layers));
+        for vl in vls {
+            let layer = assignment.layers.get(vl).cloned();
+            let mut with_tree = layer.unwrap_or_else(|| VirtualLayer::new(index));
+            if let Some(up) = spanning_tree::grow_spanning_tree(
+                self.graph,
+                index,
+                &mut with_tree,
+                &order,
+                self.request.budget,
+            )? {
+                match assignment.layers.get_mut(vl) {
+                    Some(layer) => *layer = with_tree,
+                    None => assignment.layers.push(with_tree),
+                }
+                assignment.make_first(vl);
+                return Ok(Some(up));
+            }
+        }
+        Ok(None)
+    }
+
+    fn finish(&self, name: &'static str, candidate: Candidate) -> Routing {
+        let n = self.graph.len();
+        let Candidate {
+            lid_trees,
+            mut assignment,
+            directions,
+            up,
+            is_installed,
+            ..
+        } = candidate;
+        let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
+            up,
+            sl: 0,
+        });
+        if !is_installed {
+            assignment.balance(
+                &paths,
+                &pairs(&paths, self.matrix, directions),
+                self.request.budget,
+            );
+        }
+        let vls = u8::try_from(assignment.layers.len()).unwrap_or(u8::MAX);
+        let rows = assignment.layer_of.chunks(n).map(Arc::from).collect();
+        let mut diagnostics = vec![Diagnostic::Vls(vls)];
+        if directions == Directions::Separate {
+            diagnostics.push(Diagnostic::OneWaySls);
+        }
+        Routing {
+            engine: name,
+            tables: lid_trees.tables(self.request.topo, self.request.previous),
+            vl_plan: VlPlan::modulo(vls, PathSl::BySwitches(rows)),
+            order: None,
+            trees,
+            diagnostics,
+        }
+    }
+}

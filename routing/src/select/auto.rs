@@ -1,0 +1,143 @@
+//! The automatic choice: which engines suit a fabric, by its structure (ADR 0008).
+//!
+//! [`crate::select`] runs the engines that this module names. A complete grid or a regular tree
+//! determines the engine, which is used without comparison. On any other fabric, a fast engine that
+//! always succeeds is the baseline, and slower engines are compared with it within the work budget.
+//! A loss of links does not change the engine: the installed routing is rerouted incrementally.
+
+use crate::messages::{Structure, TreeFigures};
+use crate::request::RoutingRequest;
+use crate::structure::dragonfly::dragonfly;
+use crate::structure::grid::{Family, grid};
+use crate::structure::tree::{DetectedTree, tree};
+use crate::topology::{SwitchIdx, Topology};
+
+/// Engines to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Advice {
+    /// Engines for the detected structure, best first, without a budget. The first whose tables
+    /// pass verification is used.
+    pub structured: &'static [&'static str],
+    /// Fast engines for other fabrics, without a budget. The first whose tables pass verification
+    /// is the baseline.
+    pub baseline: &'static [&'static str],
+    /// Engines to compare with the baseline, each within its share of the budget.
+    pub candidates: &'static [&'static str],
+    /// Maximum number of data VLs; `None`: all usable VLs.
+    pub vls: Option<u8>,
+    /// The detected structure, for the operator.
+    pub reason: Structure,
+}
+
+impl Advice {
+    /// Engines for a structure, then the engines for an unknown structure in case all of them fail.
+    fn structured(engines: &'static [&'static str], reason: Structure) -> Self {
+        Self {
+            structured: engines,
+            ..Self::compared(&["updn"], &["nue", "dfsssp"], reason)
+        }
+    }
+
+    const fn compared(
+        baseline: &'static [&'static str],
+        candidates: &'static [&'static str],
+        reason: Structure,
+    ) -> Self {
+        Self {
+            structured: &[],
+            baseline,
+            candidates,
+            vls: None,
+            reason,
+        }
+    }
+}
+
+/// Detects the structure of the fabric and returns the engines for it.
+#[must_use]
+pub fn advise(request: &RoutingRequest<'_>) -> Advice {
+    let (topo, hints) = (request.topo, request.hints);
+    if hints.file.is_some() {
+        return Advice {
+            baseline: &[],
+            candidates: &[],
+            ..Advice::structured(&["file"], Structure::TablesInFile)
+        };
+    }
+    if hints.torus.is_some()
+        && let Ok(grid) = grid(topo, hints)
+    {
+        let reason = Structure::DescribedTorus(Box::new(grid));
+        return Advice::structured(&["torus-2QoS", "dor"], reason);
+    }
+    let no_tree = match tree(topo, hints) {
+        Ok(tree) => return advice_for_tree(topo, &tree),
+        Err(mismatch) => mismatch,
+    };
+    let no_grid = match grid(topo, hints) {
+        Ok(grid) => {
+            // With missing links, the detours of dimension order overload some links; another
+            // engine may be better.
+            let family = (grid.family(), grid.is_complete());
+            let reason = Structure::Grid(Box::new(grid));
+            return match family {
+                (Family::Torus, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
+                (Family::Torus, false) => {
+                    Advice::compared(&["dor", "updn"], &["torus-2QoS", "nue", "dfsssp"], reason)
+                }
+                (Family::Mesh | Family::Hypercube | Family::HyperX, true) => {
+                    Advice::structured(&["dor"], reason)
+                }
+                (Family::Mesh | Family::Hypercube | Family::HyperX, false) => {
+                    Advice::compared(&["dor", "updn"], &["nue", "dfsssp"], reason)
+                }
+            };
+        }
+        Err(mismatch) => mismatch,
+    };
+    let reason = match dragonfly(topo) {
+        Ok(dragonfly) => Structure::Dragonfly(Box::new(dragonfly)),
+        Err(no_dragonfly) => Structure::Unknown {
+            tree: no_tree,
+            grid: no_grid,
+            dragonfly: no_dragonfly,
+        },
+    };
+    Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
+}
+
+/// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL
+/// cannot cause a credit loop.
+fn advice_for_tree(topo: &Topology, tree: &DetectedTree) -> Advice {
+    let is_regular = is_regular(topo, tree);
+    let reason = Structure::Tree {
+        is_regular,
+        figures: TreeFigures::from_tree(tree),
+    };
+    let advice = if is_regular {
+        Advice {
+            candidates: &[],
+            ..Advice::structured(&["dmodc"], reason)
+        }
+    } else {
+        Advice::compared(&["dmodc", "updn"], &["ftree", "updn", "nue"], reason)
+    };
+    Advice {
+        vls: Some(1),
+        ..advice
+    }
+}
+
+/// Whether all switches of a level have the same number of uplinks and of downlinks.
+fn is_regular(topo: &Topology, tree: &DetectedTree) -> bool {
+    let mut by_level: Vec<Option<(usize, usize)>> = vec![None; tree.levels()];
+    tree.level_links == 0
+        && topo.switches().all(|s| {
+            let rank = |s: SwitchIdx| tree.rank[s.index()];
+            let up = topo.links(s).iter().filter(|l| rank(l.peer) > rank(s));
+            let up = up.count();
+            let links = (up, topo.links(s).len() - up);
+            let level = by_level.get_mut(rank(s) as usize);
+            level.is_some_and(|level| *level.get_or_insert(links) == links)
+        })
+}
