@@ -1,6 +1,6 @@
 //! Sets of channel dependencies as bit sets.
 
-use super::index::{ChannelNumbering, to_u32};
+use crate::topology::{ChannelNumbering, index_to_u32};
 
 /// A dependency: packets arrive over the first channel and leave over the second.
 pub(crate) type Dependency = (u32, u32);
@@ -85,7 +85,8 @@ impl DependencySet {
         &self,
         channels: &impl ChannelNumbering,
     ) -> impl Iterator<Item = Dependency> {
-        (0..to_u32(self.channels())).flat_map(|x| self.after(channels, x).map(move |y| (x, y)))
+        (0..index_to_u32(self.channels()))
+            .flat_map(|x| self.after(channels, x).map(move |y| (x, y)))
     }
 
     /// The channels in topological order; incomplete if there is a cycle.
@@ -95,7 +96,7 @@ impl DependencySet {
         for (_, y) in self.iter(channels) {
             in_degree[y as usize] += 1;
         }
-        let mut order: Vec<u32> = (0..to_u32(n))
+        let mut order: Vec<u32> = (0..index_to_u32(n))
             .filter(|&c| in_degree[c as usize] == 0)
             .collect();
         let mut position = 0;
@@ -127,11 +128,11 @@ impl DependencySet {
         // Every remaining channel has a predecessor that remains, so going backwards ends in a
         // cycle.
         let mut predecessor = vec![u32::MAX; n];
-        for x in (0..to_u32(n)).filter(|&x| remaining[x as usize]) {
+        for x in (0..index_to_u32(n)).filter(|&x| remaining[x as usize]) {
             self.after(channels, x)
                 .for_each(|y| predecessor[y as usize] = x);
         }
-        let mut start = (0..to_u32(n)).find(|&x| remaining[x as usize])?;
+        let mut start = (0..index_to_u32(n)).find(|&x| remaining[x as usize])?;
         for _ in 0..n {
             start = predecessor[start as usize];
         }

@@ -6,7 +6,7 @@
 //! is found to close a cycle.
 
 use super::dependencies::{Dependency, DependencySet};
-use super::index::{ChannelNumbering, to_u32};
+use crate::topology::{ChannelNumbering, index_to_u32};
 
 /// Dependencies, indexed by both of their ends.
 #[derive(Debug, Clone)]
@@ -317,7 +317,7 @@ impl AcyclicDependencyGraph {
 pub(super) fn positions(order: &[u32]) -> Vec<u32> {
     let mut position = vec![0; order.len()];
     for (at, &c) in order.iter().enumerate() {
-        position[c as usize] = to_u32(at);
+        position[c as usize] = index_to_u32(at);
     }
     position
 }

@@ -8,7 +8,7 @@ use super::dependencies::{Dependency, DependencySet};
 use super::graph::{
     AcyclicDependencyGraph, Dependencies, Rejection, SearchControl, SearchDirection, positions,
 };
-use super::index::{ChannelIndex, to_u32};
+use crate::topology::{ChannelIndex, index_to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Work units per channel visited by a search.
@@ -74,7 +74,7 @@ impl SearchControl<ChannelIndex> for SearchEffort {
 impl VirtualLayer {
     /// A layer without dependencies.
     pub(crate) fn new(channels: &ChannelIndex) -> Self {
-        let position = (0..to_u32(channels.len())).collect();
+        let position = (0..index_to_u32(channels.len())).collect();
         Self::with_graph(
             channels,
             AcyclicDependencyGraph::new(channels, position),

@@ -9,9 +9,6 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `index` | channel numbers |
-//! | `neighbors` | channels between neighbours, numbered by slot |
-//! | `ports` | channels numbered by port, for code that reads forwarding tables |
 //! | `vls` | channels on VLs, and the VLs of packets |
 //! | `dependencies` | sets of dependencies, topological order, cycles |
 //! | `graph` | acyclic channel dependency graph that grows |
@@ -24,11 +21,8 @@
 
 mod dependencies;
 mod graph;
-mod index;
 mod layer;
 mod lookup;
-mod neighbors;
-mod ports;
 mod routed;
 mod routing_order;
 mod tables;
@@ -36,11 +30,8 @@ mod tree;
 mod vls;
 
 pub(crate) use dependencies::{Dependency, DependencySet};
-pub(crate) use index::{ChannelIndex, to_u32};
 pub(crate) use layer::{DependencyStatus, VirtualLayer};
 pub(crate) use lookup::Lookup;
-pub(crate) use neighbors::{NeighborChannels, index_channels};
-pub(crate) use ports::PortChannels;
 pub(crate) use routed::{RoutedDependencies, admit_in_all};
 pub(crate) use routing_order::{
     RoutingChannelOrder, dependency_graph, spanning_tree_constraint, with_spanning_tree,

@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use super::dependencies::{Dependency, DependencySet};
 use super::graph::{AcyclicDependencyGraph, Dependencies, SearchControl, SearchDirection};
-use super::index::ChannelNumbering;
 use super::lookup::Lookup;
 use super::vls::VlChannelNumbers;
+use crate::topology::ChannelNumbering;
 
 /// Maximum number of channels looked up, a fraction of the cost of reading all of them.
 const LOOKUPS_MAX: usize = 1000;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::ports::PortChannels;
 use super::routed::{RoutedDependencies, TopologicalOrder};
 use super::tables::dependencies_of_tables;
 use super::tree::dependencies_of_spanning_tree;
@@ -31,10 +30,10 @@ impl RoutingChannelOrder {
         if matches!(trees, TreeConstraint::Ordered(_)) && vl_plan.is_single() {
             return Self(None);
         }
-        let channels = PortChannels::new(topo);
+        let channels = topo.port_channels();
         let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
         let trees = spanning_tree_constraint(topo, trees);
-        let channels = VlChannelNumbers::new(&channels, vl_plan);
+        let channels = VlChannelNumbers::new(channels, vl_plan);
         let graph = dependency_graph(topo, (channels, None), &rows, &trees);
         Self(graph.map(RoutedDependencies::into_order))
     }

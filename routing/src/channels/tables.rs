@@ -4,9 +4,9 @@ use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::dependencies::{DependencySet, set_bits};
-use super::ports::PortChannels;
 use super::vls::{PlannedVls, VlChannelNumbers};
 use crate::tables::{BLOCK_LIDS, Lft};
+use crate::topology::PortChannels;
 use crate::topology::{Destination, Topology};
 use crate::vl_plan::SLS;
 

@@ -2,8 +2,8 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::index::{ChannelIndex, ChannelNumbering, NONE, to_u32};
-use super::ports::PortChannels;
+use crate::topology::PortChannels;
+use crate::topology::{ChannelIndex, ChannelNumbering, NONE, index_to_u32};
 use crate::topology::{Destination, SwitchIdx};
 use crate::vl_plan::{PathSl, SlToVl, VlPlan};
 
@@ -16,7 +16,7 @@ pub(crate) struct VlChannels<'a> {
 
 impl<'a> VlChannels<'a> {
     pub(crate) fn new(index: &'a ChannelIndex, vls: usize) -> Self {
-        let vls = to_u32(vls);
+        let vls = index_to_u32(vls);
         Self { index, vls }
     }
 
@@ -73,7 +73,7 @@ impl<'a> VlChannelNumbers<'a> {
 
     /// The virtual channel of a channel and a VL.
     pub(crate) fn on_vl(&self, channel: usize, vl: u8) -> u32 {
-        self.channels.on_vl(to_u32(channel), u32::from(vl))
+        self.channels.on_vl(index_to_u32(channel), u32::from(vl))
     }
 
     /// The channel of a virtual channel.

@@ -18,7 +18,6 @@ use crate::paths::up_down::ordered;
 use crate::request::RoutingRequest;
 use crate::routing::Routing;
 use crate::structure::tree::tree_in;
-use crate::topology::graph::Graph;
 
 /// The `dmodc` engine.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +29,7 @@ impl Engine for Dmodc {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let graph = Graph::with_ids(request.topo, &request.hints.ids);
+        let graph = request.topo.graph().ranked_by(&request.hints.ids);
         graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;
         let diagnostics = vec![Diagnostic::Tree(TreeFigures::from_tree(&tree))];

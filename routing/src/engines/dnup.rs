@@ -12,7 +12,6 @@ use crate::paths::up_down::ordered;
 use crate::request::RoutingRequest;
 use crate::routing::Routing;
 use crate::structure::tree::{switches_with_hosts, tree_in};
-use crate::topology::graph::Graph;
 
 /// The `dnup` engine.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +24,7 @@ impl Engine for DownUp {
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
-        let graph = Graph::with_ids(topo, &hints.ids);
+        let graph = topo.graph().ranked_by(&hints.ids);
         graph.check_connected()?;
         let bottom = switches_with_hosts(topo);
         let diagnostics = vec![Diagnostic::LowestLevel(bottom.len())];

@@ -42,7 +42,7 @@ impl Engine for Dor {
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
-        let graph = Graph::new(topo);
+        let graph = topo.graph();
         graph.check_connected()?;
         if graph.len() == 0 {
             return Ok(routing(
@@ -61,9 +61,9 @@ impl Engine for Dor {
         } else {
             Rings::Cut
         };
-        let mut tried = route_with_rings(request, &graph, &coordinates, first, &mut diagnostics);
+        let mut tried = route_with_rings(request, graph, &coordinates, first, &mut diagnostics);
         if datelines && matches!(tried, Err(RouteError::TooFewVls { .. })) {
-            tried = route_with_rings(request, &graph, &coordinates, Rings::Cut, &mut diagnostics)
+            tried = route_with_rings(request, graph, &coordinates, Rings::Cut, &mut diagnostics)
                 .or(tried);
         }
         let (tables, vl_plan, trees) = tried?;

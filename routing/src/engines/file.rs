@@ -13,7 +13,6 @@ use crate::messages::{Diagnostic, HintError, RouteError, SwitchHintError};
 use crate::request::RoutingRequest;
 use crate::routing::{Routing, TreeConstraint};
 use crate::tables::Lft;
-use crate::topology::graph::Graph;
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
 
@@ -28,7 +27,7 @@ impl Engine for File {
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
-        Graph::new(topo).check_connected()?;
+        topo.graph().check_connected()?;
         let Some(file) = &request.hints.file else {
             return Err(HintError::NoTables.into());
         };

@@ -30,7 +30,7 @@ impl Engine for FatTree {
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hints) = (request.topo, request.hints);
-        let graph = Graph::with_ids(topo, &hints.ids);
+        let graph = topo.graph().ranked_by(&hints.ids);
         graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
         check_pure(&graph, &tree, hints)?;

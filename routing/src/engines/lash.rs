@@ -9,7 +9,6 @@ use crate::paths::next_hops::cell::with_smallest_cells;
 use crate::paths::virtual_layers::{Objective, route};
 use crate::request::RoutingRequest;
 use crate::routing::Routing;
-use crate::topology::graph::Graph;
 
 /// The `lash` engine.
 #[derive(Debug, Clone, Copy)]
@@ -21,11 +20,11 @@ impl Engine for Lash {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let graph = Graph::new(request.topo);
+        let graph = request.topo.graph();
         graph.check_connected()?;
         with_smallest_cells(
-            || route::<u8>(self.name(), request, &graph, Objective::FewVls),
-            || route::<u16>(self.name(), request, &graph, Objective::FewVls),
+            || route::<u8>(self.name(), request, graph, Objective::FewVls),
+            || route::<u16>(self.name(), request, graph, Objective::FewVls),
         )?
     }
 }

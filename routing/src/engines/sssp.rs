@@ -22,11 +22,11 @@ impl Engine for Sssp {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let graph = Graph::new(request.topo);
+        let graph = request.topo.graph();
         graph.check_connected()?;
         with_smallest_cells(
-            || route_in::<u8>(request, &graph),
-            || route_in::<u16>(request, &graph),
+            || route_in::<u8>(request, graph),
+            || route_in::<u16>(request, graph),
         )
     }
 }

@@ -45,7 +45,7 @@ impl Engine for Torus2Qos {
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
         let (topo, hint) = (request.topo, request.hints.torus.as_ref());
-        let graph = Graph::new(topo);
+        let graph = topo.graph();
         graph.check_connected()?;
         if graph.len() == 0 {
             return Err(ShapeError::NoSwitches.into());
@@ -57,13 +57,13 @@ impl Engine for Torus2Qos {
                 usable,
             });
         }
-        check_port_groups(topo, &graph, hint)?;
+        check_port_groups(topo, graph, hint)?;
         let grid = grid(topo, request.hints).map_err(ShapeError::NotATorus)?;
         // If a ring of one interpretation is split, another interpretation may still be routable.
         let interpretations = axes::interpretations(topo, &grid, hint)?;
         let mut first_error = ShapeError::NoAxes.into();
         for (i, coordinates) in interpretations.iter().enumerate() {
-            match route_along_axes(request, &graph, coordinates) {
+            match route_along_axes(request, graph, coordinates) {
                 Ok(routing) => return Ok(routing),
                 Err(error) if i == 0 => first_error = error,
                 Err(_) => {}

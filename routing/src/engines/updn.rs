@@ -29,7 +29,7 @@ impl Engine for UpDown {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let graph = Graph::with_ids(request.topo, &request.hints.ids);
+        let graph = request.topo.graph().ranked_by(&request.hints.ids);
         graph.check_connected()?;
         let tree = tree_in(request.topo, &graph, request.hints).ok();
         with_smallest_cells(

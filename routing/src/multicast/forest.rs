@@ -7,11 +7,12 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use crate::channels::{
-    PortChannels, RoutedDependencies, VlChannelNumbers, admit_in_all, dependencies_of_tables,
+    RoutedDependencies, VlChannelNumbers, admit_in_all, dependencies_of_tables,
     dependencies_of_tree,
 };
 use crate::routing::{Routing, TreeConstraint};
 use crate::tables::Lft;
+use crate::topology::PortChannels;
 use crate::topology::{PortSet, SwitchIdx, SwitchLink, Topology};
 
 /// Maximum number of roots tried in the search for a spanning tree.
@@ -50,7 +51,7 @@ impl<'a> SpanningForest<'a> {
     /// # Errors
     /// There is no such spanning tree.
     pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoSpanningForest> {
-        let channels = PortChannels::new(topo);
+        let channels = Arc::clone(topo.port_channels());
         let (constraint, sl) = match &routing.trees {
             TreeConstraint::Ordered(order) => (LinkConstraint::Order(order.clone()), 0),
             TreeConstraint::Within { up, sl } => (LinkConstraint::Tree(up.clone()), *sl),
@@ -62,7 +63,7 @@ impl<'a> SpanningForest<'a> {
         };
         Ok(Self {
             topo,
-            channels: Arc::new(channels),
+            channels,
             constraint: Arc::new(constraint),
             sl,
         })

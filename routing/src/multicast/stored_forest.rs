@@ -9,8 +9,9 @@ use ferrosm_mad::ids::PortNum;
 use super::forest::{
     LinkConstraint, SpanningForest, dependencies_of_routing, find_spanning_tree, grow_spanning_tree,
 };
-use crate::channels::{PortChannels, dependencies_of_spanning_tree};
+use crate::channels::dependencies_of_spanning_tree;
 use crate::routing::{Routing, TreeConstraint};
+use crate::topology::PortChannels;
 use crate::topology::{PortSet, SwitchIdx, Topology};
 
 /// The link constraint and SL of a [`SpanningForest`]. Immutable and shared.
@@ -38,7 +39,7 @@ impl StoredForest {
             .grow_within(topo, routing, part, beside)
             .map_or_else(|| Arc::clone(&self.constraint), Arc::new);
         Self {
-            channels: Arc::new(PortChannels::new(part)),
+            channels: Arc::clone(part.port_channels()),
             constraint,
             sl: self.sl,
         }
@@ -134,8 +135,7 @@ impl SpanningForest<'_> {
 /// Takes about as long as a verification.
 pub fn resolve_trees(topo: &Topology, routing: &mut Routing, current_sl: Option<u8>) {
     if routing.trees == TreeConstraint::Search
-        && let Some((up, sl)) =
-            find_spanning_tree(topo, &PortChannels::new(topo), routing, current_sl)
+        && let Some((up, sl)) = find_spanning_tree(topo, topo.port_channels(), routing, current_sl)
     {
         routing.trees = TreeConstraint::Within { up, sl };
     }

@@ -5,10 +5,17 @@
 //! and affect quality figures only. Invalid input (a nonexistent port, a port with two links, a LID
 //! with two owners) never panics: the first entry is valid, later ones are ignored.
 
+mod channel_index;
 pub(crate) mod graph;
+mod port_channels;
 mod port_set;
 
+pub(crate) use channel_index::{ChannelIndex, ChannelNumbering, NONE, index_to_u32};
+pub(crate) use port_channels::PortChannels;
 pub use port_set::PortSet;
+
+use graph::Graph;
+use port_channels::SwitchPort;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +38,7 @@ impl SwitchIdx {
 
     /// The switch at an index of a per-switch array.
     pub(crate) fn from_index(index: usize) -> Self {
-        Self(u32::try_from(index).unwrap_or(u32::MAX))
+        Self(index_to_u32(index))
     }
 }
 
@@ -72,7 +79,7 @@ pub struct Destination {
 #[derive(Debug, Default, Clone)]
 pub struct TopologyBuilder {
     switches: Vec<SwitchSpec>,
-    links: Vec<((SwitchIdx, PortNum), (SwitchIdx, PortNum))>,
+    links: Vec<(SwitchPort, SwitchPort)>,
     end_ports: Vec<(SwitchIdx, AttachedEndPort)>,
     vls: Vec<((SwitchIdx, PortNum), u8)>,
     rates: Vec<((SwitchIdx, PortNum), u32)>,
@@ -157,44 +164,27 @@ impl TopologyBuilder {
     /// Builds the graph.
     #[must_use]
     pub fn build(self) -> Topology {
-        let mut port_base = Vec::with_capacity(self.switches.len() + 1);
-        let mut flat = 0usize;
-        for spec in &self.switches {
-            port_base.push(flat);
-            flat += usize::from(spec.num_ports) + 1;
-        }
-        port_base.push(flat);
-        let flat_port = |(s, p): (SwitchIdx, PortNum)| {
-            let spec = self.switches.get(s.index())?;
-            (p != PortNum::ZERO && p.raw() <= spec.num_ports)
-                .then(|| port_base[s.index()] + p.index())
+        let num_ports = self.switches.iter().map(|spec| spec.num_ports);
+        let ports = PortChannels::new(num_ports, &self.links);
+        let external_port =
+            |(s, port): SwitchPort| ports.port(s, port).filter(|_| port != PortNum::ZERO);
+        let both_ends = |port: usize| {
+            let peer = ports.head(port).map(|(v, p)| ports.output_channel(v, p));
+            std::iter::once(port).chain(peer)
         };
-
-        let mut peers: Vec<Option<(SwitchIdx, PortNum)>> = vec![None; flat];
-        for &(a, b) in &self.links {
-            let (Some(ia), Some(ib)) = (flat_port(a), flat_port(b)) else {
-                continue;
-            };
-            if a.0 != b.0 && peers[ia].is_none() && peers[ib].is_none() {
-                peers[ia] = Some(b);
-                peers[ib] = Some(a);
-            }
-        }
-        let mut vls = vec![DATA_VLS_MAX; flat];
+        let mut vls = vec![DATA_VLS_MAX; ports.len()];
         for &(at, count) in &self.vls {
-            if let Some(i) = flat_port(at) {
-                let peer = peers[i].and_then(flat_port);
-                for port in [Some(i), peer].into_iter().flatten() {
+            if let Some(i) = external_port(at) {
+                for port in both_ends(i) {
                     vls[port] = vls[port].min(count.max(1));
                 }
             }
         }
         let vls: Arc<[u8]> = vls.into();
-        let mut rates = vec![0; flat];
+        let mut rates = vec![0; ports.len()];
         for &(at, mbps) in self.rates.iter().filter(|(_, mbps)| *mbps > 0) {
-            if let Some(i) = flat_port(at) {
-                let peer = peers[i].and_then(flat_port);
-                for port in [Some(i), peer].into_iter().flatten() {
+            if let Some(i) = external_port(at) {
+                for port in both_ends(i) {
                     rates[port] = if rates[port] == 0 {
                         mbps
                     } else {
@@ -206,7 +196,7 @@ impl TopologyBuilder {
         let mut end_ports: Vec<(SwitchIdx, AttachedEndPort)> = self
             .end_ports
             .into_iter()
-            .filter(|&(s, e)| flat_port((s, e.port)).is_some_and(|i| peers[i].is_none()))
+            .filter(|&(s, e)| external_port((s, e.port)).is_some_and(|i| ports.head(i).is_none()))
             .collect();
         end_ports.sort_by_key(|&(s, e)| (s, e.port));
         end_ports.dedup_by_key(|&mut (s, e)| (s, e.port));
@@ -215,11 +205,11 @@ impl TopologyBuilder {
         let mut link_base = vec![0];
         for (i, spec) in self.switches.iter().enumerate() {
             links.extend((1..=spec.num_ports).filter_map(|p| {
-                let (peer, peer_port) = peers[port_base[i] + usize::from(p)]?;
+                let (peer, peer_port) = ports.peer(i, p)?;
                 Some(SwitchLink {
                     port: PortNum(p),
-                    peer,
-                    peer_port,
+                    peer: SwitchIdx::from_index(peer),
+                    peer_port: PortNum(peer_port),
                 })
             }));
             link_base.push(links.len());
@@ -257,10 +247,9 @@ impl TopologyBuilder {
         for i in 0..self.switches.len() {
             end_base.push(end_ports.partition_point(|(s, _)| s.index() <= i));
         }
-        Topology {
+        let mut topo = Topology {
             switches: self.switches.into(),
-            port_base: port_base.into(),
-            peers: peers.into(),
+            ports: Arc::new(ports),
             operated_vls: Arc::clone(&vls),
             vls,
             rates: rates.into(),
@@ -272,7 +261,10 @@ impl TopologyBuilder {
             by_switch: by_switch.into(),
             dest_base: dest_base.into(),
             top_lid,
-        }
+            graph: Arc::default(),
+        };
+        topo.graph = Arc::new(Graph::new(&topo));
+        topo
     }
 }
 
@@ -280,15 +272,14 @@ impl TopologyBuilder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     switches: Arc<[SwitchSpec]>,
-    /// First flat port number of each switch (its port 0), and the total.
-    port_base: Arc<[usize]>,
-    peers: Arc<[Option<(SwitchIdx, PortNum)>]>,
-    /// Data VLs that routes may use, by flat port number.
+    /// Numbers of all ports, and their links.
+    ports: Arc<PortChannels>,
+    /// Data VLs that routes may use, by port number.
     vls: Arc<[u8]>,
-    /// Data VLs that ports operate, by flat port number; fewer than `vls` only at leaves
+    /// Data VLs that ports operate, by port number; fewer than `vls` only at leaves
     /// ([`Self::with_narrow_leaves`]).
     operated_vls: Arc<[u8]>,
-    /// Mb/s by flat port number; 0: unknown.
+    /// Mb/s by port number; 0: unknown.
     rates: Arc<[u32]>,
     links: Arc<[SwitchLink]>,
     link_base: Arc<[usize]>,
@@ -300,9 +291,25 @@ pub struct Topology {
     by_switch: Arc<[Destination]>,
     dest_base: Arc<[usize]>,
     top_lid: Lid,
+    /// Neighbours, derived from the links.
+    graph: Arc<Graph>,
 }
 
 impl Topology {
+    /// Ports of all switches by number, with their links.
+    pub(crate) fn port_channels(&self) -> &Arc<PortChannels> {
+        &self.ports
+    }
+
+    /// The neighbours of switches and the channels between them.
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    fn first_port(&self, s: SwitchIdx) -> usize {
+        self.ports.output_channel(s.index(), 0)
+    }
+
     /// Number of switches.
     #[must_use]
     pub fn num_switches(&self) -> usize {
@@ -358,10 +365,8 @@ impl Topology {
     /// The switch port at the other end of the link, if there is a link to another switch.
     #[must_use]
     pub fn neighbor(&self, s: SwitchIdx, port: PortNum) -> Option<(SwitchIdx, PortNum)> {
-        if port.raw() > self.num_ports(s) {
-            return None;
-        }
-        self.peers[self.port_base[s.index()] + port.index()]
+        let (peer, peer_port) = self.ports.peer(s.index(), port.raw())?;
+        Some((SwitchIdx::from_index(peer), PortNum(peer_port)))
     }
 
     /// Links of a switch to other switches, by port number.
@@ -399,18 +404,13 @@ impl Topology {
     /// except at a narrow leaf.
     #[must_use]
     pub fn vls(&self, s: SwitchIdx, port: PortNum) -> u8 {
-        self.flat_port(s, port).map_or(1, |i| self.vls[i])
+        self.ports.port(s, port).map_or(1, |i| self.vls[i])
     }
 
     /// Data VLs that a port operates, 1 to 15.
     #[must_use]
     pub fn operated_vls(&self, s: SwitchIdx, port: PortNum) -> u8 {
-        self.flat_port(s, port).map_or(1, |i| self.operated_vls[i])
-    }
-
-    fn flat_port(&self, s: SwitchIdx, port: PortNum) -> Option<usize> {
-        let exists = port.raw() <= self.num_ports(s);
-        exists.then(|| self.port_base[s.index()] + port.index())
+        self.ports.port(s, port).map_or(1, |i| self.operated_vls[i])
     }
 
     /// The graph in which routes may use all VLs on the links of these switches, each of which has
@@ -423,7 +423,10 @@ impl Topology {
         for &s in leaves {
             for l in self.links(s) {
                 let ends = [(s, l.port), (l.peer, l.peer_port)];
-                for i in ends.iter().filter_map(|&(s, port)| self.flat_port(s, port)) {
+                for i in ends
+                    .iter()
+                    .filter_map(|&(s, port)| self.ports.port(s, port))
+                {
                     vls[i] = DATA_VLS_MAX;
                 }
             }
@@ -447,10 +450,8 @@ impl Topology {
     /// Rate of the link at a port, in Mb/s; `None` if unknown.
     #[must_use]
     pub fn rate(&self, s: SwitchIdx, port: PortNum) -> Option<u32> {
-        if port.raw() > self.num_ports(s) {
-            return None;
-        }
-        Some(self.rates[self.port_base[s.index()] + port.index()]).filter(|mbps| *mbps > 0)
+        let mbps = self.rates[self.ports.port(s, port)?];
+        (mbps > 0).then_some(mbps)
     }
 
     /// Links between switches that run below their possible rate: both switches have a faster port.
@@ -459,8 +460,8 @@ impl Topology {
     #[must_use]
     pub fn degraded_links(&self) -> Vec<DegradedLink> {
         let best_rate = |s: SwitchIdx| {
-            let first = self.port_base[s.index()];
-            let rates = &self.rates[first..self.port_base[s.index() + 1]];
+            let ports = self.ports.ports(s.index());
+            let rates = &self.rates[self.first_port(s)..][..ports];
             rates.iter().copied().max().unwrap_or(0)
         };
         let best: Vec<u32> = self.switches().map(best_rate).collect();

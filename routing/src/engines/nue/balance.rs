@@ -9,7 +9,8 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::network::{NO_SLOT, Network};
-use crate::channels::{VirtualLayer, to_u32};
+use crate::channels::VirtualLayer;
+use crate::topology::index_to_u32;
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Work units per switch for routing one LID.
@@ -55,7 +56,7 @@ pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
     order.clear();
     order.resize(start[max_hops + 1], 0);
     for (v, &h) in hops.iter().enumerate().filter(|(_, h)| **h != u32::MAX) {
-        order[start[h as usize]] = to_u32(v);
+        order[start[h as usize]] = index_to_u32(v);
         start[h as usize] += 1;
     }
 }
@@ -217,7 +218,7 @@ impl Options {
             .map(|&v| v as usize)
             .filter(|&v| v != dest)
         {
-            let from = to_u32(self.channels.len());
+            let from = index_to_u32(self.channels.len());
             let own_channel = net.channel(v, tree[v]);
             for c in net.channels.leaving(v) {
                 let i = c as usize;
@@ -230,7 +231,7 @@ impl Options {
                     self.first[v] = self.first[v].min(at);
                 }
             }
-            self.range[v] = (from, to_u32(self.channels.len()));
+            self.range[v] = (from, index_to_u32(self.channels.len()));
         }
     }
 

@@ -8,7 +8,8 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::network::Network;
-use crate::channels::{VirtualLayer, to_u32};
+use crate::channels::VirtualLayer;
+use crate::topology::index_to_u32;
 
 /// Order of the switches (by position) and the channel of each switch to its parent in the escape
 /// tree.
@@ -47,7 +48,7 @@ impl EscapeTree {
         net: &Network,
         visits_max: usize,
     ) -> VirtualLayer {
-        let mut order: Vec<u32> = (0..to_u32(net.channels.len())).collect();
+        let mut order: Vec<u32> = (0..index_to_u32(net.channels.len())).collect();
         order.sort_by_key(|&c| {
             let tail = self.position[net.channels.tail[c as usize] as usize];
             let climbs = self.position[net.channels.head[c as usize] as usize] < tail;
@@ -99,7 +100,7 @@ impl EscapeTree {
     pub(super) fn positions(&self, net: &Network) -> Vec<u32> {
         let mut positions = vec![0; net.n];
         for (v, &position) in self.position.iter().enumerate() {
-            positions[net.switch[v].index()] = to_u32(position);
+            positions[net.switch[v].index()] = index_to_u32(position);
         }
         positions
     }

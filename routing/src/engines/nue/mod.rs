@@ -77,10 +77,10 @@ impl Engine for Nue {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let graph = Graph::new(request.topo);
+        let graph = request.topo.graph();
         graph.check_connected()?;
-        let orders = with_smallest_cells(|| orders::<u8>(&graph), || orders::<u16>(&graph))?;
-        let net = Network::new(request.topo, &graph);
+        let orders = with_smallest_cells(|| orders::<u8>(graph), || orders::<u16>(graph))?;
+        let net = Network::new(request.topo, graph);
         Ok(route_in(request, &net, &orders).map_err(EngineStop::from)?)
     }
 }

@@ -6,8 +6,8 @@
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::channels::{ChannelIndex, index_channels, to_u32};
 use crate::topology::graph::Graph;
+use crate::topology::{ChannelIndex, index_to_u32};
 use crate::topology::{SwitchIdx, Topology};
 
 /// No slot: the destination itself, or not routed.
@@ -38,7 +38,7 @@ impl Network {
         let n = graph.len();
         let mut net = Self {
             n,
-            channels: index_channels(graph, &graph.by_lid),
+            channels: graph.channels_in_order(&graph.by_lid),
             ports: Vec::new(),
             port_base: vec![0],
             of_port: Vec::new(),
@@ -49,10 +49,10 @@ impl Network {
         };
         for &s in &graph.by_lid {
             for &slot in graph.slots(s) {
-                let channel = to_u32(net.port_base.len() - 1);
+                let channel = index_to_u32(net.port_base.len() - 1);
                 net.ports.extend_from_slice(graph.ports(slot));
                 net.of_port.resize(net.ports.len(), channel);
-                net.port_base.push(to_u32(net.ports.len()));
+                net.port_base.push(index_to_u32(net.ports.len()));
             }
             net.hosts.push(graph.hosts[s]);
             let at = SwitchIdx::from_index(s);

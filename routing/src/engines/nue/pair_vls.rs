@@ -11,7 +11,8 @@
 
 use super::balance::{depths, switches_by_depth};
 use super::network::{NO_SLOT, Network};
-use crate::channels::{Dependency, VirtualLayer, to_u32};
+use crate::channels::{Dependency, VirtualLayer};
+use crate::topology::index_to_u32;
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Maximum number of passes over all switches of a destination.
@@ -73,7 +74,9 @@ impl<'a> PairVls<'a> {
         min_hops: &[u32],
     ) -> Result<(), BudgetExceeded> {
         let net = self.net;
-        let mut order: Vec<u32> = (0..to_u32(net.n)).filter(|&v| v as usize != dest).collect();
+        let mut order: Vec<u32> = (0..index_to_u32(net.n))
+            .filter(|&v| v as usize != dest)
+            .collect();
         order.sort_by_key(|&v| (min_hops[v as usize], v));
         let mut hops = Vec::new();
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
@@ -307,7 +310,7 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
     let mut path = Vec::new();
     while tree[at] != NO_SLOT && path.len() <= net.n {
         let c = net.channel(at, tree[at]);
-        path.push(to_u32(c));
+        path.push(index_to_u32(c));
         at = net.channels.head[c] as usize;
     }
     path
@@ -315,7 +318,7 @@ fn path(net: &Network, tree: &[u8], from: usize) -> Vec<u32> {
 
 /// A switch and all switches whose packets to the root of a tree pass it.
 fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
-    let mut switches = vec![to_u32(u)];
+    let mut switches = vec![index_to_u32(u)];
     let mut next = 0;
     while let Some(&w) = switches.get(next) {
         next += 1;
@@ -323,7 +326,7 @@ fn senders(net: &Network, tree: &[u8], u: usize) -> Vec<u32> {
             let into = net.channels.reverse[c as usize] as usize;
             let v = net.channels.tail[into] as usize;
             if tree[v] != NO_SLOT && net.channel(v, tree[v]) == into {
-                switches.push(to_u32(v));
+                switches.push(index_to_u32(v));
             }
         }
     }

@@ -9,7 +9,8 @@ use ferrosm_mad::ids::PortNum;
 
 use super::balance::{BalanceScope, depths, switches_by_depth};
 use super::network::NO_SLOT;
-use crate::channels::{VirtualLayer, to_u32};
+use crate::channels::VirtualLayer;
+use crate::topology::index_to_u32;
 use crate::work::BudgetExceeded;
 
 /// Work units per switch for building the tree of a LID.
@@ -251,7 +252,7 @@ impl BalanceScope<'_> {
                 let into = net.channels.reverse[c as usize] as usize;
                 let y = net.channels.tail[into] as usize;
                 if tree.row[y] != NO_SLOT && net.channel_of(self.link(tree.row, y)) == into {
-                    from.push((y, if x == u { to_u32(into) } else { via }));
+                    from.push((y, if x == u { index_to_u32(into) } else { via }));
                 }
             }
         }

@@ -13,7 +13,8 @@
 //! destination falls back to the escape tree as a whole, unlike in the paper.
 
 use super::network::{NO_SLOT, Network};
-use crate::channels::{Dependency, DependencyStatus, VirtualLayer, to_u32};
+use crate::channels::{Dependency, DependencyStatus, VirtualLayer};
+use crate::topology::index_to_u32;
 
 const NONE: u32 = u32::MAX;
 const UNREACHED: u32 = u32::MAX;
@@ -109,7 +110,7 @@ impl<'a> PathSearch<'a> {
         while self.levels.len() <= at {
             self.levels.push(Vec::new());
         }
-        self.levels[at].push(to_u32(v));
+        self.levels[at].push(index_to_u32(v));
     }
 
     /// Routes the neighbours of the switches at `level` hops through one of these.
@@ -155,7 +156,7 @@ impl<'a> PathSearch<'a> {
             for &(_, weight, c) in &options {
                 let v = net.channels.head[c as usize] as usize;
                 if v == dest || cdg.admit_one(&net.channels, (c, self.next[v]), &mut self.log) {
-                    self.hops[u] = to_u32(level + 1);
+                    self.hops[u] = index_to_u32(level + 1);
                     self.next[u] = c;
                     self.weight[u] = weight;
                     self.push_to_level(u);

@@ -8,8 +8,9 @@
 use rayon::prelude::*;
 
 use super::paths::GridPaths;
-use crate::channels::{ChannelIndex, DependencySet, VlChannels, index_channels, to_u32};
+use crate::channels::{DependencySet, VlChannels};
 use crate::topology::graph::Graph;
+use crate::topology::index_to_u32;
 
 /// SLs and VLs of a routing on a grid.
 pub(crate) trait VlRule: Sync {
@@ -32,7 +33,6 @@ pub(crate) struct SpanningTree<'a> {
 /// Channel dependencies of all unicast packets.
 pub(crate) struct CreditLoopCheck<'a> {
     graph: &'a Graph,
-    index: ChannelIndex,
     vls: usize,
     /// Axis of each channel.
     axis: Vec<usize>,
@@ -46,9 +46,8 @@ impl<'a> CreditLoopCheck<'a> {
         paths: &GridPaths,
         rule: &impl VlRule,
     ) -> Self {
-        let in_order: Vec<usize> = (0..graph.len()).collect();
-        let index = index_channels(graph, &in_order);
-        let channels = VlChannels::new(&index, rule.vls());
+        let index = &graph.channels;
+        let channels = VlChannels::new(index, rule.vls());
         let empty = || DependencySet::empty(&channels);
         let unicast = (0..graph.len())
             .into_par_iter()
@@ -70,7 +69,6 @@ impl<'a> CreditLoopCheck<'a> {
             });
         Self {
             graph,
-            index,
             vls: rule.vls(),
             axis,
             unicast,
@@ -80,19 +78,20 @@ impl<'a> CreditLoopCheck<'a> {
     /// Whether the unicast packets alone are free of credit loops.
     pub(crate) fn is_unicast_acyclic(&self) -> bool {
         self.unicast
-            .is_acyclic(&VlChannels::new(&self.index, self.vls))
+            .is_acyclic(&VlChannels::new(&self.graph.channels, self.vls))
     }
 
     /// Whether the unicast packets and a multicast tree together are free of credit loops.
     pub(crate) fn is_acyclic_with(&self, tree: SpanningTree<'_>, rule: &impl VlRule) -> bool {
-        let (graph, index) = (self.graph, &self.index);
+        let graph = self.graph;
+        let index = &graph.channels;
         let channels = VlChannels::new(index, self.vls);
         let mut dependencies = self.unicast.clone();
         // Channels of the tree by the switch that they leave.
         let mut branches: Vec<Vec<u32>> = vec![Vec::new(); graph.len()];
         for (v, up) in tree.up.iter().enumerate() {
             if let Some(k) = *up {
-                let x = index.leaving(v).start + to_u32(k);
+                let x = index.leaving(v).start + index_to_u32(k);
                 branches[v].push(x);
                 branches[index.head[x as usize] as usize].push(index.reverse[x as usize]);
             }
@@ -115,9 +114,10 @@ impl<'a> CreditLoopCheck<'a> {
                     if y == index.reverse[x as usize] {
                         continue;
                     }
-                    let to = channels.on_vl(y, to_u32(rule.vl(Some(axis), axis_of(y), tree.sl)));
+                    let to =
+                        channels.on_vl(y, index_to_u32(rule.vl(Some(axis), axis_of(y), tree.sl)));
                     for &vx in &vls {
-                        dependencies.insert(&channels, (channels.on_vl(x, to_u32(vx)), to));
+                        dependencies.insert(&channels, (channels.on_vl(x, index_to_u32(vx)), to));
                     }
                 }
             }
@@ -171,8 +171,8 @@ fn add_dependencies_to(
                 if carried[v * vls + vx] >> sl & 1 == 1 {
                     let vy = rule.vl(Some(axis[x]), axis[y], sl);
                     let new = (
-                        channels.on_vl(to_u32(x), to_u32(vx)),
-                        channels.on_vl(to_u32(y), to_u32(vy)),
+                        channels.on_vl(index_to_u32(x), index_to_u32(vx)),
+                        channels.on_vl(index_to_u32(y), index_to_u32(vy)),
                     );
                     dependencies.insert(channels, new);
                     carried[next * vls + vy] |= 1 << sl;

@@ -5,8 +5,9 @@
 //! possible, otherwise an additional one.
 
 use super::paths::GridPaths;
-use crate::channels::{ChannelIndex, DependencySet, VirtualLayer, index_channels, to_u32};
+use crate::channels::{DependencySet, VirtualLayer};
 use crate::topology::graph::Graph;
+use crate::topology::{ChannelIndex, index_to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Maximum number of pairs with detours; with more, dimension order is unsuitable.
@@ -42,11 +43,10 @@ pub(crate) fn assign_vls(
     if paths.detours.len() > PAIRS_MAX {
         return Err(VlError::TooManyPairs(paths.detours.len()));
     }
-    let natural_order: Vec<usize> = (0..graph.len()).collect();
-    let index = index_channels(graph, &natural_order);
+    let index = &graph.channels;
     // Index 0 is layer 0, even if it must not be used.
     let mut layers: Vec<Option<VirtualLayer>> = vec![if shares_layer_0 {
-        VirtualLayer::from_dependencies(&index, dimension_order_dependencies(graph, &index, paths))
+        VirtualLayer::from_dependencies(index, dimension_order_dependencies(graph, index, paths))
     } else {
         None
     }];
@@ -65,20 +65,20 @@ pub(crate) fn assign_vls(
         let (a, b) = (graph.by_lid[low], graph.by_lid[high]);
         dependencies.clear();
         for (from, to) in [(a, b), (b, a)] {
-            let channels: Vec<u32> = paths.channels(graph, from, to).map(to_u32).collect();
+            let channels: Vec<u32> = paths.channels(graph, from, to).map(index_to_u32).collect();
             dependencies.extend(channels.windows(2).map(|w| (w[0], w[1])));
         }
         let mut admits = |layer: &mut Option<VirtualLayer>| {
             layer
                 .as_mut()
-                .is_some_and(|layer| layer.admit_within(&index, &dependencies, budget) == Ok(true))
+                .is_some_and(|layer| layer.admit_within(index, &dependencies, budget) == Ok(true))
         };
         let admitting = layers.iter_mut().position(&mut admits);
         budget.check().map_err(|BudgetExceeded| VlError::Budget)?;
         let layer = match admitting {
             Some(layer) => layer,
             None if layers.len() <= max_additional => {
-                let mut empty_layer = Some(VirtualLayer::new(&index));
+                let mut empty_layer = Some(VirtualLayer::new(index));
                 if !admits(&mut empty_layer) {
                     return Err(VlError::TooFewVls(max_additional + 1));
                 }
@@ -109,7 +109,7 @@ fn dimension_order_dependencies(
         for s in (0..graph.len()).filter(|&s| s != dest && !takes_detour[s]) {
             let mut channels = paths.channels(graph, s, dest);
             if let (Some(x), Some(y)) = (channels.next(), channels.next()) {
-                dependencies.insert(index, (to_u32(x), to_u32(y)));
+                dependencies.insert(index, (index_to_u32(x), index_to_u32(y)));
             }
         }
         failed.iter().for_each(|&(s, _)| takes_detour[s] = false);

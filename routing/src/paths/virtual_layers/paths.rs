@@ -8,7 +8,7 @@
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use crate::channels::{Dependency, DependencySet, NeighborChannels};
+use crate::channels::{Dependency, DependencySet};
 use crate::paths::weighted::LidTrees;
 use crate::topology::graph::Graph;
 use crate::topology::{Destination, Topology};
@@ -16,7 +16,6 @@ use crate::topology::{Destination, Topology};
 /// Paths of all packets by source and destination switch.
 #[derive(Debug)]
 pub(crate) struct PairPaths<'a> {
-    pub(crate) channels: &'a NeighborChannels,
     pub(crate) graph: &'a Graph,
     lid_trees: &'a LidTrees,
     /// Index of each switch's first column in `columns`, and the total.
@@ -27,12 +26,7 @@ pub(crate) struct PairPaths<'a> {
 }
 
 impl<'a> PairPaths<'a> {
-    pub(crate) fn new(
-        topo: &Topology,
-        graph: &'a Graph,
-        channels: &'a NeighborChannels,
-        lid_trees: &'a LidTrees,
-    ) -> Self {
+    pub(crate) fn new(topo: &Topology, graph: &'a Graph, lid_trees: &'a LidTrees) -> Self {
         let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
         let distinct_columns = |dest: usize| {
             let mut columns: Vec<usize> = lid_trees.columns_on(dest).collect();
@@ -44,7 +38,7 @@ impl<'a> PairPaths<'a> {
                     pairs.enumerate().all(|(v, (&p, &q))| {
                         p == q
                             || v == dest
-                            || channels.output_channel(v, p) == channels.output_channel(v, q)
+                            || graph.output_channel(v, p) == graph.output_channel(v, q)
                     })
                 };
                 if !distinct.iter().any(is_same_tree) {
@@ -63,7 +57,6 @@ impl<'a> PairPaths<'a> {
             first.push(columns.len());
         }
         Self {
-            channels,
             graph,
             lid_trees,
             first,
@@ -97,19 +90,19 @@ impl<'a> PairPaths<'a> {
 
     fn walk(&self, from: usize, dest: usize, column: usize, dependencies: &mut Vec<Dependency>) {
         let ports = self.lid_trees.column(column);
-        let mut x = self.channels.output_channel(from, ports[from]);
-        let mut v = self.channels.head(x);
+        let mut x = self.graph.output_channel(from, ports[from]);
+        let mut v = self.graph.head(x);
         while v != dest {
-            let y = self.channels.output_channel(v, ports[v]);
+            let y = self.graph.output_channel(v, ports[v]);
             dependencies.push((x, y));
             x = y;
-            v = self.channels.head(y);
+            v = self.graph.head(y);
         }
     }
 
     /// All dependencies.
     pub(crate) fn all_dependencies(&self) -> DependencySet {
-        let index = &self.channels.index;
+        let index = &self.graph.channels;
         let none = || DependencySet::empty(index);
         let add = |mut set: DependencySet, dest: usize| {
             let mut dependencies = Vec::new();
@@ -124,13 +117,13 @@ impl<'a> PairPaths<'a> {
                 }
                 let ports = self.lid_trees.column(column).iter().enumerate();
                 let leaving: Vec<u32> = ports
-                    .map(|(v, &p)| self.channels.output_channel(v, p))
+                    .map(|(v, &p)| self.graph.output_channel(v, p))
                     .collect();
                 for (v, &x) in leaving.iter().enumerate() {
                     if v == dest {
                         continue;
                     }
-                    let next = self.channels.head(x);
+                    let next = self.graph.head(x);
                     if next != dest {
                         set.insert(index, (x, leaving[next]));
                     }

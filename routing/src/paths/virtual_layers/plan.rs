@@ -14,7 +14,7 @@ use super::refinement::{LayerConstraints, Refinement};
 use super::single_vl::fit_one_vl;
 use super::spanning_tree;
 use super::vl_assignment::{Directions, Pair, VlAssignment, assign_vls, pairs, rebuild_layers};
-use crate::channels::{NeighborChannels, VirtualLayer};
+use crate::channels::VirtualLayer;
 use crate::messages::{Diagnostic, RouteError, SwitchOrderStrategy};
 use crate::paths::next_hops::cell::{EngineStop, HopCell};
 use crate::paths::next_hops::hop_matrix::HopMatrix;
@@ -182,7 +182,6 @@ pub(crate) fn route<C: HopCell>(
 struct Planner<'a, C> {
     request: &'a RoutingRequest<'a>,
     graph: &'a Graph,
-    channels: NeighborChannels,
     matrix: &'a HopMatrix<C>,
 }
 
@@ -191,7 +190,6 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Self {
             request,
             graph,
-            channels: NeighborChannels::new(graph),
             matrix,
         }
     }
@@ -203,18 +201,14 @@ impl<'a, C: HopCell> Planner<'a, C> {
         kind: PreferenceKind,
         granularity: Granularity,
     ) -> Result<Option<(LidTrees, bool, Option<SwitchOrders>)>, EngineStop> {
-        let (graph, channels) = (self.graph, &self.channels);
+        let graph = self.graph;
         let orders = match kind {
-            PreferenceKind::Orders => Some(SwitchOrders::new(graph, self.matrix, channels)),
+            PreferenceKind::Orders => Some(SwitchOrders::new(graph, self.matrix)),
             PreferenceKind::Tree => {
                 let Ok(tree) = tree_in(self.request.topo, graph, self.request.hints) else {
                     return Ok(None);
                 };
-                Some(SwitchOrders::single(
-                    graph,
-                    channels,
-                    &by_levels(graph, &tree),
-                ))
+                Some(SwitchOrders::single(graph, &by_levels(graph, &tree)))
             }
             PreferenceKind::LeastLoad
             | PreferenceKind::FewestDependencies
@@ -230,14 +224,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 PathPreference::LeastLoad
             }
         };
-        let (lid_trees, is_new) = weigh_lids(
-            self.request,
-            graph,
-            self.matrix,
-            channels,
-            granularity,
-            preference,
-        )?;
+        let (lid_trees, is_new) =
+            weigh_lids(self.request, graph, self.matrix, granularity, preference)?;
         Ok(Some((lid_trees, is_new, orders)))
     }
 
@@ -248,7 +236,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         lid_trees: &mut LidTrees,
         is_new: bool,
     ) -> Result<Option<TreeConstraint>, EngineStop> {
-        let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
+        let graph = self.graph;
+        let topo = self.request.topo;
         let budget = self.request.budget;
         // Every path is followed once.
         budget.spend_len(graph.len() * topo.destinations().len())?;
@@ -258,21 +247,20 @@ impl<'a, C: HopCell> Planner<'a, C> {
             lid_trees.keep_installed_columns(topo, self.request.previous);
         }
         let layer = VirtualLayer::from_dependencies(
-            &channels.index,
-            PairPaths::new(topo, graph, channels, lid_trees).all_dependencies(),
+            &graph.channels,
+            PairPaths::new(topo, graph, lid_trees).all_dependencies(),
         );
         let (mut layer, up) = if let Some(mut layer) = layer {
             let up = spanning_tree::grow_spanning_tree(
                 graph,
-                &channels.index,
+                &graph.channels,
                 &mut layer,
                 &self.order(),
                 budget,
             )?;
             (layer, up)
         } else {
-            let Some((layer, up)) =
-                fit_one_vl(self.request, graph, channels, lid_trees, &self.order())?
+            let Some((layer, up)) = fit_one_vl(self.request, graph, lid_trees, &self.order())?
             else {
                 return Ok(None);
             };
@@ -284,7 +272,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 layer_of: &[],
                 tree: true,
             };
-            Refinement::new(self.request, graph, self.matrix, channels, lid_trees)?.run(
+            Refinement::new(self.request, graph, self.matrix, lid_trees)?.run(
                 lid_trees,
                 &mut constraints,
                 |_, _| Ok(()),
@@ -361,16 +349,10 @@ impl<'a, C: HopCell> Planner<'a, C> {
             return Ok(Attempt::Unfit);
         };
         if kind == PreferenceKind::LeastLoad {
-            let refinement = Refinement::new(
-                self.request,
-                self.graph,
-                self.matrix,
-                &self.channels,
-                &lid_trees,
-            )?;
+            let refinement = Refinement::new(self.request, self.graph, self.matrix, &lid_trees)?;
             *min_load = refinement.max_load();
         }
-        let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let paths = PairPaths::new(self.request.topo, self.graph, &lid_trees);
         let pairs = pairs(&paths, self.matrix, directions);
         let Some(mut assignment) =
             self.assign_pairs(&paths, &pairs, directions, orders.as_ref(), fresh)?
@@ -382,13 +364,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         }
         let path_layers = assignment.layers.len();
         let up = self.add_spanning_tree(&mut assignment, !fresh, usable)?;
-        let mut refinement = Refinement::new(
-            self.request,
-            self.graph,
-            self.matrix,
-            &self.channels,
-            &lid_trees,
-        )?;
+        let mut refinement = Refinement::new(self.request, self.graph, self.matrix, &lid_trees)?;
         if fresh {
             let mut constraints = LayerConstraints {
                 layers: &mut assignment.layers,
@@ -399,8 +375,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 &mut lid_trees,
                 &mut constraints,
                 |lid_trees, constraints| {
-                    let paths =
-                        PairPaths::new(self.request.topo, self.graph, &self.channels, lid_trees);
+                    let paths = PairPaths::new(self.request.topo, self.graph, lid_trees);
                     rebuild_layers(constraints, &paths, &pairs, directions, self.request.budget)
                 },
             );
@@ -487,7 +462,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
         is_installed: bool,
         usable: usize,
     ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
-        let index = &self.channels.index;
+        let index = &self.graph.channels;
         let order = self.order();
         let num_layers = assignment.layers.len();
         // Paths that stay would get other SLs.
@@ -530,7 +505,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             is_installed,
             ..
         } = candidate;
-        let paths = PairPaths::new(self.request.topo, self.graph, &self.channels, &lid_trees);
+        let paths = PairPaths::new(self.request.topo, self.graph, &lid_trees);
         let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
             up,
             sl: 0,

@@ -5,7 +5,7 @@
 //! the new dependencies. So every step is free of credit loops, no path gets longer and no VL is
 //! added. Owned by one engine run.
 
-use crate::channels::{Dependency, NeighborChannels, VirtualLayer};
+use crate::channels::{Dependency, VirtualLayer};
 use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::paths::weighted::LidTrees;
@@ -45,7 +45,6 @@ pub(crate) struct LayerConstraints<'s> {
 pub(crate) struct Refinement<'a, C> {
     graph: &'a Graph,
     matrix: &'a HopMatrix<C>,
-    channels: &'a NeighborChannels,
     budget: &'a WorkBudget,
     lids: Vec<Destination>,
     /// Routes over each link, by switch and port.
@@ -92,7 +91,6 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         request: &RoutingRequest<'a>,
         graph: &'a Graph,
         matrix: &'a HopMatrix<C>,
-        channels: &'a NeighborChannels,
         lid_trees: &LidTrees,
     ) -> Result<Self, BudgetExceeded> {
         let (topo, n) = (request.topo, graph.len());
@@ -104,7 +102,6 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         let mut initial = Self {
             graph,
             matrix,
-            channels,
             budget: request.budget,
             lids: lid_trees.destinations(topo).copied().collect(),
             load: vec![0; n * 256],
@@ -228,8 +225,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         for i in (0..tree.order.len()).rev() {
             let v = tree.order[i];
             let at = v as usize;
-            let next =
-                self.channels.index.head[self.channels.output_channel(at, ports[at]) as usize];
+            let next = self.graph.channels.head[self.graph.output_channel(at, ports[at]) as usize];
             tree.next[at] = next;
             tree.flow[next as usize] += tree.flow[at];
             tree.attach(v, next);
@@ -339,13 +335,14 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         choice: &Choice,
         constraints: &mut LayerConstraints<'_>,
     ) -> bool {
-        let (tree, channels) = (&self.tree, self.channels);
-        let n = self.graph.len();
-        let to = channels.output_channel(v, choice.port);
+        let tree = &self.tree;
+        let graph = self.graph;
+        let n = graph.len();
+        let to = graph.output_channel(v, choice.port);
         let mut beyond: Vec<Dependency> = Vec::new();
         let (mut x, mut at) = (to, choice.peer);
         while at != tree.dest {
-            let y = channels.output_channel(at, ports[at]);
+            let y = graph.output_channel(at, ports[at]);
             beyond.push((x, y));
             (x, at) = (y, tree.next[at] as usize);
         }
@@ -362,7 +359,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             } else {
                 tree.subtree(c).fold(0, |vls, s| vls | layer_of(s as usize))
             };
-            children.push((channels.output_channel(c, ports[c]), vls));
+            children.push((graph.output_channel(c, ports[c]), vls));
         }
         let all_vls = children.iter().fold(layer_of(v), |all, (_, vls)| all | vls);
         let mut dependencies: Vec<Dependency> = Vec::new();
@@ -373,7 +370,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
             dependencies.clone_from(&beyond);
             let of_vl = children.iter().filter(|(_, vls)| vls >> l & 1 == 1);
             dependencies.extend(of_vl.map(|&(from, _)| (from, to)));
-            constraints.layers[l].admit(&channels.index, &dependencies)
+            constraints.layers[l].admit(&graph.channels, &dependencies)
         })
     }
 

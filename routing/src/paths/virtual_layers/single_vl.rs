@@ -8,7 +8,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::spanning_tree;
-use crate::channels::{Dependency, DependencySet, NeighborChannels, VirtualLayer};
+use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::paths::weighted::LidTrees;
 use crate::request::RoutingRequest;
 use crate::topology::Destination;
@@ -26,25 +26,24 @@ type Up = Vec<Option<PortNum>>;
 pub(crate) fn fit_one_vl(
     request: &RoutingRequest<'_>,
     graph: &Graph,
-    channels: &NeighborChannels,
     lid_trees: &mut LidTrees,
     order: &[usize],
 ) -> Result<Option<(VirtualLayer, Up)>, BudgetExceeded> {
     let (topo, budget) = (request.topo, request.budget);
     let n = graph.len();
     let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
-    let index = &channels.index;
+    let index = &graph.channels;
     let mut dependencies = DependencySet::empty(index);
     let mut is_used = vec![false; n];
     for (column, d) in lids.iter().enumerate() {
         let (ports, dest) = (lid_trees.column(column), d.switch.index());
         budget.spend_len(n)?;
-        mark_used(graph, channels, ports, d, &mut is_used);
+        mark_used(graph, ports, d, &mut is_used);
         for v in (0..n).filter(|&v| is_used[v] && v != dest) {
-            let x = channels.output_channel(v, ports[v]);
-            let next = channels.head(x);
+            let x = graph.output_channel(v, ports[v]);
+            let next = graph.head(x);
             if next != dest {
-                dependencies.insert(index, (x, channels.output_channel(next, ports[next])));
+                dependencies.insert(index, (x, graph.output_channel(next, ports[next])));
             }
         }
     }
@@ -60,13 +59,7 @@ pub(crate) fn fit_one_vl(
     let mut dependencies: Vec<Dependency> = Vec::new();
     for (column, lid) in lids.iter().enumerate() {
         budget.spend_len(n)?;
-        dependencies_of_lid(
-            graph,
-            channels,
-            lid_trees.column(column),
-            lid,
-            &mut dependencies,
-        );
+        dependencies_of_lid(graph, lid_trees.column(column), lid, &mut dependencies);
         if !dependencies
             .iter()
             .all(|&dependency| layer.contains(index, dependency))
@@ -79,21 +72,14 @@ pub(crate) fn fit_one_vl(
     misfits.sort_unstable();
     for (is_switch_lid, _, column) in misfits {
         let d = lids[column];
-        dependencies_of_lid(
-            graph,
-            channels,
-            lid_trees.column(column),
-            &d,
-            &mut dependencies,
-        );
+        dependencies_of_lid(graph, lid_trees.column(column), &d, &mut dependencies);
         budget.spend_len(n)?;
         if layer.admit_within(index, &dependencies, budget)? {
             continue;
         }
-        mark_used(graph, channels, lid_trees.column(column), &d, &mut is_used);
+        mark_used(graph, lid_trees.column(column), &d, &mut is_used);
         if !rebuild_paths(
             graph,
-            channels,
             &mut layer,
             lid_trees.column_mut(column),
             &d,
@@ -102,13 +88,7 @@ pub(crate) fn fit_one_vl(
             if !is_switch_lid {
                 return Ok(None);
             }
-            route_along_tree(
-                graph,
-                channels,
-                &up,
-                lid_trees.column_mut(column),
-                d.switch.index(),
-            );
+            route_along_tree(graph, &up, lid_trees.column_mut(column), d.switch.index());
         }
     }
     Ok(Some((layer, up)))
@@ -117,7 +97,6 @@ pub(crate) fn fit_one_vl(
 /// Dependencies of all packets to a LID. Only switches with end ports send to a switch LID.
 fn dependencies_of_lid(
     graph: &Graph,
-    channels: &NeighborChannels,
     ports: &[u8],
     d: &Destination,
     dependencies: &mut Vec<Dependency>,
@@ -130,10 +109,10 @@ fn dependencies_of_lid(
         let mut at = from;
         while !visited[at] {
             visited[at] = true;
-            let x = channels.output_channel(at, ports[at]);
-            at = channels.head(x);
+            let x = graph.output_channel(at, ports[at]);
+            at = graph.head(x);
             if at != dest {
-                dependencies.push((x, channels.output_channel(at, ports[at])));
+                dependencies.push((x, graph.output_channel(at, ports[at])));
             }
         }
     }
@@ -141,13 +120,7 @@ fn dependencies_of_lid(
 
 /// Marks the switches that packets between end ports pass on their path to a LID, including the
 /// last.
-fn mark_used(
-    graph: &Graph,
-    channels: &NeighborChannels,
-    ports: &[u8],
-    d: &Destination,
-    is_used: &mut [bool],
-) {
+fn mark_used(graph: &Graph, ports: &[u8], d: &Destination, is_used: &mut [bool]) {
     is_used.fill(false);
     is_used[d.switch.index()] = true;
     if d.port == PortNum::ZERO {
@@ -157,7 +130,7 @@ fn mark_used(
         let mut at = from;
         while !is_used[at] {
             is_used[at] = true;
-            at = channels.head(channels.output_channel(at, ports[at]));
+            at = graph.head(graph.output_channel(at, ports[at]));
         }
     }
 }
@@ -166,7 +139,6 @@ fn mark_used(
 /// whose dependency the layer admits. Returns `false` if a switch has no path.
 fn rebuild_paths(
     graph: &Graph,
-    channels: &NeighborChannels,
     layer: &mut VirtualLayer,
     ports: &mut [u8],
     d: &Destination,
@@ -178,7 +150,7 @@ fn rebuild_paths(
     for from in (0..n).filter(|&v| is_used[v]) {
         let (mut at, mut count) = (from, 0);
         while at != dest {
-            at = channels.head(channels.output_channel(at, ports[at]));
+            at = graph.head(graph.output_channel(at, ports[at]));
             count += 1;
         }
         hops[from] = count;
@@ -197,11 +169,11 @@ fn rebuild_paths(
                 let Some(&port) = graph.ports(**slot).first() else {
                     return false;
                 };
-                let x = channels.output_channel(v, port);
+                let x = graph.output_channel(v, port);
                 slot.peer == dest
                     || layer.admit(
-                        &channels.index,
-                        &[(x, channels.output_channel(slot.peer, ports[slot.peer]))],
+                        &graph.channels,
+                        &[(x, graph.output_channel(slot.peer, ports[slot.peer]))],
                     )
             });
             let Some(slot) = slot else { return true };
@@ -219,17 +191,11 @@ fn rebuild_paths(
 }
 
 /// Routes all packets to a switch along the spanning tree.
-fn route_along_tree(
-    graph: &Graph,
-    channels: &NeighborChannels,
-    up: &[Option<PortNum>],
-    ports: &mut [u8],
-    dest: usize,
-) {
+fn route_along_tree(graph: &Graph, up: &[Option<PortNum>], ports: &mut [u8], dest: usize) {
     let parent = |v: usize| {
         up[v].map(|port| {
-            let channel = channels.output_channel(v, port.raw());
-            (port, channel, channels.head(channel))
+            let channel = graph.output_channel(v, port.raw());
+            (port, channel, graph.head(channel))
         })
     };
     // All switches climb, except the ancestors of the destination, which descend towards it.
@@ -240,8 +206,8 @@ fn route_along_tree(
     }
     let mut at = dest;
     while let Some((_, channel, above)) = parent(at) {
-        let reverse = channels.index.reverse[channel as usize];
-        let slot = graph.slots(above)[(reverse - channels.index.first[above]) as usize];
+        let reverse = graph.channels.reverse[channel as usize];
+        let slot = graph.slots(above)[(reverse - graph.channels.first[above]) as usize];
         if let Some(&port) = graph.ports(slot).first() {
             ports[above] = port;
         }

@@ -6,8 +6,9 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::channels::{ChannelIndex, Dependency, VirtualLayer, to_u32};
+use crate::channels::{Dependency, VirtualLayer};
 use crate::topology::graph::Graph;
+use crate::topology::{ChannelIndex, index_to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Grows a spanning tree. Returns each switch's port towards the root (`None` for the root), or
@@ -44,7 +45,7 @@ pub(crate) fn grow_spanning_tree(
             let parent = parents.into_iter().find(|&k| {
                 let parent = graph.slots(v)[k].peer;
                 let (to, from) = (
-                    index.first[v] + to_u32(k),
+                    index.first[v] + index_to_u32(k),
                     index.reverse[graph.first_slot(v) + k],
                 );
                 dependencies.clear();
@@ -58,7 +59,7 @@ pub(crate) fn grow_spanning_tree(
             let slot = graph.slots(v)[k];
             up[v] = graph.ports(slot).first().map(|&p| PortNum(p));
             inside[v] = true;
-            let to = index.first[v] + to_u32(k);
+            let to = index.first[v] + index_to_u32(k);
             leaving[v].push(to);
             leaving[slot.peer].push(index.reverse[to as usize]);
             false

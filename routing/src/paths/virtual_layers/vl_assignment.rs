@@ -51,7 +51,7 @@ pub(crate) fn pairs<C: HopCell>(
 ) -> Vec<Pair> {
     let graph = paths.graph;
     let mut by_distance: Vec<Vec<Pair>> = Vec::new();
-    let to_u32 = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
+    let index_to_u32 = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
     for (i, &a) in graph.by_lid.iter().enumerate() {
         let row = matrix.row(a);
         for &b in &graph.by_lid[..i] {
@@ -60,9 +60,9 @@ pub(crate) fn pairs<C: HopCell>(
                 if by_distance.len() <= hops {
                     by_distance.resize_with(hops + 1, Vec::new);
                 }
-                by_distance[hops].push((to_u32(a), to_u32(b)));
+                by_distance[hops].push((index_to_u32(a), index_to_u32(b)));
                 if directions == Directions::Separate {
-                    by_distance[hops].push((to_u32(b), to_u32(a)));
+                    by_distance[hops].push((index_to_u32(b), index_to_u32(a)));
                 }
             }
         }
@@ -96,7 +96,7 @@ pub(crate) fn assign_vls(
         collect_dependencies(paths, pair, directions, &mut dependencies);
         let mut fits = None;
         for (number, layer) in assignment.layers.iter_mut().enumerate() {
-            if layer.admit_within(&paths.channels.index, &dependencies, budget)? {
+            if layer.admit_within(&paths.graph.channels, &dependencies, budget)? {
                 fits = Some(number);
                 break;
             }
@@ -107,8 +107,8 @@ pub(crate) fn assign_vls(
             None => {
                 // Cannot fail: the dependencies of the shortest paths of one pair contain no cycle,
                 // because no shortest path makes a U-turn.
-                let mut new_layer = VirtualLayer::new(&paths.channels.index);
-                new_layer.admit(&paths.channels.index, &dependencies);
+                let mut new_layer = VirtualLayer::new(&paths.graph.channels);
+                new_layer.admit(&paths.graph.channels, &dependencies);
                 assignment.layers.push(new_layer);
                 assignment.layers.len() - 1
             }
@@ -127,7 +127,7 @@ pub(crate) fn rebuild_layers(
     budget: &WorkBudget,
 ) -> Result<(), BudgetExceeded> {
     let n = paths.graph.len();
-    let index = &paths.channels.index;
+    let index = &paths.graph.channels;
     let mut layer_dependencies = vec![DependencySet::empty(index); constraints.layers.len()];
     let mut dependencies = Vec::new();
     for &(a, b) in pairs {
@@ -189,7 +189,7 @@ impl VlAssignment {
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
         let last_layer = pairs.iter().map(|&p| layer_of(p)).max().unwrap_or(0);
         self.layers = (0..=last_layer.min(LAYERS_MAX - 1))
-            .map(|_| VirtualLayer::new(&paths.channels.index))
+            .map(|_| VirtualLayer::new(&paths.graph.channels))
             .collect();
         let mut dependencies = Vec::new();
         let mut remaining = pairs.to_vec();
@@ -197,7 +197,7 @@ impl VlAssignment {
             collect_dependencies(paths, pair, self.directions, &mut dependencies);
             let layer = layer_of(pair);
             let fits = self.layers.get_mut(layer).is_some_and(|l| {
-                l.admit_within(&paths.channels.index, &dependencies, budget) == Ok(true)
+                l.admit_within(&paths.graph.channels, &dependencies, budget) == Ok(true)
             });
             if fits {
                 self.assign(n, pair, layer);
@@ -236,7 +236,7 @@ impl VlAssignment {
             let Some((1.., std::cmp::Reverse(order))) = counts.max() else {
                 break;
             };
-            let mut layer = VirtualLayer::new(&paths.channels.index);
+            let mut layer = VirtualLayer::new(&paths.graph.channels);
             let number = self.layers.len();
             for others in [false, true] {
                 remaining.retain(|&(pair, followed)| {
@@ -244,7 +244,7 @@ impl VlAssignment {
                         return true;
                     }
                     collect_dependencies(paths, pair, self.directions, &mut dependencies);
-                    let fits = layer.admit_within(&paths.channels.index, &dependencies, budget)
+                    let fits = layer.admit_within(&paths.graph.channels, &dependencies, budget)
                         == Ok(true);
                     if fits {
                         self.assign(n, pair, number);
@@ -296,7 +296,7 @@ impl VlAssignment {
             by_load.sort_by_key(|&l| (load[l], l));
             let with_room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
             let layer = with_room.into_iter().find(|&l| {
-                self.layers[l].admit_within(&paths.channels.index, &dependencies, budget)
+                self.layers[l].admit_within(&paths.graph.channels, &dependencies, budget)
                     == Ok(true)
             });
             if let Some(to) = layer {

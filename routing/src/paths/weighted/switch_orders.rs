@@ -5,7 +5,7 @@
 //! follow one of a few orders need few VLs if pairs are assigned by the order that both their paths
 //! follow.
 
-use crate::channels::{Dependency, NeighborChannels};
+use crate::channels::Dependency;
 use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::topology::graph::Graph;
@@ -29,11 +29,7 @@ impl SwitchOrders {
     /// All orders.
     pub(crate) const ALL: u8 = (1 << ORDERS) - 1;
 
-    pub(crate) fn new<C: HopCell>(
-        graph: &Graph,
-        matrix: &HopMatrix<C>,
-        channels: &NeighborChannels,
-    ) -> Self {
+    pub(crate) fn new<C: HopCell>(graph: &Graph, matrix: &HopMatrix<C>) -> Self {
         let n = graph.len();
         let total_hops = |v: usize| matrix.row(v).iter().map(|c| c.hops()).sum::<usize>();
         let mut roots: Vec<usize> = Vec::new();
@@ -47,12 +43,12 @@ impl SwitchOrders {
             };
             roots.extend((0..n).max_by_key(|&v| distances(v)));
         }
-        let mut up = vec![0; channels.index.len()];
+        let mut up = vec![0; graph.channels.len()];
         for (k, &root) in roots.iter().enumerate() {
             let position = |v: u32| (matrix.cell(root, v as usize), graph.lid_rank[v as usize]);
             for (x, up) in up.iter_mut().enumerate() {
                 *up |=
-                    u8::from(position(channels.index.head[x]) < position(channels.index.tail[x]))
+                    u8::from(position(graph.channels.head[x]) < position(graph.channels.tail[x]))
                         << k;
             }
         }
@@ -61,16 +57,16 @@ impl SwitchOrders {
     }
 
     /// A single order, from the root down. Every path counts as following the unused ones.
-    pub(crate) fn single(graph: &Graph, channels: &NeighborChannels, order: &[usize]) -> Self {
+    pub(crate) fn single(graph: &Graph, order: &[usize]) -> Self {
         let mut position = vec![0; graph.len()];
         for (i, &v) in order.iter().enumerate() {
             position[v] = i;
         }
         let climbs = |x: usize| {
-            position[channels.index.head[x] as usize] < position[channels.index.tail[x] as usize]
+            position[graph.channels.head[x] as usize] < position[graph.channels.tail[x] as usize]
         };
         Self {
-            up: (0..channels.index.len())
+            up: (0..graph.channels.len())
                 .map(|x| u8::from(climbs(x)))
                 .collect(),
             orders: 1,

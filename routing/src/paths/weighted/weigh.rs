@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::lid_trees::LidTrees;
 use super::switch_orders::{SuffixOrders, SwitchOrders};
-use crate::channels::{DependencySet, NeighborChannels};
+use crate::channels::DependencySet;
 use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::request::{PreviousRouting, RoutingRequest};
@@ -52,23 +52,12 @@ pub(crate) fn weigh_lids<C: HopCell>(
     request: &RoutingRequest<'_>,
     graph: &Graph,
     matrix: &HopMatrix<C>,
-    channels: &NeighborChannels,
     granularity: Granularity,
     preference: PathPreference<'_>,
 ) -> Result<(LidTrees, bool), BudgetExceeded> {
     let topo = request.topo;
-    let links = LinkTable::new(request, channels);
-    let search = || {
-        WeightedSearch::new(
-            topo,
-            graph,
-            matrix,
-            channels,
-            &links,
-            granularity,
-            preference,
-        )
-    };
+    let links = LinkTable::new(request, graph);
+    let search = || WeightedSearch::new(topo, graph, matrix, &links, granularity, preference);
     let weigh_anew = || search().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
@@ -101,7 +90,7 @@ struct LinkTable {
 impl LinkTable {
     const NONE: u32 = u32::MAX;
 
-    fn new(request: &RoutingRequest<'_>, channels: &NeighborChannels) -> Self {
+    fn new(request: &RoutingRequest<'_>, graph: &Graph) -> Self {
         let (topo, hints) = (request.topo, request.hints);
         let mut links = Self {
             first: vec![0],
@@ -129,7 +118,7 @@ impl LinkTable {
                 links.port.push(link.port.raw());
                 links
                     .channel
-                    .push(channels.output_channel(s.index(), link.port.raw()));
+                    .push(graph.output_channel(s.index(), link.port.raw()));
                 let ignored = hints.load_balance_ignored.contains(&(s, link.port));
                 links.counts.push(u64::from(!ignored));
             }
@@ -250,7 +239,6 @@ struct WeightedSearch<'a, C> {
     topo: &'a Topology,
     graph: &'a Graph,
     matrix: &'a HopMatrix<C>,
-    channels: &'a NeighborChannels,
     links: &'a LinkTable,
     granularity: Granularity,
     preference: PathPreference<'a>,
@@ -277,7 +265,6 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         topo: &'a Topology,
         graph: &'a Graph,
         matrix: &'a HopMatrix<C>,
-        channels: &'a NeighborChannels,
         links: &'a LinkTable,
         granularity: Granularity,
         preference: PathPreference<'a>,
@@ -289,7 +276,6 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             topo,
             graph,
             matrix,
-            channels,
             links,
             granularity,
             preference,
@@ -302,7 +288,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             new_dependencies: vec![0; n],
             suffix_orders: vec![(SwitchOrders::ALL, 0); n],
             dependencies: match preference {
-                PathPreference::FewestDependencies => Some(DependencySet::empty(&channels.index)),
+                PathPreference::FewestDependencies => Some(DependencySet::empty(&graph.channels)),
                 PathPreference::LeastLoad
                 | PathPreference::FirstPort
                 | PathPreference::Orders(_) => None,
@@ -574,7 +560,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         let (x, y) = (link as usize, self.link[peer] as usize);
         let dependency = (self.links.channel[x], self.links.channel[y]);
         let is_known =
-            |dependencies: &DependencySet| dependencies.contains(&self.channels.index, dependency);
+            |dependencies: &DependencySet| dependencies.contains(&self.graph.channels, dependency);
         self.new_dependencies[peer] + u64::from(!self.dependencies.as_ref().is_some_and(is_known))
     }
 
@@ -605,7 +591,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             if peer != dest {
                 let y = self.link[peer] as usize;
                 let channel = &self.links.channel;
-                dependencies.insert(&self.channels.index, (channel[x], channel[y]));
+                dependencies.insert(&self.graph.channels, (channel[x], channel[y]));
             }
         }
     }

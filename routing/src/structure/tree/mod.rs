@@ -76,7 +76,7 @@ impl DetectedTree {
 /// # Errors
 /// The fabric is not a tree.
 pub fn tree(topo: &Topology, hints: &Hints) -> Result<DetectedTree, TreeMismatch> {
-    tree_in(topo, &Graph::with_ids(topo, &hints.ids), hints)
+    tree_in(topo, &topo.graph().ranked_by(&hints.ids), hints)
 }
 
 /// As [`tree`], with the graph already built.

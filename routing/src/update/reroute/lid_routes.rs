@@ -3,9 +3,9 @@
 //! Evaluated on demand: the reroute after one lost link affects hundreds of LIDs, each at a few
 //! switches.
 
-use crate::channels::PortChannels;
 use crate::tables::Lft;
 use crate::topology::Destination;
+use crate::topology::PortChannels;
 
 /// State of a switch for the current LID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use crate::channels::PortChannels;
 use crate::tables::Lft;
+use crate::topology::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// Number of routes followed for the estimate, at least [`SOURCES_MIN`] per LID.

@@ -33,13 +33,14 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::channels::{
-    Lookup, PortChannels, RoutedDependencies, RoutingChannelOrder, VlChannelNumbers,
-    dependency_graph, spanning_tree_constraint, with_spanning_tree,
+    Lookup, RoutedDependencies, RoutingChannelOrder, VlChannelNumbers, dependency_graph,
+    spanning_tree_constraint, with_spanning_tree,
 };
 use crate::messages::{Diagnostic, RerouteSummary};
 use crate::request::{RoutingRequest, VerifiedRun};
 use crate::routing::{Routing, TreeConstraint};
 use crate::tables::{Lft, Tables};
+use crate::topology::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::vl_plan::{PathSl, VlPlan};
 use delta::Delta;
@@ -140,9 +141,9 @@ struct Reroute<'a> {
     last: &'a VerifiedRun,
     topo: &'a Topology,
     vl_plan: &'a VlPlan,
-    channels: PortChannels,
+    channels: &'a PortChannels,
     /// The channels of the last run's graph.
-    old_channels: PortChannels,
+    old_channels: &'a PortChannels,
     tables: Vec<&'a Lft>,
     /// `None`: any load and any number of changed entries is accepted.
     limits: Option<&'a RerouteLimits>,
@@ -161,8 +162,8 @@ impl<'a> Reroute<'a> {
             last,
             topo,
             vl_plan,
-            channels: PortChannels::new(topo),
-            old_channels: PortChannels::new(&last.topo),
+            channels: topo.port_channels(),
+            old_channels: last.topo.port_channels(),
             tables: last.routing.tables.iter().map(Arc::as_ref).collect(),
             limits,
             delta,
@@ -323,7 +324,7 @@ impl<'a> Reroute<'a> {
         dependencies: Option<&RoutingChannelOrder>,
     ) -> Option<Solved> {
         let trees = &spanning_tree_constraint(&self.last.topo, &self.last.routing.trees);
-        let channels = VlChannelNumbers::new(&self.channels, self.vl_plan);
+        let channels = VlChannelNumbers::new(self.channels, self.vl_plan);
         if let Some(order) = dependencies.and_then(|d| d.0.as_ref()) {
             let exhausted = AtomicBool::new(false);
             let lookup = Lookup::new(self.topo, rows, channels.packets, &exhausted);
@@ -389,17 +390,17 @@ impl<'a> Reroute<'a> {
         }
         let loads = ChannelLoads::estimate(
             self.topo,
-            &self.old_channels,
-            &self.channels,
+            self.old_channels,
+            self.channels,
             &self.tables,
             &by_lid,
             &self.delta.lost,
         );
         let mut routing = OrphanRouting {
             topo: self.topo,
-            channels: &self.channels,
-            old_channels: &self.old_channels,
-            routes: LidRoutes::new(&self.channels, &self.tables, order),
+            channels: self.channels,
+            old_channels: self.old_channels,
+            routes: LidRoutes::new(self.channels, &self.tables, order),
             guard,
             loads,
             rank,

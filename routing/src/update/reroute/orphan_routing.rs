@@ -13,7 +13,7 @@ use ferrosm_mad::ids::PortNum;
 use super::guard::{Guard, Stage};
 use super::lid_routes::{LidRoutes, RouteState};
 use super::loads::ChannelLoads;
-use crate::channels::PortChannels;
+use crate::topology::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// State of the reroute, reused from LID to LID.

@@ -2,8 +2,9 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::channels::{PortChannels, RoutedDependencies, dependencies_of_spanning_tree};
+use crate::channels::{RoutedDependencies, dependencies_of_spanning_tree};
 use crate::routing::TreeConstraint;
+use crate::topology::PortChannels;
 use crate::topology::{SwitchIdx, Topology};
 
 /// Maximum number of links tried as a replacement in the spanning tree.

@@ -203,8 +203,8 @@ impl Reroute<'_> {
             ..self.vl_plan.clone()
         });
         let before = plan_before.as_ref();
-        let before = before.map(|plan| VlChannelNumbers::new(&self.channels, plan));
-        let channels = (VlChannelNumbers::new(&self.channels, self.vl_plan), before);
+        let before = before.map(|plan| VlChannelNumbers::new(self.channels, plan));
+        let channels = (VlChannelNumbers::new(self.channels, self.vl_plan), before);
         let with_trees = dependency_graph(self.topo, channels, rows, trees);
         let (graph, trees) = match with_trees {
             Some(graph) => (graph, trees),

@@ -13,7 +13,7 @@ use super::{
     ENTRIES_PER_CHANGE, Phase, Transition, Update, changed_entries, dependencies_in_any_order,
 };
 use crate::channels::{
-    Dependency, DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers, admit_in_all,
+    Dependency, DependencySet, RoutedDependencies, VlChannelNumbers, admit_in_all,
     dependencies_of_tables, dependencies_of_tree,
 };
 use crate::reroute_cache::RerouteCache;
@@ -62,8 +62,8 @@ pub fn mft_entries_to_clear(
     if entries.is_empty() {
         return none;
     }
-    let ports = PortChannels::new(replacement.topo);
-    let channels = VlChannelNumbers::new(&ports, replacement.vl_plan);
+    let ports = replacement.topo.port_channels();
+    let channels = VlChannelNumbers::new(ports, replacement.vl_plan);
     let trees: Vec<Vec<PortSet>> = groups
         .iter()
         .map(|g| by_switch(replacement.topo, g))

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::channels::PortChannels;
 use crate::tables::Lft;
+use crate::topology::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// Old and new tables of one fabric.

@@ -29,7 +29,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::channels::{
-    DependencySet, PortChannels, VlChannelNumbers, dependencies_of_lids, dependencies_of_tables,
+    DependencySet, VlChannelNumbers, dependencies_of_lids, dependencies_of_tables,
 };
 use crate::messages::Describe;
 use crate::reroute_cache::RerouteCache;
@@ -160,9 +160,9 @@ fn plan_for(
         .enumerate()
         .map(|(v, lft)| old.get(v).and_then(Option::as_deref).unwrap_or(lft))
         .collect();
-    let ports = PortChannels::new(topo);
-    let channels = VlChannelNumbers::new(&ports, vl_plan);
-    let channels_before = before.map(|before| VlChannelNumbers::new(&ports, before));
+    let ports = topo.port_channels();
+    let channels = VlChannelNumbers::new(ports, vl_plan);
+    let channels_before = before.map(|before| VlChannelNumbers::new(ports, before));
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
     let verifier = cache
         .verifier()
@@ -173,7 +173,7 @@ fn plan_for(
     {
         let mixed = MixedTables {
             topo,
-            ports: &ports,
+            ports,
             old: &old,
             new: &rows,
         };

@@ -7,8 +7,8 @@
 use super::changed_entries;
 use super::groups::{Replacement, dependencies_by_phase};
 use crate::channels::{
-    DependencySet, PortChannels, RoutedDependencies, VlChannelNumbers,
-    dependencies_of_ordered_trees, dependencies_of_spanning_tree,
+    DependencySet, RoutedDependencies, VlChannelNumbers, dependencies_of_ordered_trees,
+    dependencies_of_spanning_tree,
 };
 use crate::multicast::grow_spanning_tree;
 use crate::routing::TreeConstraint;
@@ -22,8 +22,8 @@ pub fn trees_in_all_phases(
     trees: &TreeConstraint,
 ) -> Option<TreeConstraint> {
     let topo = replacement.topo;
-    let ports = PortChannels::new(topo);
-    let channels = VlChannelNumbers::new(&ports, replacement.vl_plan);
+    let ports = topo.port_channels();
+    let channels = VlChannelNumbers::new(ports, replacement.vl_plan);
     let (sl, dependencies) = match trees {
         TreeConstraint::Search => return None,
         TreeConstraint::Ordered(order) => {

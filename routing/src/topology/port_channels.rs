@@ -6,41 +6,70 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::index::{ChannelIndex, NONE, to_u32};
-use crate::topology::{SwitchIdx, Topology};
+use super::SwitchIdx;
+use super::channel_index::{ChannelIndex, NONE, index_to_u32};
+
+/// A port of a switch.
+pub(crate) type SwitchPort = (SwitchIdx, PortNum);
 
 /// The peer of each port of each switch.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PortChannels {
-    pub(super) index: ChannelIndex,
+    pub(crate) index: ChannelIndex,
     peer_port: Vec<u8>,
 }
 
 impl PortChannels {
-    pub(crate) fn new(topo: &Topology) -> Self {
+    /// Numbers the ports of all switches and joins them by links. A link to a nonexistent or
+    /// connected port, or to its own switch, is ignored.
+    pub(super) fn new(
+        num_ports: impl Iterator<Item = u8>,
+        links: &[(SwitchPort, SwitchPort)],
+    ) -> Self {
         let mut first = vec![0];
         let mut tail = Vec::new();
-        for s in topo.switches() {
-            tail.resize(tail.len() + usize::from(topo.num_ports(s)) + 1, s.0);
-            first.push(to_u32(tail.len()));
+        for (s, num_ports) in (0u32..).zip(num_ports) {
+            tail.resize(tail.len() + usize::from(num_ports) + 1, s);
+            first.push(index_to_u32(tail.len()));
         }
-        let (mut head, mut reverse) = (vec![NONE; tail.len()], vec![NONE; tail.len()]);
-        let mut peer_port = vec![0; tail.len()];
-        for s in topo.switches() {
-            for link in topo.links(s) {
-                let c = first[s.index()] as usize + link.port.index();
-                head[c] = link.peer.0;
-                reverse[c] = first[link.peer.index()] + u32::from(link.peer_port.raw());
-                peer_port[c] = link.peer_port.raw();
+        let mut channels = Self {
+            peer_port: vec![0; tail.len()],
+            index: ChannelIndex {
+                first,
+                head: vec![NONE; tail.len()],
+                reverse: vec![NONE; tail.len()],
+                tail,
+            },
+        };
+        for &(a, b) in links {
+            if let Some(from_a) = channels.free_port(a)
+                && let Some(from_b) = channels.free_port(b)
+                && a.0 != b.0
+            {
+                channels.connect(from_a, from_b, b);
+                channels.connect(from_b, from_a, a);
             }
         }
-        let index = ChannelIndex {
-            first,
-            head,
-            tail,
-            reverse,
-        };
-        Self { index, peer_port }
+        channels
+    }
+
+    /// The channel of an external port that has no link yet.
+    fn free_port(&self, (s, port): SwitchPort) -> Option<usize> {
+        let channel = self.port(s, port).filter(|_| port != PortNum::ZERO)?;
+        self.head(channel).is_none().then_some(channel)
+    }
+
+    fn connect(&mut self, channel: usize, reverse: usize, (peer, peer_port): SwitchPort) {
+        self.index.head[channel] = peer.0;
+        self.index.reverse[channel] = index_to_u32(reverse);
+        self.peer_port[channel] = peer_port.raw();
+    }
+
+    /// The channel of a port; `None` if the switch does not have it.
+    pub(crate) fn port(&self, s: SwitchIdx, port: PortNum) -> Option<usize> {
+        let end = *self.index.first.get(s.index() + 1)?;
+        let channel = self.output_channel(s.index(), port.raw());
+        (channel < end as usize).then_some(channel)
     }
 
     /// Number of ports of all switches, port 0 included.
@@ -86,7 +115,7 @@ impl PortChannels {
     pub(crate) fn locate(&self, channel: usize) -> (usize, u8) {
         let v = self.index.tail[channel] as usize;
         let port = channel - self.index.first[v] as usize;
-        (v, u8::try_from(port).unwrap_or(u8::MAX))
+        (v, u8::try_from(port).unwrap_or(PortNum::DROP.raw()))
     }
 
     /// Switch and port of a channel, in public types.

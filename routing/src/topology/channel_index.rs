@@ -6,7 +6,7 @@ use std::ops::Range;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Channels by number. Immutable.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ChannelIndex {
     /// First channel that leaves each switch, and the total.
     pub(crate) first: Vec<u32>,
@@ -70,7 +70,16 @@ impl ChannelNumbering for ChannelIndex {
     }
 }
 
-/// Converts a count to 32 bits: LIDs have 16 bits, so switches, channels and hops always fit.
-pub(crate) fn to_u32(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// Converts an index or a count to 32 bits. LIDs have 16 bits and ports 8, so that switches, channels
+/// and hops always fit.
+///
+/// # Panics
+/// If it does not fit.
+#[inline]
+#[expect(
+    clippy::expect_used,
+    reason = "a truncated index would name another channel"
+)]
+pub(crate) fn index_to_u32(index: usize) -> u32 {
+    u32::try_from(index).expect("an index of at most 32 bits")
 }
