@@ -113,8 +113,7 @@ impl KeptTables {
             let entries = kept.lft_blocks.values().flatten();
             entries.filter(|entry| **entry == port.raw()).count()
         };
-        let links = topo.links(s).iter();
-        let best = links.max_by_key(|link| {
+        let best = topo.links(s).iter().max_by_key(|link| {
             let is_other = !self.switches.contains_key(&link.peer);
             let lowest_first = u8::MAX - link.port.raw();
             (
@@ -274,8 +273,9 @@ impl KeptTables {
             .flat_map(|k| k.lft_blocks.keys())
             .copied()
             .collect();
-        let of_blocks = topo.destinations().iter();
-        let of_blocks = of_blocks
+        let of_blocks = topo
+            .destinations()
+            .iter()
             .filter(|d| blocks.contains(&block_of(d.lid)) || self.cut_off.contains(&d.switch));
         let is_lost = |d: &&Destination| {
             topo.switches()
@@ -359,8 +359,11 @@ fn apply_lft(
         return;
     }
     tables[s.index()] = Arc::clone(&kept);
-    let changed = topo.destinations().iter();
-    for d in changed.filter(|d| kept.get(d.lid) != planned.get(d.lid)) {
+    for d in topo
+        .destinations()
+        .iter()
+        .filter(|d| kept.get(d.lid) != planned.get(d.lid))
+    {
         if reaches(topo, tables, s, d) {
             continue;
         }
@@ -405,7 +408,8 @@ mod tests {
         let lid = |base: u16, i: u32| Lid(base + u16::try_from(i).unwrap());
         let s: Vec<SwitchIdx> = (0..SIDE * SIDE).map(|i| b.switch(5, lid(1, i))).collect();
         for i in 0..SIDE * SIDE {
-            let (x, y) = (i % SIDE, i / SIDE);
+            let x = i % SIDE;
+            let y = i / SIDE;
             let east = s[(y * SIDE + (x + 1) % SIDE) as usize];
             let south = s[((y + 1) % SIDE * SIDE + x) as usize];
             b.link((s[i as usize], PortNum(1)), (east, PortNum(2)));
@@ -439,7 +443,8 @@ mod tests {
                 let (routing, proof) = route_with(&[after], &request).chosen.unwrap();
                 assert_eq!(routing.tables[KEEPER.index()], *lft, "{before} {after}");
                 assert_eq!(proof.kept_unreachable, 0, "{before} {after}");
-                let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
+                let tables = &routing.tables;
+                let vl_plan = &routing.vl_plan;
                 verify_with_kept(&topo, tables, vl_plan, &kept).unwrap();
                 assert!(kept.are_in(&topo, &routing));
             }
@@ -548,8 +553,8 @@ mod tests {
             let kept = keeping(KeptSwitch {
                 lft_blocks: BTreeMap::new(),
                 sl_to_vl: Some(SlToVlMaps::uniform(5, [DATA_VLS_MAX; SLS])),
-            });
-            let kept = kept.with_cut_off_switches(&topo);
+            })
+            .with_cut_off_switches(&topo);
             let request = RoutingRequest::new(&topo).with_kept(&kept).with_vls(8);
             let (routing, proof) = route_with(&[engine], &request).chosen.unwrap();
             assert_ne!(proof.kept_unreachable, 0, "{engine}");

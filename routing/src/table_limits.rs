@@ -108,7 +108,8 @@ pub struct DroppedTransit {
 
 impl Describe for DroppedTransit {
     fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
-        let (lids, first) = (self.lids, self.first);
+        let lids = self.lids;
+        let first = self.first;
         let LimitedSwitch { switch, entries } = self.limited;
         format!(
             "{lids} LIDs, e.g. {first}, are unreachable from a part of the fabric: only {} leads there, and its LFT has {entries} entries",

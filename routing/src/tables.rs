@@ -146,14 +146,16 @@ mod tests {
     /// 3 is not written.
     #[test]
     fn blocks_above_the_new_top_are_cleared() {
-        let (old, new) = (table(&[(5, 1), (300, 7)], 300), table(&[(5, 1)], 100));
+        let old = table(&[(5, 1), (300, 7)], 300);
+        let new = table(&[(5, 1)], 100);
         assert_eq!(changed_blocks(Some(&old), &new).collect::<Vec<_>>(), [4]);
         assert_eq!(new.block(4), [0xFF; 64]);
     }
 
     #[test]
     fn unused_entries_at_the_end_are_not_a_difference() {
-        let (old, new) = (table(&[(5, 1)], 10), table(&[(5, 1)], 60));
+        let old = table(&[(5, 1)], 10);
+        let new = table(&[(5, 1)], 60);
         assert_eq!(changed_blocks(Some(&old), &new).count(), 0);
         assert_eq!(new.get(Lid(61)), PortNum::DROP);
     }

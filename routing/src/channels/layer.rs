@@ -268,7 +268,8 @@ mod tests {
             u32::try_from(rng >> 33).unwrap_or(0) % n
         };
         let channels = u32::try_from(index.len()).unwrap();
-        let (mut admitted, mut rejected) = (0, 0);
+        let mut admitted = 0;
+        let mut rejected = 0;
         for _ in 0..3000 {
             let dependencies: Vec<Dependency> = (0..=random_below(3))
                 .map(|_| {

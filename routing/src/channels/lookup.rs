@@ -58,7 +58,8 @@ impl<'a> Lookup<'a> {
         let Some((v, input)) = ports.head(channel) else {
             return;
         };
-        let (entries, next_entries) = (self.tables[u].entries(), self.tables[v].entries());
+        let entries = self.tables[u].entries();
+        let next_entries = self.tables[v].entries();
         let mut any_vl = [false; 256];
         for &(lid, vl) in &self.lids {
             if entries.get(lid) != Some(&port) {

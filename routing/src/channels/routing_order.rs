@@ -54,13 +54,17 @@ pub(crate) fn spanning_tree_constraint(topo: &Topology, trees: &TreeConstraint) 
         return TreeConstraint::Search;
     }
     let uplink = |v: SwitchIdx| {
-        let links = topo.links(v).iter();
-        let first = links.min_by_key(|l| (order[l.peer.index()], l.port))?;
+        let first = topo
+            .links(v)
+            .iter()
+            .min_by_key(|l| (order[l.peer.index()], l.port))?;
         (order[first.peer.index()] < order[v.index()]).then_some(first.port)
     };
     let up: Vec<Option<PortNum>> = topo.switches().map(uplink).collect();
-    let roots = topo.switches().zip(&up);
-    let roots = roots.filter(|(v, up)| up.is_none() && !topo.links(*v).is_empty());
+    let roots = topo
+        .switches()
+        .zip(&up)
+        .filter(|(v, up)| up.is_none() && !topo.links(*v).is_empty());
     if roots.count() > 1 {
         return TreeConstraint::Search;
     }

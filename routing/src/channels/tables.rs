@@ -71,7 +71,8 @@ fn dependencies_from_switch(
     u: usize,
     words_per_row: usize,
 ) -> Vec<u64> {
-    let (ports, vls) = (channels.ports, channels.packets.num_vls());
+    let ports = channels.ports;
+    let vls = channels.packets.num_vls();
     let mut masks = vec![0u64; ports.ports(u) * vls * words_per_row];
     let mut next: [&[u8]; 256] = [&[]; 256];
     for (port, row) in (0..=u8::MAX).zip(&mut next) {
@@ -276,7 +277,8 @@ impl<'a> PacketWalk<'a> {
             for (word, &bits) in packets.iter().enumerate() {
                 for bit in set_bits(&[bits]) {
                     let sl_vl = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
-                    let (sl, vl) = (sl_vl / 16, sl_vl % 16);
+                    let sl = sl_vl / 16;
+                    let vl = sl_vl % 16;
                     if let Some(next_vl) = self.packets.vl(v, input, out, sl) {
                         let next = self
                             .channels

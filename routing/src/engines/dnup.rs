@@ -23,7 +23,8 @@ impl Engine for DownUp {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let (topo, hints) = (request.topo, request.hints);
+        let topo = request.topo;
+        let hints = request.hints;
         let graph = topo.graph().ranked_by(&hints.ids);
         graph.check_connected()?;
         let bottom = switches_with_hosts(topo);

@@ -252,13 +252,16 @@ impl DatelineVls {
 
     /// Datelines crossed on the path, one bit each.
     fn crossed(&self, coordinates: &GridCoordinates, s: usize, d: usize) -> u8 {
-        let bits = self.bits.iter().enumerate();
-        bits.filter_map(|(axis, bit)| {
-            let (a, b) = (coordinates.along(s, axis), coordinates.along(d, axis));
-            let crossed = crosses_dateline(coordinates.axes[axis].size, a, b);
-            bit.map(|bit| u8::from(crossed) << bit)
-        })
-        .sum()
+        self.bits
+            .iter()
+            .enumerate()
+            .filter_map(|(axis, bit)| {
+                let a = coordinates.along(s, axis);
+                let b = coordinates.along(d, axis);
+                let crossed = crosses_dateline(coordinates.axes[axis].size, a, b);
+                bit.map(|bit| u8::from(crossed) << bit)
+            })
+            .sum()
     }
 
     fn vl_plan(&self, topo: &Topology, graph: &Graph, coordinates: &GridCoordinates) -> VlPlan {

@@ -29,7 +29,8 @@ impl Engine for FatTree {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let (topo, hints) = (request.topo, request.hints);
+        let topo = request.topo;
+        let hints = request.hints;
         let graph = topo.graph().ranked_by(&hints.ids);
         graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NotATree)?;
@@ -63,11 +64,13 @@ fn check_pure(graph: &Graph, tree: &DetectedTree, hints: &Hints) -> Result<(), S
     }
     for v in 0..graph.len() {
         for slot in graph.slots(v) {
-            let (low, high) = (tree.rank[v], tree.rank[slot.peer]);
+            let low = tree.rank[v];
+            let high = tree.rank[slot.peer];
             if high > low + 1 {
                 return Err(ShapeError::LinkSkipsLevel { low, high });
             }
-            let (links, usual) = (graph.ports(*slot).len(), tree.parallel_links[low as usize]);
+            let links = graph.ports(*slot).len();
+            let usual = tree.parallel_links[low as usize];
             if high == low + 1 && links > usual as usize {
                 return Err(ShapeError::UnequalLinkGroups {
                     low,

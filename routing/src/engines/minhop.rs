@@ -38,7 +38,8 @@ impl Engine for MinHop {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let (topo, hints) = (request.topo, request.hints);
+        let topo = request.topo;
+        let hints = request.hints;
         let graph = topo.graph().ranked_by(&hints.ids);
         graph.check_connected()?;
         let tree = tree_in(topo, &graph, hints).ok();
@@ -97,11 +98,12 @@ fn tables<C: HopCell>(
     rows.for_each(|(s, (lft, shortest_lft))| {
         let mut mixed = (**lft).clone();
         for dest in longer.ones() {
-            let lids = request
+            for d in request
                 .topo
                 .destinations_on(SwitchIdx::from_index(dest))
-                .iter();
-            for d in lids.filter(|d| d.port != PortNum::ZERO) {
+                .iter()
+                .filter(|d| d.port != PortNum::ZERO)
+            {
                 mixed.set(d.lid, shortest_lft.get(d.lid));
             }
         }
@@ -154,8 +156,9 @@ fn weights(topo: &Topology, hints: &Hints) -> Vec<(usize, usize, u16)> {
         listed.map_or(1, |&(.., hops)| u16::from(hops.max(1)))
     };
     let switch_weights = |s: SwitchIdx| {
-        let links = topo.links(s).iter();
-        links.map(move |l| (s.index(), l.peer.index(), link_weight(s, l.port)))
+        topo.links(s)
+            .iter()
+            .map(move |l| (s.index(), l.peer.index(), link_weight(s, l.port)))
     };
     topo.switches().flat_map(switch_weights).collect()
 }

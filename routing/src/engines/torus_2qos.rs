@@ -44,7 +44,8 @@ impl Engine for Torus2Qos {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let (topo, hint) = (request.topo, request.hints.torus.as_ref());
+        let topo = request.topo;
+        let hint = request.hints.torus.as_ref();
         let graph = topo.graph();
         graph.check_connected()?;
         if graph.len() == 0 {
@@ -79,7 +80,8 @@ fn route_along_axes(
     graph: &Graph,
     coordinates: &GridCoordinates,
 ) -> Result<Routing, RouteError> {
-    let (topo, hint) = (request.topo, request.hints.torus.as_ref());
+    let topo = request.topo;
+    let hint = request.hints.torus.as_ref();
     let usable = request.usable_vls();
     let axes = coordinates.axes.iter().map(|axis| (axis.kind, axis.size));
     let mut diagnostics = vec![Diagnostic::Axes(axes.collect())];
@@ -95,7 +97,8 @@ fn route_along_axes(
         .collect();
     let paths = GridPaths::new(graph, coordinates, &lines, GapRule::EarlyTurns);
     if let Some((s, dest)) = paths.pair_without_path {
-        let (from, to) = (SwitchIdx::from_index(s), SwitchIdx::from_index(dest));
+        let from = SwitchIdx::from_index(s);
+        let to = SwitchIdx::from_index(dest);
         return Err(ShapeError::PartitionedRing { from, to }.into());
     }
     let rule = TorusVls::new(coordinates);
@@ -171,7 +174,8 @@ impl TorusVls {
             .collect();
         let sl = |s: usize, d: usize| {
             let crossed = |&(axis, has_dateline): &(usize, &bool)| {
-                let (a, b) = (coordinates.along(s, axis), coordinates.along(d, axis));
+                let a = coordinates.along(s, axis);
+                let b = coordinates.along(d, axis);
                 *has_dateline && crosses_dateline(coordinates.axes[axis].size, a, b)
             };
             let axes = has_dateline.iter().enumerate().filter(crossed);

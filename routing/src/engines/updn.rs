@@ -53,7 +53,9 @@ fn route_in<C: HopCell>(
     graph: &Graph,
     tree: Option<&DetectedTree>,
 ) -> Result<Routing, EngineStop> {
-    let (topo, previous, hints) = (request.topo, request.previous, request.hints);
+    let topo = request.topo;
+    let previous = request.previous;
+    let hints = request.hints;
     let (closeness, min_distance) = {
         let shortest = HopMatrix::<C>::shortest(graph)?;
         (Closeness::new(graph, &shortest), shortest.host_hops(graph))

@@ -344,8 +344,7 @@ impl fmt::Display for Diagnostic {
             Self::MulticastSl(sl) => write!(f, "multicast uses SL {sl} on a separate VL"),
             Self::Axes(axes) => {
                 let kind = |kind| if kind == DimKind::Ring { "ring" } else { "path" };
-                let axes = axes.iter().filter(|(_, size)| *size > 1);
-                let axes = axes.map(|&(axis, size)| format!("{} of {size}", kind(axis)));
+                let axes = axes.iter().filter(|(_, size)| *size > 1).map(|&(axis, size)| format!("{} of {size}", kind(axis)));
                 write!(f, "axes in routing order: {}", join(axes))
             }
             Self::OneQosLevel { needed, usable } => write!(
@@ -524,7 +523,7 @@ impl fmt::Display for RerouteSummary {
             changed_entries,
             changed_lids,
         } = self;
-        let reasons = [
+        let reasons: Vec<String> = [
             (
                 lost_links,
                 "link between switches",
@@ -533,11 +532,11 @@ impl fmt::Display for RerouteSummary {
             ),
             (removed_lids, "LID", "LIDs", "removed"),
             (added_lids, "LID", "LIDs", "added"),
-        ];
-        let reasons = reasons.into_iter().filter(|(n, ..)| **n > 0);
-        let reasons: Vec<String> = reasons
-            .map(|(n, one, many, verb)| format!("{} {verb}", count(*n, one, many)))
-            .collect();
+        ]
+        .into_iter()
+        .filter(|(n, ..)| **n > 0)
+        .map(|(n, one, many, verb)| format!("{} {verb}", count(*n, one, many)))
+        .collect();
         f.write_str("incremental reroute: ")?;
         if !reasons.is_empty() {
             write!(f, "{}; ", reasons.join(", "))?;

@@ -71,8 +71,9 @@ impl MulticastTree {
     /// Ports of receiving members, by switch.
     pub fn receivers(&self) -> impl Iterator<Item = (SwitchIdx, PortNum)> + '_ {
         self.nodes.iter().flat_map(|(&v, node)| {
-            let ports = node.receivers.iter();
-            ports.map(move |port| (SwitchIdx::from_index(v), port))
+            node.receivers
+                .iter()
+                .map(move |port| (SwitchIdx::from_index(v), port))
         })
     }
 }
@@ -93,7 +94,8 @@ mod tests {
         let s: Vec<SwitchIdx> = (1..=5).map(|lid| b.switch(5, Lid(lid))).collect();
         for leaf in 0..3u8 {
             for spine in 0..2u8 {
-                let (l, sp) = (s[usize::from(leaf)], s[usize::from(3 + spine)]);
+                let l = s[usize::from(leaf)];
+                let sp = s[usize::from(3 + spine)];
                 b.link((l, PortNum(1 + spine)), (sp, PortNum(1 + leaf)));
             }
             for host in 0..2u8 {

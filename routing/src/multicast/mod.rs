@@ -240,7 +240,9 @@ impl SpanningForest<'_> {
     /// downwards, the nearest.
     fn root(&self, order: &[u32], members: &[usize], group: u64) -> Option<usize> {
         let n = self.topo.num_switches();
-        let (mut max_hops, mut sum, mut reached) = (vec![0u32; n], vec![0u64; n], vec![0usize; n]);
+        let mut max_hops = vec![0u32; n];
+        let mut sum = vec![0u64; n];
+        let mut reached = vec![0usize; n];
         let count = members.len().clamp(1, MEASURED_MAX);
         for i in 0..count {
             let from = *members.get(i * members.len() / count)?;
@@ -359,7 +361,8 @@ impl SpanningForest<'_> {
         while let Some(&v) = queue.get(at) {
             at += 1;
             if is_target(v) {
-                let (mut path, mut current) = (Vec::new(), v);
+                let mut path = Vec::new();
+                let mut current = v;
                 while let Some(&(below, port, far)) = parents.get(&current) {
                     path.push((below, port, current, far));
                     current = below;
@@ -399,7 +402,8 @@ impl SpanningForest<'_> {
             }
             path
         };
-        let (above_v, above_root) = (ancestors(v), ancestors(root));
+        let above_v = ancestors(v);
+        let above_root = ancestors(root);
         let meets = |at: &&usize| tree.nodes.contains_key(at) || above_root.contains(at);
         let Some(meeting) = above_v.iter().find(meets).copied() else {
             return false;

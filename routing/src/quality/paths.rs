@@ -31,7 +31,10 @@ pub(super) struct RoutedPaths<'a> {
 
 impl<'a> RoutedPaths<'a> {
     pub(super) fn new(topo: &Topology, tables: &'a Tables) -> Self {
-        let (mut base, mut peer, mut hosts, mut host_base) = (vec![], vec![], vec![], vec![]);
+        let mut base = vec![];
+        let mut peer = vec![];
+        let mut hosts = vec![];
+        let mut host_base = vec![];
         for s in topo.switches() {
             base.push(peer.len());
             host_base.push(hosts.len());
@@ -41,15 +44,21 @@ impl<'a> RoutedPaths<'a> {
             }));
             // A LID with two owners belongs to the first.
             let owns = |port, lid| {
-                let destinations = topo.destinations_on(s).iter();
-                destinations.clone().any(|d| (d.port, d.lid) == (port, lid))
+                topo.destinations_on(s)
+                    .iter()
+                    .clone()
+                    .any(|d| (d.port, d.lid) == (port, lid))
             };
-            let end_ports = topo.end_ports(s).iter();
-            hosts.extend(end_ports.filter(|e| owns(e.port, e.lid)).map(|e| Host {
-                switch: s.index(),
-                port: e.port,
-                lid: e.lid,
-            }));
+            hosts.extend(
+                topo.end_ports(s)
+                    .iter()
+                    .filter(|e| owns(e.port, e.lid))
+                    .map(|e| Host {
+                        switch: s.index(),
+                        port: e.port,
+                        lid: e.lid,
+                    }),
+            );
         }
         base.push(peer.len());
         host_base.push(hosts.len());

@@ -23,8 +23,11 @@ pub(super) fn bisections(paths: &RoutedPaths<'_>, effort: &Effort, both_ways: bo
                 ResampleRng::new(effort.seed, sample).shuffle(&mut hosts);
                 let (first, second) = hosts.split_at(half);
                 let forward = first.iter().copied().zip(second.iter().copied());
-                let reverse = forward.clone().map(|(a, b)| (b, a));
-                let reverse = reverse.take(if both_ways { half } else { 0 });
+                let reverse =
+                    forward
+                        .clone()
+                        .map(|(a, b)| (b, a))
+                        .take(if both_ways { half } else { 0 });
                 let pairs: Vec<(usize, usize)> = forward.chain(reverse).collect();
                 flows.send(paths, &pairs);
                 let shares = pairs.iter().map(|&pair| flows.share(paths, pair));
@@ -61,7 +64,8 @@ pub(super) fn shifts(paths: &RoutedPaths<'_>, order: &[usize], effort: &Effort) 
         .map_init(
             || (Flows::new(paths), Vec::with_capacity(order.len())),
             |(flows, pairs), stage| {
-                let (from, to) = (stage * shifts / stages, (stage + 1) * shifts / stages);
+                let from = stage * shifts / stages;
+                let to = (stage + 1) * shifts / stages;
                 let distance = 1 + from + ResampleRng::new(effort.seed, stage).below(to - from);
                 let shifted = order.iter().cycle().skip(distance).copied();
                 pairs.clear();
@@ -109,7 +113,8 @@ impl Flows {
         for &(from, to) in pairs {
             let path = &mut self.path;
             path.clear();
-            let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);
+            let from = paths.hosts[from].switch;
+            let to = &paths.hosts[to];
             if paths.follow(from, to, |c| path.push(c)) {
                 for &c in path.iter() {
                     self.by_channel[c] += 1;
@@ -123,7 +128,8 @@ impl Flows {
     /// Share of a pair on the busiest channel of its path: 1 without channels, 0 if unreachable.
     fn share(&self, paths: &RoutedPaths<'_>, (from, to): (usize, usize)) -> f64 {
         let mut worst = 1;
-        let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);
+        let from = paths.hosts[from].switch;
+        let to = &paths.hosts[to];
         if paths.follow(from, to, |c| worst = worst.max(self.by_channel[c])) {
             1.0 / f64::from(worst)
         } else {

@@ -56,7 +56,8 @@ impl Advice {
 /// Detects the structure of the fabric and returns the engines for it.
 #[must_use]
 pub fn advise(request: &RoutingRequest<'_>) -> Advice {
-    let (topo, hints) = (request.topo, request.hints);
+    let topo = request.topo;
+    let hints = request.hints;
     if hints.file.is_some() {
         return Advice {
             baseline: &[],
@@ -134,8 +135,11 @@ fn is_regular(topo: &Topology, tree: &DetectedTree) -> bool {
     tree.level_links == 0
         && topo.switches().all(|s| {
             let rank = |s: SwitchIdx| tree.rank[s.index()];
-            let up = topo.links(s).iter().filter(|l| rank(l.peer) > rank(s));
-            let up = up.count();
+            let up = topo
+                .links(s)
+                .iter()
+                .filter(|l| rank(l.peer) > rank(s))
+                .count();
             let links = (up, topo.links(s).len() - up);
             let level = by_level.get_mut(rank(s) as usize);
             level.is_some_and(|level| *level.get_or_insert(links) == links)

@@ -38,7 +38,7 @@ pub(crate) fn select_best(
         shifts_by_leaf(request.topo, &routing.tables, &effort).mean
     };
     let shifts: Vec<f64> = passed.iter().map(shift).collect();
-    let figures = passed
+    let figures: Vec<RoutingFigures> = passed
         .iter()
         .zip(&shifts)
         .map(|((routing, proof), &shift)| RoutingFigures {
@@ -47,8 +47,8 @@ pub(crate) fn select_best(
             shift,
             vls: proof.vls_used,
             changed_entries: changed_entries(request, routing),
-        });
-    let figures: Vec<RoutingFigures> = figures.collect();
+        })
+        .collect();
     let (best, decided_by) = best_index(&figures);
     let diagnostic = Diagnostic::Compared {
         routings: figures,
@@ -61,12 +61,18 @@ pub(crate) fn select_best(
 /// Number of entries that differ from the installed tables, as far as these are known.
 fn changed_entries(request: &RoutingRequest<'_>, routing: &Routing) -> usize {
     let known = |s: usize| request.previous.table_of(s);
-    let tables = routing.tables.iter().enumerate();
-    tables
+    routing
+        .tables
+        .iter()
+        .enumerate()
         .filter_map(|(s, new)| Some((known(s)?, new)))
         .map(|(old, new)| {
-            let lids = request.topo.destinations().iter();
-            lids.filter(|d| old.get(d.lid) != new.get(d.lid)).count()
+            request
+                .topo
+                .destinations()
+                .iter()
+                .filter(|d| old.get(d.lid) != new.get(d.lid))
+                .count()
         })
         .sum()
 }

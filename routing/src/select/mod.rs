@@ -170,7 +170,8 @@ impl<'a> Stage<'a> {
     fn fallback(engines: &[&'a str]) -> Option<Self> {
         let missing = |name: &&str| !engines.contains(name);
         let list = |name| Some(name).filter(missing).into_iter().collect::<Vec<_>>();
-        let (baseline, candidates) = (list(FALLBACK.0), list(FALLBACK.1));
+        let baseline = list(FALLBACK.0);
+        let candidates = list(FALLBACK.1);
         let has_any = !baseline.is_empty() || !candidates.is_empty();
         has_any.then_some(Self {
             choice: Choice::Best {
@@ -484,10 +485,8 @@ impl Attempts<'_, '_> {
         engine: &dyn Engine,
         request: &RoutingRequest<'_>,
     ) -> Result<Verified, RejectReason> {
-        let (all_vls, identity) = (
-            request.usable_vls(),
-            request.kept.identity_vls(request.topo),
-        );
+        let all_vls = request.usable_vls();
+        let identity = request.kept.identity_vls(request.topo);
         if identity >= all_vls {
             return self.route_and_verify(engine, request);
         }

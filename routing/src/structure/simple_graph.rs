@@ -25,9 +25,9 @@ impl SimpleGraph {
         }
         let mut edges = Vec::new();
         for (v, &s) in switch.iter().enumerate() {
-            let peers = topo.links(SwitchIdx::from_index(s)).iter();
             edges.extend(
-                peers
+                topo.links(SwitchIdx::from_index(s))
+                    .iter()
                     .map(|l| (v, vertex[l.peer.index()]))
                     .filter(|(a, b)| a < b),
             );

@@ -341,9 +341,11 @@ impl Topology {
             return (lid, Lid::NONE, Vec::new());
         }
         let host = self.end_ports(s).iter().map(|e| e.lid).min();
-        let links = self.links(s).iter();
-        let mut neighbours: Vec<(Lid, PortNum)> =
-            links.map(|l| (self.lid(l.peer), l.peer_port)).collect();
+        let mut neighbours: Vec<(Lid, PortNum)> = self
+            .links(s)
+            .iter()
+            .map(|l| (self.lid(l.peer), l.peer_port))
+            .collect();
         neighbours.sort_unstable();
         (lid, host.unwrap_or(Lid::NONE), neighbours)
     }
@@ -470,7 +472,8 @@ impl Topology {
             .flat_map(|s| self.links(s).iter().map(move |l| (s, l)));
         links
             .filter_map(|(s, l)| {
-                let (a, b) = ((s, l.port), (l.peer, l.peer_port));
+                let a = (s, l.port);
+                let b = (l.peer, l.peer_port);
                 let mbps = self.rate(s, l.port)?;
                 let supported_mbps = best[s.index()].min(best[l.peer.index()]);
                 (a < b && mbps < supported_mbps).then_some(DegradedLink {
@@ -510,8 +513,9 @@ impl Topology {
                     builder.link((s, l.port), (l.peer, l.peer_port));
                 }
             }
-            let end_ports = self.end_ports(s).iter();
-            builder.end_ports.extend(end_ports.map(|e| (s, *e)));
+            builder
+                .end_ports
+                .extend(self.end_ports(s).iter().map(|e| (s, *e)));
             for port in (1..=self.num_ports(s)).map(PortNum) {
                 builder.vls((s, port), self.operated_vls(s, port));
                 builder.rate((s, port), self.rate(s, port).unwrap_or(0));

@@ -67,7 +67,8 @@ pub fn adopt(
         return Err(AdoptError::TooFewVls);
     }
     routing.tables = without_unused_lids(topo, routing.tables);
-    let (tables, vl_plan) = (&routing.tables, &routing.vl_plan);
+    let tables = &routing.tables;
+    let vl_plan = &routing.vl_plan;
     let tree = match &routing.trees {
         TreeConstraint::Within { up, sl } => spanning_tree_ports(topo, up, *sl),
         TreeConstraint::Ordered(_) | TreeConstraint::Search => None,
@@ -98,8 +99,10 @@ pub fn adopt(
 /// Whether an entry for the LID of a switch does not lead towards it. Switches without end ports
 /// need no route to such a LID, but then drop its packets: any other entry is of an earlier fabric.
 fn has_dead_ends(topo: &Topology, tables: &Tables) -> bool {
-    let switch_lids = topo.destinations().iter();
-    let mut switch_lids = switch_lids.filter(|d| d.port == PortNum::ZERO);
+    let mut switch_lids = topo
+        .destinations()
+        .iter()
+        .filter(|d| d.port == PortNum::ZERO);
     switch_lids.any(|d| {
         topo.switches().any(|s| {
             let port = tables[s.index()].get(d.lid);
@@ -127,8 +130,10 @@ fn without_unused_lids(topo: &Topology, tables: Tables) -> Tables {
         if !table.entries().iter().enumerate().any(is_stale) {
             return table;
         }
-        let entries = table.entries().iter().enumerate();
-        let entries: Vec<u8> = entries
+        let entries: Vec<u8> = table
+            .entries()
+            .iter()
+            .enumerate()
             .map(|(lid, port)| {
                 if is_stale((lid, port)) {
                     PortNum::DROP.raw()
@@ -182,8 +187,9 @@ fn spanning_tree_ports(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Optio
     }
     for (v, set) in ports.iter_mut().enumerate() {
         set.insert(PortNum::ZERO);
-        let end_ports = topo.end_ports(SwitchIdx::from_index(v)).iter();
-        end_ports.for_each(|end_port| set.insert(end_port.port));
+        topo.end_ports(SwitchIdx::from_index(v))
+            .iter()
+            .for_each(|end_port| set.insert(end_port.port));
     }
     let ports = topo.switches().zip(ports).collect();
     Some(TreePorts { sl, ports })

@@ -49,7 +49,8 @@ impl Channels {
 
     pub(super) fn new(topo: &Topology) -> Self {
         let number = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
-        let (mut base, mut link_base) = (vec![0], vec![0]);
+        let mut base = vec![0];
+        let mut link_base = vec![0];
         for s in topo.switches() {
             base.push(base[s.index()] + usize::from(topo.num_ports(s)) + 1);
             link_base.push(link_base[s.index()] + topo.links(s).len());
@@ -60,7 +61,8 @@ impl Channels {
             index: 0,
         };
         let channels = base.last().copied().unwrap_or(0);
-        let (mut heads, mut rows) = (vec![no_head; channels], vec![0; channels]);
+        let mut heads = vec![no_head; channels];
+        let mut rows = vec![0; channels];
         let mut links = Vec::with_capacity(topo.num_channels());
         let mut pairs = 0;
         for s in topo.switches() {
@@ -151,10 +153,11 @@ impl Channels {
     ) -> (usize, impl Iterator<Item = usize> + '_) {
         let switch = self.base.partition_point(|&b| b <= channel) - 1;
         let range = self.link_base[switch]..self.link_base[switch + 1];
-        let before = self.links[range].iter();
         (
             channel - self.base[switch],
-            before.map(|l| self.links[l.reverse as usize].channel as usize),
+            self.links[range]
+                .iter()
+                .map(|l| self.links[l.reverse as usize].channel as usize),
         )
     }
 

@@ -80,10 +80,11 @@ impl DependencyCounts {
         let num_vls = self.num_vls;
         let rows = &self.rows;
         let mut parts: Vec<(usize, &mut [u16], &mut [u16])> = Vec::new();
-        let (mut dependencies, mut uses) =
-            (self.dependencies.as_mut_slice(), self.uses.as_mut_slice());
+        let mut dependencies = self.dependencies.as_mut_slice();
+        let mut uses = self.uses.as_mut_slice();
         for v in 0..channels.base.len() - 1 {
-            let (from, to) = (channels.base[v], channels.base[v + 1]);
+            let from = channels.base[v];
+            let to = channels.base[v + 1];
             let (own_counts, remaining) =
                 dependencies.split_at_mut((rows[to] - rows[from]) as usize);
             let (used, remaining_uses) = uses.split_at_mut((to - from) * num_vls);
@@ -322,7 +323,8 @@ impl CountedGraph<'_> {
     #[inline(always)]
     pub(super) fn before(&self, node: usize, mut f: impl FnMut(usize)) {
         let num_vls = self.counts.num_vls;
-        let (channel, vl) = (node / num_vls, node % num_vls);
+        let channel = node / num_vls;
+        let vl = node % num_vls;
         let (port, arriving) = self.channels.arriving_before(channel);
         for first in arriving {
             if self.has_dependency(first, port, vl) {
@@ -335,7 +337,8 @@ impl CountedGraph<'_> {
     #[inline(always)]
     pub(super) fn after(&self, node: usize, mut f: impl FnMut(usize)) {
         let num_vls = self.counts.num_vls;
-        let (channel, vl) = (node / num_vls, node % num_vls);
+        let channel = node / num_vls;
+        let vl = node % num_vls;
         let head = self.channels.heads[channel];
         if head.switch == Channels::NOWHERE {
             return;

@@ -121,8 +121,9 @@ impl ChannelDependencyGraph {
         let vls = if self.vls_if_changing.is_some() {
             1
         } else {
-            let masks = self.masks.iter();
-            masks.fold(0, |mask, m| mask | m.load(Ordering::Relaxed))
+            self.masks
+                .iter()
+                .fold(0, |mask, m| mask | m.load(Ordering::Relaxed))
         };
         ones(vls)
     }

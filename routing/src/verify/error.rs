@@ -177,7 +177,8 @@ impl Describe for VerifyError {
                 } else {
                     format!("ends at {} port {}", label(l.at), l.port)
                 };
-                let (from, path_text) = (label(l.from), path_text(&l.path));
+                let from = label(l.from);
+                let path_text = path_text(&l.path);
                 format!("; e.g. from {from} to LID {}: {reason}{path_text}", l.lid)
             });
             let count = self.unreachable.count;
@@ -188,7 +189,8 @@ impl Describe for VerifyError {
         }
         if self.loops.count > 0 {
             let example = self.loops.first.first().map(|l| {
-                let (from, at) = (label(l.from), label(l.at));
+                let from = label(l.from);
+                let at = label(l.at);
                 let path = hops(&l.path);
                 format!(
                     "; e.g. from {from} to LID {}: loop through {at} (path: {path})",
@@ -203,7 +205,9 @@ impl Describe for VerifyError {
         }
         if self.dropped.lids > 0 {
             let example = self.dropped.first.first().map(|d| {
-                let (from, at, path_text) = (label(d.from), label(d.at), path_text(&d.path));
+                let from = label(d.from);
+                let at = label(d.at);
+                let path_text = path_text(&d.path);
                 format!(
                     "; e.g. to LID {} from {from} port {} with SL {}: {at} maps it from port {} to port {} on VL {}, but VLs 0 to \
                      {} are operated{path_text}",
@@ -223,7 +227,8 @@ impl Describe for VerifyError {
             ));
         }
         if let Some(fault) = &self.tree {
-            let (number, fault) = (fault.tree, fault.fault.describe(label));
+            let number = fault.tree;
+            let fault = fault.fault.describe(label);
             parts.push(format!("multicast tree {number} is invalid: {fault}"));
         }
         if let Some(cycle) = &self.cycle {

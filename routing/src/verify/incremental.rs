@@ -215,7 +215,8 @@ impl State {
             };
             for d in destinations {
                 let lid = usize::from(d.lid.raw());
-                let (a, b) = (row(&self.tables, lid), row(tables, lid));
+                let a = row(&self.tables, lid);
+                let b = row(tables, lid);
                 if a != b || rewired[usize::from(a)] {
                     entries.push((d.lid, s.0));
                 }
@@ -255,7 +256,8 @@ impl State {
         vl_plan: &VlPlan,
         changed: &Changed,
     ) -> Option<Self> {
-        let (old, channels) = (Channels::new(&self.topo), Channels::new(topo));
+        let old = Channels::new(&self.topo);
+        let channels = Channels::new(topo);
         if !self.counts.has_room(topo, &channels) {
             return Self::new(topo, tables, vl_plan);
         }
@@ -288,20 +290,22 @@ impl State {
         let before = TablesView::new(&self.topo, &old, &self.tables);
         let after = TablesView::new(topo, &channels, tables);
         let deltas = route_changes::evaluate(before, after, &self.counts, &route_changes)?;
-        let (mut counts, mut totals) = (self.counts.clone(), self.totals.clone());
+        let mut counts = self.counts.clone();
+        let mut totals = self.totals.clone();
         let mut new_dependencies = Vec::new();
         for delta in &deltas {
             new_dependencies.extend(counts.apply(&delta.removed, &delta.added));
             totals.move_routes(delta);
         }
         let lids_of = |topo: &Topology| -> Vec<Destination> {
-            let destinations = topo.destinations().iter();
-            destinations
+            topo.destinations()
+                .iter()
                 .filter(|d| full_walk[usize::from(d.lid.raw())])
                 .copied()
                 .collect()
         };
-        let (before, after) = (lids_of(&self.topo), lids_of(topo));
+        let before = lids_of(&self.topo);
+        let after = lids_of(topo);
         if !before.is_empty() || !after.is_empty() {
             let context = WalkContext::new(&self.topo, &self.tables, &self.vl_plan, &old);
             let (remaining, removed, _) = count_walk(&context, counts, &before, false);

@@ -210,8 +210,9 @@ fn verify_all(
         let (walked, _) = walk::walk(&context, &both_directions, topo.destinations(), &&graph);
         walked.dropped == 0 && cycles::find(&channels, &graph).is_none()
     });
-    let used = (0..16).map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count());
-    let used = used.collect();
+    let used = (0..16)
+        .map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count())
+        .collect();
     Ok(proof(topo, walked, used, dependencies, reversible))
 }
 
@@ -225,7 +226,8 @@ fn proof(
 ) -> Proof {
     let total: u64 = walked.load.iter().sum();
     let count = topo.num_channels();
-    let (mut hop_histogram, mut vl_channels) = (walked.hop_histogram, channels_by_vl);
+    let mut hop_histogram = walked.hop_histogram;
+    let mut vl_channels = channels_by_vl;
     while hop_histogram.last() == Some(&0) {
         hop_histogram.pop();
     }

@@ -21,7 +21,8 @@ impl NodeOrder {
         let mut ready: Vec<usize> = (0..n).filter(|&node| num_dependencies[node] == 0).collect();
         // Positions are assigned from the end: nodes without dependencies first, level by level, so
         // that most dependencies added afterwards agree with the order.
-        let (mut next, mut at) = (n, 0);
+        let mut next = n;
+        let mut at = 0;
         while let Some(&node) = ready.get(at) {
             at += 1;
             next -= 1;
@@ -83,7 +84,8 @@ impl NodeOrder {
             let number = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
             hidden.is_empty() || !hidden.contains(&(number(a), number(b)))
         };
-        let (low, high) = (self.position[second], self.position[first]);
+        let low = self.position[second];
+        let high = self.position[first];
         let mut cycle = first == second;
         let position = &self.position;
         let successors = collect(second, |node, open| {

@@ -50,7 +50,8 @@ impl LidPacketVls {
         last_column: &[u8],
     ) -> bool {
         let owner = tree.dest.switch.index();
-        let (column, old_column) = (tree.column, last_column);
+        let column = tree.column;
+        let old_column = last_column;
         self.is_clean
             && last.switch == tree.dest.switch
             && column[..owner] == old_column[..owner]
@@ -107,7 +108,8 @@ impl LidPacketVls {
         graph: &ChannelDependencyGraph,
         used: &mut [u16],
     ) -> bool {
-        let (channels, vl_plan) = (context.channels, context.vl_plan);
+        let channels = context.channels;
+        let vl_plan = context.vl_plan;
         let owner = tree.dest.switch.index();
         let forwards = tree.dest.port != PortNum::ZERO;
         let mut dropped = false;

@@ -54,15 +54,17 @@ fn first_dropped(
     from: SwitchIdx,
     to: &Destination,
 ) -> Option<DroppedPacket> {
-    let (topo, vl_plan) = (context.topo, context.vl_plan);
+    let topo = context.topo;
+    let vl_plan = context.vl_plan;
     let end_ports = topo.end_ports(from);
     if to.port == PortNum::ZERO && end_ports.is_empty() {
         return None;
     }
     let path = path(context, from, to.lid);
     let sl = vl_plan.sl(from, to);
-    let entries = std::iter::once(PortNum::ZERO).chain(end_ports.iter().map(|e| e.port));
-    let entries = entries.filter(|&entry| (from, entry) != (to.switch, to.port));
+    let entries = std::iter::once(PortNum::ZERO)
+        .chain(end_ports.iter().map(|e| e.port))
+        .filter(|&entry| (from, entry) != (to.switch, to.port));
     for entry in entries {
         let mut input = entry;
         for (i, &(at, output)) in path.iter().enumerate() {

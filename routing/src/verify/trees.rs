@@ -72,7 +72,8 @@ impl TreeGraph {
         let index_of = |s: SwitchIdx| sets.binary_search_by_key(&s, |set| set.0).ok();
         let mut nodes = Vec::with_capacity(sets.len());
         for &(switch, set) in &sets {
-            let (mut members, mut branches) = (Vec::new(), Vec::new());
+            let mut members = Vec::new();
+            let mut branches = Vec::new();
             let end_ports = topo.end_ports(switch);
             for port in set.iter() {
                 let fault = TreeFault::DanglingPort { at: switch, port };
@@ -81,9 +82,10 @@ impl TreeGraph {
                     if !sets[peer_index].1.contains(peer_port) {
                         return Err(fault);
                     }
-                    let links = topo.links(peer).iter();
-                    let before =
-                        links.filter(|l| l.port < peer_port && sets[peer_index].1.contains(l.port));
+                    let before = topo
+                        .links(peer)
+                        .iter()
+                        .filter(|l| l.port < peer_port && sets[peer_index].1.contains(l.port));
                     branches.push(Branch {
                         port,
                         peer: (peer_index, before.count()),
@@ -219,7 +221,8 @@ impl TreeGraph {
         v: usize,
         i: usize,
     ) -> Result<u16, TreeFault> {
-        let (at, port) = (self.nodes[v].switch, self.nodes[v].branches[i].port);
+        let at = self.nodes[v].switch;
+        let port = self.nodes[v].branches[i].port;
         let mut vls = 0;
         for input in self.inputs(v).filter(|&input| input != port) {
             let vl = context.vl_plan.vl(at, input, port, sl);

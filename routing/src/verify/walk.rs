@@ -489,7 +489,8 @@ impl<'a, S: Sink> Walker<'a, S> {
         let allowed: &[u16] = self.context.narrow_masks.as_deref().unwrap_or(&[]);
         let mut dropped = false;
         for &v in self.visited.iter().rev() {
-            let (flow, mut vls) = (self.flow[v], self.passing[v]);
+            let flow = self.flow[v];
+            let mut vls = self.passing[v];
             if v == owner || self.hops[v] >= LOOPS || vls == 0 {
                 continue;
             }

@@ -96,9 +96,11 @@ impl BalanceScope<'_> {
             .map(|c| LOAD_SCALE / (net.ports(c).len() as u64).max(1))
             .collect();
         let mut weight = vec![0u64; net.channels.len()];
-        let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
+        let mut hops = Vec::new();
+        let mut by_distance = Vec::new();
         let mut options = Options::default();
-        let (mut cost, mut flow) = (vec![0u64; net.n], vec![0u64; net.n]);
+        let mut cost = vec![0u64; net.n];
+        let mut flow = vec![0u64; net.n];
         let mut vls = vec![0u16; net.n];
         for &dest in dests {
             let tree = &self.trees[dest * net.n..][..net.n];
@@ -250,7 +252,8 @@ pub(super) fn choose_links(
 ) -> Result<(), BudgetExceeded> {
     let mut load = vec![0u64; net.num_ports()];
     let mut by_distance = Vec::new();
-    let (mut hops, mut flow) = (Vec::new(), vec![0u64; net.n]);
+    let mut hops = Vec::new();
+    let mut flow = vec![0u64; net.n];
     for dest in 0..net.n {
         for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
             budget.spend_len(2 * COLUMN_UNITS * net.n)?;

@@ -27,7 +27,8 @@ impl EscapeTree {
         for (i, &v) in order.iter().enumerate() {
             position[v] = i;
         }
-        let (mut up, mut depth) = (vec![None; net.n], vec![0u32; net.n]);
+        let mut up = vec![None; net.n];
+        let mut depth = vec![0u32; net.n];
         for &v in order {
             let parents = net
                 .channels
@@ -66,11 +67,14 @@ impl EscapeTree {
         let mut cdg = self.dependency_graph_without_tree(net, visits_max);
         for v in 0..net.n {
             let up_channel = self.up[v];
-            let children = net.channels.leaving(v).filter(|&c| {
-                self.up[net.channels.head[c as usize] as usize]
-                    == Some(net.channels.reverse[c as usize])
-            });
-            let children: Vec<u32> = children.collect();
+            let children: Vec<u32> = net
+                .channels
+                .leaving(v)
+                .filter(|&c| {
+                    self.up[net.channels.head[c as usize] as usize]
+                        == Some(net.channels.reverse[c as usize])
+                })
+                .collect();
             for &child in &children {
                 let into = net.channels.reverse[child as usize];
                 if let Some(up_channel) = up_channel {

@@ -225,10 +225,11 @@ fn best_single_vl(
     if first.hops == min_total || net.n * net.channels.len() > ATTEMPTS_SIZE_MAX {
         return Ok(Some(first));
     }
-    let attempts = orders
+    let attempts: Vec<(&Vec<usize>, Attempt)> = orders
         .iter()
-        .flat_map(|order| Attempt::ALL.map(|attempt| (order, attempt)));
-    let attempts: Vec<(&Vec<usize>, Attempt)> = attempts.skip(1).collect();
+        .flat_map(|order| Attempt::ALL.map(|attempt| (order, attempt)))
+        .skip(1)
+        .collect();
     let other_attempts: Vec<SingleVlRouting> = attempts
         .into_par_iter()
         .map(|(order, attempt)| route_single_vl(net, order, attempt, budget))
@@ -249,7 +250,8 @@ fn route_single_vl(
     let mut cdg = escape.dependency_graph(net, SEARCH_BUDGET);
     let mut search = PathSearch::new(net);
     let mut trees = vec![NO_SLOT; net.n * net.n];
-    let (mut depth, mut by_distance) = (Vec::new(), Vec::new());
+    let mut depth = Vec::new();
+    let mut by_distance = Vec::new();
     let mut dests: Vec<usize> = match attempt {
         Attempt::FarFirst | Attempt::FixedOrder => order.iter().rev().copied().collect(),
         Attempt::ByLid => (0..net.n).collect(),

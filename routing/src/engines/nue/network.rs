@@ -57,8 +57,8 @@ impl Network {
             net.hosts.push(graph.hosts[s]);
             let at = SwitchIdx::from_index(s);
             net.switch.push(at);
-            let destinations = topo.destinations_on(at).iter();
-            net.lids.extend(destinations.map(|d| (d.lid, d.port)));
+            net.lids
+                .extend(topo.destinations_on(at).iter().map(|d| (d.lid, d.port)));
             net.lid_base.push(net.lids.len());
         }
         net

@@ -121,7 +121,8 @@ impl<'a> PairVls<'a> {
     /// decreases.
     pub(super) fn balance(&mut self, trees: &mut [u8], dests: &[usize]) {
         let net = self.net;
-        let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
+        let mut hops = Vec::new();
+        let mut by_distance = Vec::new();
         self.load.fill(0);
         for &dest in dests {
             let tree = &trees[dest * net.n..][..net.n];
@@ -154,7 +155,8 @@ impl<'a> PairVls<'a> {
         dest: usize,
     ) -> Result<bool, BudgetExceeded> {
         let net = self.net;
-        let (mut hops, mut by_distance) = (Vec::new(), Vec::new());
+        let mut hops = Vec::new();
+        let mut by_distance = Vec::new();
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
         switches_by_depth(&hops, &mut by_distance);
         let mut flow = flows(net, &trees[dest * net.n..][..net.n], &by_distance);
@@ -212,19 +214,17 @@ impl<'a> PairVls<'a> {
     /// distance.
     fn gain(&self, tree: &[u8], u: usize, channel: usize, routes: u64) -> i128 {
         let net = self.net;
-        let (mut old, mut new) = (net.channel(u, tree[u]), channel);
+        let mut old = net.channel(u, tree[u]);
+        let mut new = channel;
         let mut gain = 0;
         while old != new {
-            let (a, b) = (i128::from(self.load[old]), i128::from(self.load[new]));
-            let (decrease, increase) = (
-                i128::from(self.relative_load(old, routes)),
-                i128::from(self.relative_load(new, routes)),
-            );
+            let a = i128::from(self.load[old]);
+            let b = i128::from(self.load[new]);
+            let decrease = i128::from(self.relative_load(old, routes));
+            let increase = i128::from(self.relative_load(new, routes));
             gain += decrease * (2 * a - decrease) - increase * (2 * b + increase);
-            let (v, w) = (
-                net.channels.head[old] as usize,
-                net.channels.head[new] as usize,
-            );
+            let v = net.channels.head[old] as usize;
+            let w = net.channels.head[new] as usize;
             if v == w || tree[v] == NO_SLOT || tree[w] == NO_SLOT {
                 break;
             }

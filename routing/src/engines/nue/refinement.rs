@@ -59,7 +59,8 @@ impl LidTree<'_> {
 /// Increase of the second or fourth power of a load that grows by `added`.
 #[inline(always)]
 fn power_increase(load: u64, added: u64, power: u32) -> i128 {
-    let (old, new) = (i128::from(load), i128::from(load + added));
+    let old = i128::from(load);
+    let new = i128::from(load + added);
     let squares = i128::from(added) * (old + new);
     if power == 2 {
         squares
@@ -209,13 +210,15 @@ impl BalanceScope<'_> {
         visits_left: &mut u64,
     ) -> i128 {
         let flow = tree.flow[u];
-        let (mut old, mut new) = (self.link(tree.row, u), link);
+        let mut old = self.link(tree.row, u);
+        let mut new = link;
         let mut gain = 0;
         loop {
             *visits_left = visits_left.saturating_sub(1);
             gain += power_increase(load[old].saturating_sub(flow), flow, power)
                 - power_increase(load[new], flow, power);
-            let (v, w) = (self.head(old), self.head(new));
+            let v = self.head(old);
+            let w = self.head(new);
             if v == w || v == tree.dest || w == tree.dest {
                 return gain;
             }

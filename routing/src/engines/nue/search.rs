@@ -174,7 +174,8 @@ impl<'a> PathSearch<'a> {
         let mut candidates: Vec<u32> = net.channels.leaving(unreached).collect();
         candidates.iter().for_each(|&c| self.from[c as usize] = c);
         let mut best: Option<(u32, u32)> = None;
-        let (mut start, mut steps) = (0, 0);
+        let mut start = 0;
+        let mut steps = 0;
         while start < candidates.len() {
             let end = candidates.len();
             steps += 1;
@@ -247,10 +248,8 @@ impl<'a> PathSearch<'a> {
     fn commit(&mut self, cdg: &mut VirtualLayer, dest: usize) {
         let net = self.net;
         for &(a, b) in &self.log {
-            let (v, w) = (
-                net.channels.tail[a as usize] as usize,
-                net.channels.tail[b as usize] as usize,
-            );
+            let v = net.channels.tail[a as usize] as usize;
+            let w = net.channels.tail[b as usize] as usize;
             if self.next[v] != a || self.next[w] != b {
                 cdg.remove(&net.channels, (a, b));
             }

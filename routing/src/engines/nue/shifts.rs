@@ -204,7 +204,8 @@ impl Shifts<'_, '_> {
     /// Decrease of the sum if `u` uses another link; 0 if a link would carry too many routes.
     fn gain(&mut self, tree: &LidTree<'_>, load: &[u64], u: usize, link: usize, to: usize) -> i64 {
         let scope = self.scope;
-        let (mut old, mut new) = (scope.link(tree.row, u), link);
+        let mut old = scope.link(tree.row, u);
+        let mut new = link;
         let mut gain = 0;
         loop {
             if load[new] + tree.flow[u] > self.max_load {
@@ -215,7 +216,8 @@ impl Shifts<'_, '_> {
                 let decreased = self.flows[self.counter_index(old, from, to)].saturating_sub(1);
                 gain += step(decreased) - step(self.flows[self.counter_index(new, from, to)]);
             }
-            let (v, w) = (scope.head(old), scope.head(new));
+            let v = scope.head(old);
+            let w = scope.head(new);
             if v == w || v == tree.dest || w == tree.dest {
                 return gain;
             }

@@ -162,7 +162,8 @@ impl DmodcAssignment {
     /// Extends the trunk of the LID appended last.
     fn extend_trunk<C: HopCell>(&mut self, dest: usize, graph: &Graph, matrix: &HopMatrix<C>) {
         let digits = self.digit.len() - self.levels;
-        let (mut tip, mut length) = (dest, 0);
+        let mut tip = dest;
+        let mut length = 0;
         for level in self.rank[dest] as usize..self.levels - 1 {
             let digit = usize::from(self.digit[digits + level]);
             let slot = self.up[self.up_base[tip] + digit];

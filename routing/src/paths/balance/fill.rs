@@ -36,7 +36,8 @@ pub(crate) fn fill<C: HopCell>(
     matrix: &HopMatrix<C>,
     assignment: Option<&DmodcAssignment>,
 ) -> Result<Tables, BudgetExceeded> {
-    let (topo, hints) = (request.topo, request.hints);
+    let topo = request.topo;
+    let hints = request.hints;
     let new_tables = match assignment {
         Some(assignment) => {
             let mut new_tables = if graph.most_slots() <= 64 {
@@ -84,7 +85,8 @@ fn dmodc_tables<C: HopCell, const W: usize>(
             |next, v| {
                 next.fill([0; W]);
                 for (k, &slot) in graph.slots(v).iter().enumerate() {
-                    let (word, bit) = (k / 64, k % 64);
+                    let word = k / 64;
+                    let bit = k % 64;
                     matrix.next_hops(v, slot, |d, is_next_hop| {
                         next[d][word] |= u64::from(is_next_hop) << bit
                     });
@@ -138,7 +140,8 @@ fn dmodc_table<C: HopCell, const W: usize>(
                 continue;
             }
             // Join the trunk as far from the destination as possible.
-            let (mut choice, mut has_common) = (*candidates, false);
+            let mut choice = *candidates;
+            let mut has_common = false;
             for (depth, &node) in trunk.iter().enumerate().rev() {
                 if node == TRUNK_END || cells[node as usize].hops() + depth + 1 != hops {
                     continue;

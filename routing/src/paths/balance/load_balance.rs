@@ -140,8 +140,9 @@ fn lids_in_order(topo: &Topology, graph: &Graph, hints: &Hints) -> Vec<Lids> {
         }
     }
     for &v in &graph.by_lid {
-        let destinations = topo.destinations_on(SwitchIdx::from_index(v)).iter();
-        let lids: Lids = destinations
+        let lids: Lids = topo
+            .destinations_on(SwitchIdx::from_index(v))
+            .iter()
             .filter(|d| !is_listed.contains(usize::from(d.lid.raw())))
             .copied()
             .collect();
@@ -221,8 +222,10 @@ impl LinkTable {
     }
 
     fn port_of(&self, link: u32) -> u8 {
-        let port = self.port.get(link as usize).copied();
-        port.unwrap_or(PortNum::DROP.raw())
+        self.port
+            .get(link as usize)
+            .copied()
+            .unwrap_or(PortNum::DROP.raw())
     }
 
     /// Least loaded link of a slot.
@@ -313,11 +316,14 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
         let graph = self.graph;
         let mut order: Vec<usize> = (0..graph.len()).filter(|&v| v != dest).collect();
         order.sort_by_cached_key(|&v| (self.matrix.cell(v, dest).hops(), graph.lid_rank[v]));
-        let (mut legal, mut base) = (Vec::new(), vec![0]);
+        let mut legal = Vec::new();
+        let mut base = vec![0];
         for &v in order.iter().filter(|_| slots) {
-            let slots = graph.slots(v).iter().enumerate();
             legal.extend(
-                slots
+                graph
+                    .slots(v)
+                    .iter()
+                    .enumerate()
                     .filter(|(_, s)| self.matrix.is_next_hop(v, s.peer, dest))
                     .map(|(k, s)| (graph.first_slot(v) + k, s.peer)),
             );
@@ -375,8 +381,10 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
                 }
             }
         }
-        let used = sum.into_iter().enumerate();
-        used.filter(|&(_, flow)| flow > 0).collect()
+        sum.into_iter()
+            .enumerate()
+            .filter(|&(_, flow)| flow > 0)
+            .collect()
     }
 
     /// Routes the LIDs of one switch.
@@ -481,7 +489,9 @@ impl<'a, C: HopCell> LoadBalance<'a, C> {
             // Maximum and total load of the path that starts with this link.
             let path_load = |link: usize, peer: usize| {
                 let first = scratch.load[link] + own_estimate;
-                let (mut max, mut total, mut at) = (first, first, peer);
+                let mut max = first;
+                let mut total = first;
+                let mut at = peer;
                 for _ in 0..WALK_MAX {
                     if at == dest {
                         break;

@@ -71,7 +71,8 @@ impl AxisPart {
     }
 
     fn along(&self, coords: &[usize]) -> usize {
-        let (x, size) = (self.raw(coords), self.axis.size);
+        let x = self.raw(coords);
+        let size = self.axis.size;
         match (self.axis.kind == DimKind::Ring, self.backwards) {
             (true, false) => (x + size - self.origin) % size,
             (true, true) => (self.origin + size - x) % size,
@@ -199,7 +200,8 @@ fn ports_along(topo: &Topology, grid: &Grid) -> Vec<[usize; 256]> {
     let mut count = vec![[0; 256]; grid.dims.len()];
     for s in topo.switches() {
         for link in topo.links(s) {
-            let (coords, peer_coords) = (grid.coords(s), grid.coords(link.peer));
+            let coords = grid.coords(s);
+            let peer_coords = grid.coords(link.peer);
             if let Some(d) = (0..coords.len()).find(|&d| coords[d] != peer_coords[d]) {
                 count[d][link.port.index()] += 1;
             }
@@ -218,7 +220,8 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
     let mut parts = [Dims::None; AXES];
     // Axes with seed links first, because these determine the dimension.
     for (i, part) in parts.iter_mut().enumerate() {
-        let (up, down) = (dim_of(grid, seed, 2 * i)?, dim_of(grid, seed, 2 * i + 1)?);
+        let up = dim_of(grid, seed, 2 * i)?;
+        let down = dim_of(grid, seed, 2 * i + 1)?;
         *part = match (up, down) {
             _ if hint.radix[i] <= 1 => Dims::None,
             (Some(d), Some(e)) if d != e => Dims::Two(d, e),
@@ -271,7 +274,8 @@ fn axes_from_hint(grid: &Grid, hint: &TorusHint) -> Result<Vec<AxisPart>, RouteE
 }
 
 fn torus_mismatch(grid: &Grid, hint: &TorusHint) -> RouteError {
-    let (radix, grid) = (hint.radix, Box::new(grid.clone()));
+    let radix = hint.radix;
+    let grid = Box::new(grid.clone());
     HintError::TorusMismatch { radix, grid }.into()
 }
 
@@ -294,7 +298,8 @@ fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<u
     let Some((from, to)) = seed.and_then(|s| s.links[link]) else {
         return Ok(None);
     };
-    let (a, b) = (grid.coords(from), grid.coords(to));
+    let a = grid.coords(from);
+    let b = grid.coords(to);
     let mut differing = (0..a.len()).filter(|&d| a[d] != b[d]);
     match (differing.next(), differing.next()) {
         (Some(d), None) => Ok(Some(d)),
@@ -313,7 +318,8 @@ fn orient(
     let size = part.axis.size;
     let raw = |s: SwitchIdx| part.raw(grid.coords(s));
     let leads_up = |(from, to): (SwitchIdx, SwitchIdx)| raw(to) == (raw(from) + 1) % size;
-    let (up, down) = (seed.links[2 * axis], seed.links[2 * axis + 1]);
+    let up = seed.links[2 * axis];
+    let down = seed.links[2 * axis + 1];
     let backwards = match (up, down) {
         (Some(up), _) => !leads_up(up),
         (None, Some(down)) => size > 2 && leads_up(down),

@@ -78,7 +78,8 @@ impl GridCoordinates {
 
     /// The line along an axis that contains a switch.
     pub(crate) fn line(&self, s: usize, axis: usize) -> usize {
-        let (stride, outer_stride) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
+        let stride = self.stride[axis];
+        let outer_stride = self.stride[axis] * self.axes[axis].size;
         self.position[s] / outer_stride * stride + self.position[s] % stride
     }
 
@@ -89,7 +90,8 @@ impl GridCoordinates {
 
     /// The switch at a position of a line.
     pub(crate) fn switch_on_line(&self, axis: usize, line: usize, along: usize) -> Option<usize> {
-        let (stride, outer_stride) = (self.stride[axis], self.stride[axis] * self.axes[axis].size);
+        let stride = self.stride[axis];
+        let outer_stride = self.stride[axis] * self.axes[axis].size;
         self.switch_at[line / stride * outer_stride + along * stride + line % stride]
     }
 

@@ -137,7 +137,8 @@ fn add_dependencies_to(
     dependencies: &mut DependencySet,
 ) {
     let n = graph.len();
-    let (column, vls) = (paths.column(dest), rule.vls());
+    let column = paths.column(dest);
+    let vls = rule.vls();
     let next_switch = |v: usize| {
         let slot = graph.slots(v).get(usize::from(column[v]));
         slot.filter(|_| v != dest).map(|s| s.peer)

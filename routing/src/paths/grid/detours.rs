@@ -62,7 +62,8 @@ pub(crate) fn assign_vls(
     let mut assigned = Vec::with_capacity(pairs.len());
     let mut dependencies = Vec::new();
     for (low, high) in pairs {
-        let (a, b) = (graph.by_lid[low], graph.by_lid[high]);
+        let a = graph.by_lid[low];
+        let b = graph.by_lid[high];
         dependencies.clear();
         for (from, to) in [(a, b), (b, a)] {
             let channels: Vec<u32> = paths.channels(graph, from, to).map(index_to_u32).collect();

@@ -124,7 +124,8 @@ fn toward(
     dest: usize,
 ) -> u8 {
     for (axis, lines) in lines.iter().enumerate() {
-        let (a, b) = (coordinates.along(s, axis), coordinates.along(dest, axis));
+        let a = coordinates.along(s, axis);
+        let b = coordinates.along(dest, axis);
         if a == b {
             continue;
         }

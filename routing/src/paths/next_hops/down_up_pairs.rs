@@ -47,8 +47,10 @@ impl DownUpPairs {
     /// The SLs and VLs of all pairs of switches.
     pub(crate) fn vl_plan(&self) -> VlPlan {
         let sl = |&vl: &u8| vl & !NO_TRANSIT;
-        let rows = self.vl.chunks_exact(self.n.max(1));
-        let rows = rows.map(|row| row.iter().map(sl).collect::<Arc<[u8]>>());
+        let rows = self
+            .vl
+            .chunks_exact(self.n.max(1))
+            .map(|row| row.iter().map(sl).collect::<Arc<[u8]>>());
         VlPlan::modulo(self.vls, PathSl::BySwitches(rows.collect()))
     }
 

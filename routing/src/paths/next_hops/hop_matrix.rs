@@ -45,8 +45,9 @@ impl<C: HopCell> HopMatrix<C> {
             .par_chunks_mut((64 * n).max(1))
             .enumerate()
             .for_each(|(word, rows)| {
-                let (mut visited, mut frontier, mut next) =
-                    (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
+                let mut visited = vec![0u64; n];
+                let mut frontier = vec![0u64; n];
+                let mut next = vec![0u64; n];
                 for bit in 0..rows.len() / n {
                     let s = word * 64 + bit;
                     frontier[s] = 1 << bit;
@@ -188,7 +189,8 @@ impl<C: HopCell> HopMatrix<C> {
 
     /// Whether `peer` is a legal next hop of its neighbour `v` towards `dest`.
     pub(crate) fn is_next_hop(&self, v: usize, peer: usize, dest: usize) -> bool {
-        let (cell, next) = (self.cell(v, dest), self.cell(peer, dest));
+        let cell = self.cell(v, dest);
+        let next = self.cell(peer, dest);
         if !self.weights.is_empty() {
             return cell.hops() == next.hops() + self.weight(v, peer);
         }

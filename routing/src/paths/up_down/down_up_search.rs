@@ -309,8 +309,11 @@ fn paths_to<C: HopCell>(
             if from[v] {
                 continue;
             }
-            let legal = graph.slots(v).iter().map(|s| s.peer);
-            let legal = legal.filter(|&p| matrix.is_next_hop(v, p, dest));
+            let legal = graph
+                .slots(v)
+                .iter()
+                .map(|s| s.peer)
+                .filter(|&p| matrix.is_next_hop(v, p, dest));
             shape[v] = legal.fold(PathShape::HERE, |own, p| {
                 own.and(position[p] < position[v], shape[p])
             });
@@ -322,8 +325,11 @@ fn paths_to<C: HopCell>(
         paths.down_up.clear();
         for v in lowest_first {
             let below = || {
-                let peers = graph.slots(v).iter().map(|s| s.peer);
-                let peers = peers.filter(|&p| position[p] > position[v]);
+                let peers = graph
+                    .slots(v)
+                    .iter()
+                    .map(|s| s.peer)
+                    .filter(|&p| position[p] > position[v]);
                 peers.filter_map(|p| {
                     let cell = if from[p] {
                         hops[p]

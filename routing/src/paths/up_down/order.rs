@@ -48,8 +48,12 @@ impl Closeness {
         let total = if hosts == 0 { n as u64 } else { hosts };
         let sum: Vec<u64> = (0..n)
             .map(|v| {
-                let row = shortest.row(v).iter().enumerate();
-                row.map(|(s, c)| weight(s) * c.hops() as u64).sum()
+                shortest
+                    .row(v)
+                    .iter()
+                    .enumerate()
+                    .map(|(s, c)| weight(s) * c.hops() as u64)
+                    .sum()
             })
             .collect();
         let class = sum

@@ -51,7 +51,8 @@ impl<'a> PairPaths<'a> {
             .into_par_iter()
             .map(distinct_columns)
             .collect();
-        let (mut first, mut columns) = (vec![0], Vec::new());
+        let mut first = vec![0];
+        let mut columns = Vec::new();
         for of_switch in columns_by_dest {
             columns.extend(of_switch);
             first.push(columns.len());
@@ -115,8 +116,11 @@ impl<'a> PairPaths<'a> {
                     }
                     continue;
                 }
-                let ports = self.lid_trees.column(column).iter().enumerate();
-                let leaving: Vec<u32> = ports
+                let leaving: Vec<u32> = self
+                    .lid_trees
+                    .column(column)
+                    .iter()
+                    .enumerate()
                     .map(|(v, &p)| self.graph.output_channel(v, p))
                     .collect();
                 for (v, &x) in leaving.iter().enumerate() {

@@ -292,7 +292,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         usable: usize,
     ) -> Result<(Option<Candidate>, usize), EngineStop> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
-        let (mut fitting, mut vls_needed) = (Vec::<Candidate>::new(), usize::MAX);
+        let mut fitting = Vec::<Candidate>::new();
+        let mut vls_needed = usize::MAX;
         let mut min_load = 0;
         // On large fabrics, later preferences have never needed fewer VLs without overloading a
         // channel.

@@ -93,7 +93,8 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         matrix: &'a HopMatrix<C>,
         lid_trees: &LidTrees,
     ) -> Result<Self, BudgetExceeded> {
-        let (topo, n) = (request.topo, graph.len());
+        let topo = request.topo;
+        let n = graph.len();
         let mut is_counted = vec![true; n * 256];
         for (s, port) in &request.hints.load_balance_ignored {
             is_counted[s.index() * 256 + port.index()] = false;
@@ -163,8 +164,7 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                         let visits_left = self.visits_left;
                         self.build_tree(lid_trees.column(column));
                         moves += self.improve(lid_trees.column_mut(column), power, constraints);
-                        let units = u64::try_from(COLUMN_UNITS * self.graph.len());
-                        let units = units
+                        let units = u64::try_from(COLUMN_UNITS * self.graph.len())
                             .unwrap_or(u64::MAX)
                             .saturating_add(visits_left - self.visits_left);
                         if self.budget.spend(units).is_err() {
@@ -300,8 +300,10 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         let sum_of = |load: u64| (0..power).fold(load as f64, |x, _| x * x);
         let flow = self.tree.flow[v];
         let mut delta = 0.0;
-        let (mut old, mut new) = (v, v);
-        let (mut old_port, mut new_port) = (ports[v], choice.port);
+        let mut old = v;
+        let mut new = v;
+        let mut old_port = ports[v];
+        let mut new_port = choice.port;
         loop {
             self.visits_left = self.visits_left.saturating_sub(1);
             let (from, to) = (
@@ -340,7 +342,8 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         let n = graph.len();
         let to = graph.output_channel(v, choice.port);
         let mut beyond: Vec<Dependency> = Vec::new();
-        let (mut x, mut at) = (to, choice.peer);
+        let mut x = to;
+        let mut at = choice.peer;
         while at != tree.dest {
             let y = graph.output_channel(at, ports[at]);
             beyond.push((x, y));

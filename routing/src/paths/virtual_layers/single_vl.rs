@@ -29,14 +29,16 @@ pub(crate) fn fit_one_vl(
     lid_trees: &mut LidTrees,
     order: &[usize],
 ) -> Result<Option<(VirtualLayer, Up)>, BudgetExceeded> {
-    let (topo, budget) = (request.topo, request.budget);
+    let topo = request.topo;
+    let budget = request.budget;
     let n = graph.len();
     let lids: Vec<Destination> = lid_trees.destinations(topo).copied().collect();
     let index = &graph.channels;
     let mut dependencies = DependencySet::empty(index);
     let mut is_used = vec![false; n];
     for (column, d) in lids.iter().enumerate() {
-        let (ports, dest) = (lid_trees.column(column), d.switch.index());
+        let ports = lid_trees.column(column);
+        let dest = d.switch.index();
         budget.spend_len(n)?;
         mark_used(graph, ports, d, &mut is_used);
         for v in (0..n).filter(|&v| is_used[v] && v != dest) {
@@ -102,7 +104,8 @@ fn dependencies_of_lid(
     dependencies: &mut Vec<Dependency>,
 ) {
     dependencies.clear();
-    let (n, dest) = (graph.len(), d.switch.index());
+    let n = graph.len();
+    let dest = d.switch.index();
     let mut visited = vec![false; n];
     visited[dest] = true;
     for from in (0..n).filter(|&v| d.port != PortNum::ZERO || graph.hosts[v] > 0) {
@@ -144,11 +147,13 @@ fn rebuild_paths(
     d: &Destination,
     is_used: &[bool],
 ) -> bool {
-    let (n, dest) = (graph.len(), d.switch.index());
+    let n = graph.len();
+    let dest = d.switch.index();
     let mut hops = vec![UNREACHED; n];
     hops[dest] = 0;
     for from in (0..n).filter(|&v| is_used[v]) {
-        let (mut at, mut count) = (from, 0);
+        let mut at = from;
+        let mut count = 0;
         while at != dest {
             at = graph.head(graph.output_channel(at, ports[at]));
             count += 1;

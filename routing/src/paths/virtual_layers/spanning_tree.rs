@@ -44,10 +44,8 @@ pub(crate) fn grow_spanning_tree(
             parents.sort_by_key(|&k| position[graph.slots(v)[k].peer]);
             let parent = parents.into_iter().find(|&k| {
                 let parent = graph.slots(v)[k].peer;
-                let (to, from) = (
-                    index.first[v] + index_to_u32(k),
-                    index.reverse[graph.first_slot(v) + k],
-                );
+                let to = index.first[v] + index_to_u32(k);
+                let from = index.reverse[graph.first_slot(v) + k];
                 dependencies.clear();
                 for &next in &leaving[parent] {
                     dependencies.push((to, next));

@@ -287,7 +287,8 @@ impl VlAssignment {
             if budget.is_exceeded() {
                 return;
             }
-            let (from, count) = (layer_of(&self.layer_of, pair), routes(pair));
+            let from = layer_of(&self.layer_of, pair);
+            let count = routes(pair);
             if count == 0 || load[from] <= fair {
                 continue;
             }

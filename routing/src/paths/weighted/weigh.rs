@@ -91,7 +91,8 @@ impl LinkTable {
     const NONE: u32 = u32::MAX;
 
     fn new(request: &RoutingRequest<'_>, graph: &Graph) -> Self {
-        let (topo, hints) = (request.topo, request.hints);
+        let topo = request.topo;
+        let hints = request.hints;
         let mut links = Self {
             first: vec![0],
             peer: Vec::new(),
@@ -191,7 +192,8 @@ impl ShortestPathDag {
             level_ends[c.hops()] += 1;
         }
         order.remove(0);
-        let (mut first, mut nearer) = (Vec::with_capacity(order.len() + 1), Vec::new());
+        let mut first = Vec::with_capacity(order.len() + 1);
+        let mut nearer = Vec::new();
         first.push(0);
         for &v in &order {
             let v = v as usize;
@@ -331,11 +333,14 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             .next()
             .map(|b| (b, build_dags(b, self.matrix, self.links)));
         while let Some((batch, dags)) = current.take() {
-            let (matrix, links) = (self.matrix, self.links);
+            let matrix = self.matrix;
+            let links = self.links;
             let after = batches.next();
             let visits = |n: &ShortestPathDag| n.links.len() + 2 * n.order.len();
-            let units = batch.iter().zip(&dags);
-            let units = units.map(|(job, dag)| (job.columns.len() + 1) * visits(dag));
+            let units = batch
+                .iter()
+                .zip(&dags)
+                .map(|(job, dag)| (job.columns.len() + 1) * visits(dag));
             request.budget.spend_len(units.sum())?;
             let ((), next) = rayon::join(
                 || {
@@ -404,9 +409,11 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             }
             last_priority = Some(priority);
         }
-        let switches_without_hosts = self.graph.by_lid.iter().copied();
         jobs.extend(
-            switches_without_hosts
+            self.graph
+                .by_lid
+                .iter()
+                .copied()
                 .filter(|&s| self.graph.hosts[s] == 0)
                 .map(|dest| DestinationJob {
                     dest,
@@ -557,7 +564,8 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
         if peer == dest {
             return 0;
         }
-        let (x, y) = (link as usize, self.link[peer] as usize);
+        let x = link as usize;
+        let y = self.link[peer] as usize;
         let dependency = (self.links.channel[x], self.links.channel[y]);
         let is_known =
             |dependencies: &DependencySet| dependencies.contains(&self.graph.channels, dependency);

@@ -42,8 +42,10 @@ impl Classes {
         }
         let squares = squares(g, &mut sets, &in_triangle)?;
         let mut number = vec![usize::MAX; g.edges.len()];
-        let (mut by_edge, mut reversed, mut full, mut conflicting) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut by_edge = Vec::new();
+        let mut reversed = Vec::new();
+        let mut full = Vec::new();
+        let mut conflicting = Vec::new();
         for (e, &triangle) in in_triangle.iter().enumerate() {
             let (root, is_reversed) = sets.find(e);
             if number[root] == usize::MAX {
@@ -64,7 +66,8 @@ impl Classes {
         }
         let mut pairs = Vec::new();
         for (e, f) in squares {
-            let (c, d) = (by_edge[e], by_edge[f]);
+            let c = by_edge[e];
+            let d = by_edge[f];
             if c != d {
                 pairs.extend([(c, d), (d, c)]);
             } else if !full[c] {
@@ -108,7 +111,8 @@ impl Classes {
 
 /// Edges from two vertices to each of their common neighbours.
 fn common(g: &SimpleGraph, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
-    let (mut left, mut right) = (g.neighbours(a), g.neighbours(b));
+    let mut left = g.neighbours(a);
+    let mut right = g.neighbours(b);
     std::iter::from_fn(move || {
         while let (Some(&(p, e)), Some(&(q, f))) = (left.first(), right.first()) {
             if p <= q {
@@ -199,14 +203,17 @@ impl DirectedEdgeSets {
 
     /// The root, and whether the edge is opposite to it.
     fn find(&mut self, e: usize) -> (usize, bool) {
-        let (mut root, mut is_reversed) = (e, false);
+        let mut root = e;
+        let mut is_reversed = false;
         while self.parent[root] != root {
             is_reversed ^= self.reversed[root];
             root = self.parent[root];
         }
-        let (mut at, mut to_root) = (e, is_reversed);
+        let mut at = e;
+        let mut to_root = is_reversed;
         while self.parent[at] != root && at != root {
-            let (next, step) = (self.parent[at], self.reversed[at]);
+            let next = self.parent[at];
+            let step = self.reversed[at];
             self.parent[at] = root;
             self.reversed[at] = to_root;
             to_root ^= step;
@@ -223,7 +230,8 @@ impl DirectedEdgeSets {
             self.conflicting[a] |= is_reversed;
         } else {
             // The lower root stays, independently of the order of joins.
-            let (low, high) = (a.min(b), a.max(b));
+            let low = a.min(b);
+            let high = a.max(b);
             self.parent[high] = low;
             self.reversed[high] = is_reversed;
             self.conflicting[low] |= self.conflicting[high];

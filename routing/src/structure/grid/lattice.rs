@@ -76,12 +76,10 @@ pub(super) fn grow(
 ) -> Result<Lattice, GridMismatch> {
     let mut steps = Vec::new();
     for (e, &(a, b)) in g.edges.iter().enumerate() {
-        let (from, to, class, is_reversed) = (
-            node_of[a],
-            node_of[b],
-            classes.by_edge[e],
-            classes.reversed[e],
-        );
+        let from = node_of[a];
+        let to = node_of[b];
+        let class = classes.by_edge[e];
+        let is_reversed = classes.reversed[e];
         if !classes.full[class] && from != to {
             steps.push(Step {
                 from,
@@ -268,13 +266,11 @@ impl Growth<'_> {
 
     /// Dimensions in which a position differs from that of a node.
     fn differing_dims(&self, from: &[i32], v: usize) -> Vec<(usize, i32)> {
-        let coordinates = self
-            .position(v)
+        self.position(v)
             .iter()
             .zip(from)
             .zip(&self.period)
-            .enumerate();
-        coordinates
+            .enumerate()
             .filter_map(|(dim, ((to, from), period))| {
                 let offset = match period {
                     Some(n) => {
@@ -412,8 +408,9 @@ impl Growth<'_> {
         }
         let outside = |p: &[i32]| {
             (0..self.dims).any(|d| {
-                let known = (0..self.placed.len()).filter(|&w| self.placed[w]);
-                let mut known = known.map(|w| self.at[w * self.dims + d]);
+                let mut known = (0..self.placed.len())
+                    .filter(|&w| self.placed[w])
+                    .map(|w| self.at[w * self.dims + d]);
                 !known.any(|x| x == p[d])
             })
         };

@@ -241,7 +241,8 @@ fn adjacent(dims: &[Dim], a: &[usize], b: &[usize]) -> bool {
         .iter()
         .zip(a.iter().zip(b))
         .filter(|(_, (x, y))| x != y);
-    let (first, second) = (differing.next(), differing.next());
+    let first = differing.next();
+    let second = differing.next();
     let (Some((dim, (x, y))), None) = (first, second) else {
         return false;
     };
@@ -337,7 +338,8 @@ fn complete_and_check(
             neighbours += usize::from(at[position_index(&dims, c)].is_some());
         });
     }
-    let (links, lost_switches) = (neighbours / 2, positions - g.len());
+    let links = neighbours / 2;
+    let lost_switches = positions - g.len();
     if lost_switches * 4 > positions || g.edges.len() * 5 < links * 3 {
         return Err(GridMismatch::Incomplete {
             positions,
@@ -439,7 +441,8 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
         };
         let mut lowest: Vec<Option<usize>> = vec![None; width];
         for link in topo.links(s) {
-            let (coords, peer_coords) = (grid.coords(s), grid.coords(link.peer));
+            let coords = grid.coords(s);
+            let peer_coords = grid.coords(link.peer);
             if let Some(d) = (0..width).find(|&d| coords[d] != peer_coords[d]) {
                 let rank = rank(link.port);
                 lowest[d] = Some(lowest[d].map_or(rank, |low| low.min(rank)));

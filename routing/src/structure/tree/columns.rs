@@ -137,7 +137,8 @@ fn number_groups(
     let is_regular = |g: usize| seen[g] > 0 && 4 * seen[g] >= usual;
     let mut family = UnionFind::<usize>::new(graph.len().max(groups));
     for equal in shared_children.chunk_by(|a, b| a == b) {
-        let (a, b) = (equal[0].0 as usize, equal[0].1 as usize);
+        let a = equal[0].0 as usize;
+        let b = equal[0].1 as usize;
         if is_regular(a) && is_regular(b) && 4 * equal.len() >= seen[a].min(seen[b]) {
             family.union(a, b);
         }

@@ -126,8 +126,7 @@ pub(crate) fn tree_in(
     }
     let columns = columns::detect(graph, &rank);
     let leaves = leaves_in_order(graph, &rank, &weight, &is_edge, top);
-    let by_lid = graph.by_lid.iter().copied();
-    let roots = by_lid.filter(|&v| {
+    let roots = graph.by_lid.iter().copied().filter(|&v| {
         if configured.is_empty() {
             rank[v] == top
         } else {
@@ -163,7 +162,8 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
         .map(|s| end_ports(s).len())
         .max()
         .unwrap_or(0);
-    let (mut sparse_switches, mut with_last_port) = (vec![0usize; 256], vec![0usize; 256]);
+    let mut sparse_switches = vec![0usize; 256];
+    let mut with_last_port = vec![0usize; 256];
     // Some spines may have one or two hosts as well.
     for s in topo
         .switches()
@@ -209,11 +209,14 @@ fn edge_switches(weight: &[u32]) -> Vec<bool> {
     sorted.sort_unstable();
     let total: u64 = sorted.iter().map(|&w| u64::from(w)).sum();
     let mut passed = 0;
-    let median = sorted.iter().find(|&&w| {
-        passed += u64::from(w);
-        2 * passed >= total
-    });
-    let median = median.copied().unwrap_or(0);
+    let median = sorted
+        .iter()
+        .find(|&&w| {
+            passed += u64::from(w);
+            2 * passed >= total
+        })
+        .copied()
+        .unwrap_or(0);
     weight.iter().map(|&w| w > 0 && 2 * w > median).collect()
 }
 

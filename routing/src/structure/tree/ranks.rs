@@ -106,7 +106,9 @@ fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
     let n = graph.len();
     let mut sum = vec![0u64; n];
     let sources: Vec<usize> = (0..n).filter(|&v| is_edge[v]).collect();
-    let (mut visited, mut frontier, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
+    let mut visited = vec![0u64; n];
+    let mut frontier = vec![0u64; n];
+    let mut next = vec![0u64; n];
     for word in sources.chunks(64) {
         visited.fill(0);
         frontier.fill(0);
@@ -114,7 +116,8 @@ fn distance_sums(graph: &Graph, weight: &[u32], is_edge: &[bool]) -> Vec<u64> {
             frontier[v] |= 1 << bit;
             visited[v] |= 1 << bit;
         }
-        let (mut hops, mut has_frontier) = (0u64, true);
+        let mut hops = 0u64;
+        let mut has_frontier = true;
         while has_frontier {
             has_frontier = false;
             hops += 1;

@@ -105,7 +105,8 @@ impl Guard<'_> {
         let Self::Graph { graph, topo } = self else {
             return Some(dependencies);
         };
-        let (channels, packets) = (graph.channels, graph.channels.packets);
+        let channels = graph.channels;
+        let packets = graph.channels.packets;
         let links = channels.ports;
         let end_ports = topo.end_ports(SwitchIdx::from_index(v));
         if d.port == PortNum::ZERO && end_ports.is_empty() {
@@ -113,14 +114,18 @@ impl Guard<'_> {
         }
         let sl = packets.sl(v, d);
         // The input port matters only if the VL depends on it.
-        let inputs = end_ports.iter().map(|e| e.port.raw());
-        let inputs = inputs.take(if packets.depend_on_ports() {
-            usize::MAX
-        } else {
-            0
-        });
+        let inputs = end_ports
+            .iter()
+            .map(|e| e.port.raw())
+            .take(if packets.depend_on_ports() {
+                usize::MAX
+            } else {
+                0
+            });
         for input in std::iter::once(0).chain(inputs) {
-            let (mut at, mut input, mut hop) = (v, input, Some((next, port)));
+            let mut at = v;
+            let mut input = input;
+            let mut hop = Some((next, port));
             let mut before: Option<u32> = None;
             while let Some((to, out)) = hop {
                 let vl = packets.vl(at, input, out, sl)?;

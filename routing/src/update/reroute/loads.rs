@@ -137,7 +137,8 @@ fn follow(
     path: &mut Vec<usize>,
 ) -> bool {
     path.clear();
-    let (mut at, mut is_complete) = (from, true);
+    let mut at = from;
+    let mut is_complete = true;
     while at != d.switch.index() && path.len() <= tables.len() {
         let port = tables[at].get(d.lid).raw();
         let Some((next, _)) = before.peer(at, port) else {

@@ -181,8 +181,10 @@ impl<'a> Reroute<'a> {
             changed_lids,
         };
         let routing = &self.last.routing;
-        let earlier = routing.diagnostics.iter();
-        let earlier = earlier.filter(|diagnostic| diagnostic.as_reroute().is_none());
+        let earlier = routing
+            .diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.as_reroute().is_none());
         let reroute =
             (summary != RerouteSummary::default()).then_some(Diagnostic::Rerouted(summary));
         let rerouted = Routing {
@@ -382,8 +384,12 @@ impl<'a> Reroute<'a> {
         mut failed: Option<&mut Failures>,
     ) -> Option<(Vec<Change>, Guard<'g>)> {
         let n = self.topo.num_switches();
-        let switches = self.topo.by_lid().into_iter();
-        let by_lid: Vec<usize> = switches.map(SwitchIdx::index).collect();
+        let by_lid: Vec<usize> = self
+            .topo
+            .by_lid()
+            .into_iter()
+            .map(SwitchIdx::index)
+            .collect();
         let mut rank = vec![0; n];
         for (i, &v) in by_lid.iter().enumerate() {
             rank[v] = i;
@@ -412,7 +418,9 @@ impl<'a> Reroute<'a> {
             tail_switches: Vec::new(),
             tried: vec![(0, Stage::Any, 0); n],
         };
-        let (mut changes, mut seen, mut changed) = (Vec::new(), vec![Lid::NONE; n], 0);
+        let mut changes = Vec::new();
+        let mut seen = vec![Lid::NONE; n];
+        let mut changed = 0;
         let mut tails: Vec<Tail> = Vec::new();
         for job in jobs {
             let dest = &job.dest;

@@ -129,7 +129,8 @@ fn mark_subtree(
 
 /// Makes `a` the root of its component and attaches it by the link at `port`.
 fn reroot(channels: &PortChannels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
-    let (mut v, mut next) = (a, Some(port));
+    let mut v = a;
+    let mut next = Some(port);
     while let Some(port) = next {
         let old_port = up[v].replace(port);
         next = None;

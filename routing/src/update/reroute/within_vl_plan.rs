@@ -159,12 +159,14 @@ impl Reroute<'_> {
                 is_complete: true,
             })
         };
-        let others = jobs.iter().filter(|job| !complete.contains(&job.dest.lid));
-        let others = others.map(|job| Job {
-            dest: job.dest,
-            tails: job.tails.clone(),
-            is_complete: job.is_complete,
-        });
+        let others = jobs
+            .iter()
+            .filter(|job| !complete.contains(&job.dest.lid))
+            .map(|job| Job {
+                dest: job.dest,
+                tails: job.tails.clone(),
+                is_complete: job.is_complete,
+            });
         complete
             .iter()
             .filter_map(complete_job)
@@ -202,8 +204,9 @@ impl Reroute<'_> {
             path_sl: path_sl.clone(),
             ..self.vl_plan.clone()
         });
-        let before = plan_before.as_ref();
-        let before = before.map(|plan| VlChannelNumbers::new(self.channels, plan));
+        let before = plan_before
+            .as_ref()
+            .map(|plan| VlChannelNumbers::new(self.channels, plan));
         let channels = (VlChannelNumbers::new(self.channels, self.vl_plan), before);
         let with_trees = dependency_graph(self.topo, channels, rows, trees);
         let (graph, trees) = match with_trees {

@@ -23,7 +23,8 @@ pub(super) type ChannelDependency = (usize, usize, u8);
 impl MixedTables<'_> {
     /// Output ports for a LID by the old and new tables, with the next switch.
     fn next_hops(&self, v: usize, d: &Destination) -> impl Iterator<Item = (u8, usize)> + '_ {
-        let (old_port, new_port) = (self.old[v].get(d.lid).raw(), self.new[v].get(d.lid).raw());
+        let old_port = self.old[v].get(d.lid).raw();
+        let new_port = self.new[v].get(d.lid).raw();
         let is_remote = v != d.switch.index();
         let second = (old_port != new_port).then_some(new_port);
         [Some(old_port), second]

@@ -254,8 +254,11 @@ fn in_any_order(entries: &[(Lid, usize)], old: &[&Lft], new: &[&Lft]) -> Transit
     };
     let block = |(lid, v): &(Lid, usize)| (*v, block_of(*lid));
     let first: BTreeSet<(usize, usize)> = entries.iter().filter(drops).map(block).collect();
-    let others = entries.iter().map(block);
-    let others: BTreeSet<(usize, usize)> = others.filter(|at| !first.contains(at)).collect();
+    let others: BTreeSet<(usize, usize)> = entries
+        .iter()
+        .map(block)
+        .filter(|at| !first.contains(at))
+        .collect();
     if first.is_empty() || others.is_empty() {
         Transition::AnyOrder
     } else {
@@ -318,7 +321,8 @@ fn dependencies_in_any_order(
 ) -> (Vec<ChannelDependency>, Vec<Destination>) {
     let destinations = mixed.topo.destinations();
     let changes: Vec<&[(Lid, usize)]> = entries.chunk_by(|a, b| a.0 == b.0).collect();
-    let (mut single_vl, mut other_lids) = (Vec::new(), Vec::new());
+    let mut single_vl = Vec::new();
+    let mut other_lids = Vec::new();
     for part in changes {
         let index = destinations.binary_search_by_key(&part[0].0, |d| d.lid);
         let Some(d) = index.ok().map(|i| destinations[i]) else {
@@ -342,7 +346,9 @@ fn dependencies_in_any_order(
     let results: Vec<(Vec<ChannelDependency>, Vec<Destination>)> = single_vl
         .par_chunks(chunk_size)
         .map(|parts| {
-            let (mut dependencies, mut looping, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+            let mut dependencies = Vec::new();
+            let mut looping = Vec::new();
+            let mut changed = Vec::new();
             for (d, vl, part) in parts {
                 changed.clear();
                 changed.extend(part.iter().map(|e| e.1));
@@ -357,7 +363,8 @@ fn dependencies_in_any_order(
             (dependencies, looping)
         })
         .collect();
-    let (mut dependencies, mut looping) = (Vec::new(), Vec::new());
+    let mut dependencies = Vec::new();
+    let mut looping = Vec::new();
     for (part, looping_part) in results {
         dependencies.extend(part);
         looping.extend(looping_part);
@@ -441,7 +448,8 @@ impl Update<'_> {
     ) -> (DependencySet, Vec<Destination>) {
         let next = |v: usize, lid: usize| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
-            let (old_port, new_port) = (self.old[v].get(lid).raw(), self.new[v].get(lid).raw());
+            let old_port = self.old[v].get(lid).raw();
+            let new_port = self.new[v].get(lid).raw();
             match phase(v, block_of(lid)) {
                 Phase::Done => [new_port, new_port],
                 Phase::Now => [old_port, new_port],

@@ -45,9 +45,10 @@ pub fn trees_in_all_phases(
     if phases.iter().all(is_acyclic) {
         return Some(trees.clone());
     }
-    let phases = phases.into_iter();
-    let graphs = phases.map(|phase| RoutedDependencies::new(channels, phase));
-    let mut graphs: Vec<RoutedDependencies<'_>> = graphs.collect::<Option<_>>()?;
+    let mut graphs: Vec<RoutedDependencies<'_>> = phases
+        .into_iter()
+        .map(|phase| RoutedDependencies::new(channels, phase))
+        .collect::<Option<_>>()?;
     let (up, sl) = grow_spanning_tree(topo, channels, &[sl], &mut graphs)?;
     Some(TreeConstraint::Within { up, sl })
 }
