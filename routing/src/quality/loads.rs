@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::paths::{Host, RoutedPaths};
-use crate::topology::{Destination, Topology};
+use crate::topology::{Destination, Topology, index_to_u32};
 use crate::vl_plan::{SLS, VlPlan};
 
 /// Figures over all pairs.
@@ -177,7 +177,7 @@ pub(super) fn all_to_all(paths: &RoutedPaths<'_>, loads: &PairLoads) -> u64 {
             let mut last_seen = vec![usize::MAX; paths.num_channels()];
             let mut path = Vec::new();
             for &from in switches {
-                let hosts = u32::try_from(paths.hosts_on(from)).unwrap_or(u32::MAX);
+                let hosts = index_to_u32(paths.hosts_on(from));
                 for to in &paths.hosts {
                     path.clear();
                     if !paths.follow(from, to, |c| path.push(c)) {

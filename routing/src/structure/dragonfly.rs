@@ -95,7 +95,7 @@ pub enum DragonflyMismatch {
 /// The fabric is not a dragonfly.
 pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     let g = SimpleGraph::new(topo);
-    if !g.connected() {
+    if topo.graph().check_connected().is_err() {
         return Err(DragonflyMismatch::Disconnected);
     }
     let triangles = triangles(&g);

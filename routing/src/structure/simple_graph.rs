@@ -2,7 +2,7 @@
 //!
 //! Vertices are numbered by LID, so that results do not depend on the discovery order.
 
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::Topology;
 
 /// The graph, in compressed sparse rows.
 #[derive(Debug)]
@@ -18,22 +18,14 @@ pub(crate) struct SimpleGraph {
 
 impl SimpleGraph {
     pub(crate) fn new(topo: &Topology) -> Self {
-        let switch: Vec<usize> = topo.by_lid().into_iter().map(SwitchIdx::index).collect();
-        let mut vertex = vec![0; switch.len()];
+        let graph = topo.graph();
+        let switch = graph.by_lid.clone();
+        let mut edges: Vec<(usize, usize)> = Vec::new();
         for (v, &s) in switch.iter().enumerate() {
-            vertex[s] = v;
-        }
-        let mut edges = Vec::new();
-        for (v, &s) in switch.iter().enumerate() {
-            edges.extend(
-                topo.links(SwitchIdx::from_index(s))
-                    .iter()
-                    .map(|l| (v, vertex[l.peer.index()]))
-                    .filter(|(a, b)| a < b),
-            );
+            let neighbours = graph.slots(s).iter().map(|slot| graph.lid_rank[slot.peer]);
+            edges.extend(neighbours.filter(|&u| v < u).map(|u| (v, u)));
         }
         edges.sort_unstable();
-        edges.dedup();
         let mut adjacent: Vec<(usize, usize, usize)> = edges
             .iter()
             .enumerate()
@@ -59,19 +51,5 @@ impl SimpleGraph {
     /// Neighbours with the edges to them, ascending.
     pub(crate) fn neighbours(&self, v: usize) -> &[(usize, usize)] {
         &self.neighbours[self.base[v]..self.base[v + 1]]
-    }
-
-    /// Whether the graph is connected.
-    pub(crate) fn connected(&self) -> bool {
-        let mut seen = vec![false; self.len()];
-        let mut stack: Vec<usize> = (0..self.len()).take(1).collect();
-        let mut count = 0;
-        while let Some(v) = stack.pop() {
-            if !std::mem::replace(&mut seen[v], true) {
-                count += 1;
-                stack.extend(self.neighbours(v).iter().map(|&(p, _)| p));
-            }
-        }
-        count == self.len()
     }
 }

@@ -70,8 +70,8 @@ impl ChannelNumbering for ChannelIndex {
     }
 }
 
-/// Converts an index or a count to 32 bits. LIDs have 16 bits and ports 8, so that switches, channels
-/// and hops always fit.
+/// Converts an index or a count to 32 bits. LIDs have 16 bits and ports 8, so that switches,
+/// channels and hops always fit.
 ///
 /// # Panics
 /// If it does not fit.

@@ -3,7 +3,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{SwitchIdx, Topology, index_to_u32};
 
 /// Channels: a channel is the flat number of its output port over all switches.
 ///
@@ -48,7 +48,6 @@ impl Channels {
     pub(super) const NOWHERE: u32 = u32::MAX;
 
     pub(super) fn new(topo: &Topology) -> Self {
-        let number = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
         let mut base = vec![0];
         let mut link_base = vec![0];
         for s in topo.switches() {
@@ -75,11 +74,11 @@ impl Channels {
                     port: link.peer_port.raw(),
                     index: u8::try_from(index).unwrap_or(u8::MAX),
                 };
-                rows[channel] = number(pairs);
+                rows[channel] = index_to_u32(pairs);
                 pairs += topo.links(s).len();
                 links.push(LinkChannel {
-                    channel: number(channel),
-                    reverse: number(link_base[link.peer.index()] + index),
+                    channel: index_to_u32(channel),
+                    reverse: index_to_u32(link_base[link.peer.index()] + index),
                     switch: s.0,
                 });
             }

@@ -11,7 +11,7 @@ use super::dependency_graph::{ChannelDependencyGraph, ones};
 use super::inject::SingleVlLid;
 use super::sink::Sink;
 use crate::tables::Tables;
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{SwitchIdx, Topology, index_to_u32};
 use crate::vl_plan::VlPlan;
 
 /// Number of LIDs per dependency, and per VL of each channel. There are fewer than 2^16 LIDs.
@@ -34,10 +34,6 @@ pub(super) struct Dependency {
     pub(super) second: u32,
 }
 
-fn number(i: usize) -> u32 {
-    u32::try_from(i).unwrap_or(u32::MAX)
-}
-
 /// Maximum number of counts, of two bytes each. Several VLs on a fabric of 10,000 end ports need
 /// half of it.
 const COUNTS_MAX: usize = 50_000_000;
@@ -49,14 +45,20 @@ impl DependencyCounts {
         let mut rows = Vec::with_capacity(channels.len() + 1);
         let mut next = 0;
         for head in &channels.heads {
-            rows.push(number(next));
+            if next > COUNTS_MAX {
+                return None;
+            }
+            rows.push(index_to_u32(next));
             if head.switch != Channels::NOWHERE {
                 let ports = usize::from(topo.num_ports(SwitchIdx(head.switch))) + 1;
                 next += ports * num_vls;
             }
         }
-        rows.push(number(next));
-        (next <= COUNTS_MAX).then(|| Self {
+        if next > COUNTS_MAX {
+            return None;
+        }
+        rows.push(index_to_u32(next));
+        Some(Self {
             num_vls,
             dependencies: vec![0; next],
             uses: vec![0; channels.len() * num_vls],
@@ -205,9 +207,9 @@ fn dependency(
     vl: usize,
 ) -> Dependency {
     Dependency {
-        index: rows[first] + number(usize::from(port) * num_vls + vl),
-        first: number(first * num_vls + vl),
-        second: number(second * num_vls + vl),
+        index: rows[first] + index_to_u32(usize::from(port) * num_vls + vl),
+        first: index_to_u32(first * num_vls + vl),
+        second: index_to_u32(second * num_vls + vl),
     }
 }
 

@@ -55,7 +55,7 @@ pub use trees::TreePorts;
 
 use crate::kept::KeptTables;
 use crate::tables::Tables;
-use crate::topology::Topology;
+use crate::topology::{Topology, index_to_u32};
 use crate::vl_plan::VlPlan;
 use channels::Channels;
 use context::WalkContext;
@@ -239,7 +239,7 @@ fn proof(
         pairs: walked.pairs,
         idle_unreachable: walked.idle_unreachable,
         kept_unreachable: walked.kept_unreachable,
-        max_hops: u32::try_from(hop_histogram.len().saturating_sub(1)).unwrap_or(u32::MAX),
+        max_hops: index_to_u32(hop_histogram.len().saturating_sub(1)),
         hop_histogram,
         max_load: walked.load.iter().copied().max().unwrap_or(0),
         mean_load: if count == 0 {

@@ -2,6 +2,7 @@
 //! (Pearce and Kelly 2007). Removed dependencies need no update.
 
 use super::counts::CountedGraph;
+use crate::topology::index_to_u32;
 
 /// A topological order: each node is before the nodes that it depends on.
 #[derive(Debug, Clone)]
@@ -26,7 +27,7 @@ impl NodeOrder {
         while let Some(&node) = ready.get(at) {
             at += 1;
             next -= 1;
-            position[node] = u32::try_from(next).unwrap_or(u32::MAX);
+            position[node] = index_to_u32(next);
             graph.before(node, |first| {
                 num_dependencies[first] -= 1;
                 if num_dependencies[first] == 0 {
@@ -81,8 +82,7 @@ impl NodeOrder {
         second: usize,
     ) -> bool {
         let is_visible = |a: usize, b: usize| {
-            let number = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
-            hidden.is_empty() || !hidden.contains(&(number(a), number(b)))
+            hidden.is_empty() || !hidden.contains(&(index_to_u32(a), index_to_u32(b)))
         };
         let low = self.position[second];
         let high = self.position[first];

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::channels::Channels;
 use super::counts::{CountChanges, DependencyCounts};
 use crate::tables::{Lft, Tables};
-use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology, index_to_u32};
 
 /// A LID, its VL, and the switches with a changed next hop.
 pub(super) struct RouteChange<'a> {
@@ -189,7 +189,7 @@ impl Evaluation<'_> {
         let num_vls = self.counts.num_vls;
         let (old_channel, old_port, old_next) = self.before.hop(c, d)?;
         let (new_channel, new_port, new_next) = self.after.hop(c, d)?;
-        let node = |channel: usize| u32::try_from(channel * num_vls + vl).unwrap_or(u32::MAX);
+        let node = |channel: usize| index_to_u32(channel * num_vls + vl);
         let RouteDeltas { removed, added, .. } = &mut self.deltas;
         removed.uses.push(node(old_channel));
         added.uses.push(node(new_channel));

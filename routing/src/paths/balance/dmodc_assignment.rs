@@ -163,8 +163,8 @@ impl DmodcAssignment {
     fn extend_trunk<C: HopCell>(&mut self, dest: usize, graph: &Graph, matrix: &HopMatrix<C>) {
         let digits = self.digit.len() - self.levels;
         let mut tip = dest;
-        let mut length = 0;
-        for level in self.rank[dest] as usize..self.levels - 1 {
+        let levels = self.rank[dest] as usize..self.levels - 1;
+        for (length, level) in levels.enumerate() {
             let digit = usize::from(self.digit[digits + level]);
             let slot = self.up[self.up_base[tip] + digit];
             if slot == NONE {
@@ -178,7 +178,6 @@ impl DmodcAssignment {
             }
             tip = parent;
             self.trunks[digits + length] = SwitchIdx::from_index(tip).0;
-            length += 1;
         }
     }
 

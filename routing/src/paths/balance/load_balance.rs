@@ -18,7 +18,7 @@ use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::tables::Lft;
 use crate::topology::graph::Graph;
-use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology, index_to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Maximum number of passes over overloaded links.
@@ -207,7 +207,7 @@ impl LinkTable {
                 }
             }
             let rank = |k: usize| firsts.iter().filter(|f| **f < firsts[k]).count();
-            let ranks = (0..slots.len()).map(|k| u32::try_from(rank(k)).unwrap_or(u32::MAX));
+            let ranks = (0..slots.len()).map(|k| index_to_u32(rank(k)));
             balance.preference.extend(ranks);
         }
         balance.base.push(balance.port.len());

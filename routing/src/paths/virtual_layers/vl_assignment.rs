@@ -15,6 +15,7 @@ use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::paths::weighted::SwitchOrders;
+use crate::topology::index_to_u32;
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Whether both directions of a pair share a layer.
@@ -51,7 +52,6 @@ pub(crate) fn pairs<C: HopCell>(
 ) -> Vec<Pair> {
     let graph = paths.graph;
     let mut by_distance: Vec<Vec<Pair>> = Vec::new();
-    let index_to_u32 = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
     for (i, &a) in graph.by_lid.iter().enumerate() {
         let row = matrix.row(a);
         for &b in &graph.by_lid[..i] {

@@ -16,7 +16,7 @@ use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::request::{PreviousRouting, RoutingRequest};
 use crate::topology::graph::Graph;
-use crate::topology::{Destination, Topology};
+use crate::topology::{Destination, Topology, index_to_u32};
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::{Lid, PortNum};
 
@@ -114,7 +114,7 @@ impl LinkTable {
             }
             for link in ordered {
                 links.link_of_port[s.index() * 256 + link.port.index()] =
-                    u32::try_from(links.peer.len()).unwrap_or(Self::NONE);
+                    index_to_u32(links.peer.len());
                 links.peer.push(link.peer.0);
                 links.port.push(link.port.raw());
                 links
@@ -200,10 +200,10 @@ impl ShortestPathDag {
             let from = links.first[v];
             for (link, &peer) in (from..).zip(&links.peer[from..links.first[v + 1]]) {
                 if row[peer as usize].farther() == row[v] {
-                    nearer.push((u32::try_from(link).unwrap_or(LinkTable::NONE), peer));
+                    nearer.push((index_to_u32(link), peer));
                 }
             }
-            first.push(u32::try_from(nearer.len()).unwrap_or(u32::MAX));
+            first.push(index_to_u32(nearer.len()));
         }
         Self {
             order,
@@ -501,7 +501,7 @@ impl<'a, C: HopCell> WeightedSearch<'a, C> {
             let installed_link =
                 installed.and_then(|old| self.installed_link(v, lid, job.dest, old));
             let link = if let Some(link) = installed_link {
-                let link = u32::try_from(link).unwrap_or(LinkTable::NONE);
+                let link = index_to_u32(link);
                 lightest(&mut links.iter().filter(|c| c.0 == link))
             } else if let Some(template) = template {
                 let port = PortNum(self.trees.column(template)[v]);

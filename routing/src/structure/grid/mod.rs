@@ -168,7 +168,7 @@ fn position_index(dims: &[Dim], coords: &[usize]) -> usize {
 /// The fabric is not a grid, or too much of it is missing.
 pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, GridMismatch> {
     let g = SimpleGraph::new(topo);
-    if !g.connected() {
+    if topo.graph().check_connected().is_err() {
         return Err(GridMismatch::Disconnected);
     }
     let classes = classes::Classes::new(&g)?;

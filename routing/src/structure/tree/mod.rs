@@ -22,7 +22,7 @@ pub(crate) use ranks::distances;
 
 use crate::hints::Hints;
 use crate::topology::graph::Graph;
-use crate::topology::{AttachedEndPort, SwitchIdx, Topology};
+use crate::topology::{AttachedEndPort, SwitchIdx, Topology, index_to_u32};
 
 /// Minimum share of pairs of end ports with an up/down path, in percent.
 const CONNECTED_PERCENT: u64 = 75;
@@ -197,7 +197,7 @@ fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u
             .count()
     };
     topo.switches()
-        .map(|s| u32::try_from(count_compute(s)).unwrap_or(u32::MAX))
+        .map(|s| index_to_u32(count_compute(s)))
         .collect()
 }
 
