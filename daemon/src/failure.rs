@@ -4,7 +4,10 @@
 //! its program, or 126 or 127 if it cannot be executed (docs/operations.md).
 
 use core::fmt;
+use std::io::IsTerminal;
 use std::process::ExitCode;
+
+use annotate_snippets::Renderer;
 
 use crate::config::ConfigErrors;
 
@@ -58,6 +61,26 @@ impl Failure {
         }
     }
 
+    /// The failure for standard error. Configuration errors show the lines of the file.
+    #[must_use]
+    pub fn report(&self) -> String {
+        let text = match self {
+            Self::Config(errors) => {
+                let (excerpts, summary) = errors.render(&stderr_renderer());
+                return format!("{excerpts}ferrosm: {summary}");
+            }
+            Self::Runtime { .. }
+            | Self::NotRun { .. }
+            | Self::Usage(_)
+            | Self::Unconfigured { .. } => self.to_string(),
+        };
+        let prefixed = |line: &str| match line.starts_with(' ') {
+            true => line.to_owned(),
+            false => format!("ferrosm: {line}"),
+        };
+        text.lines().map(prefixed).collect::<Vec<_>>().join("\n")
+    }
+
     /// The failure on one line, for the log.
     #[must_use]
     pub fn to_log_line(&self) -> String {
@@ -109,6 +132,16 @@ impl fmt::Display for Failure {
             Self::Config(errors) => write!(f, "{errors}"),
             Self::Unconfigured { message, hint } => write!(f, "{message}\n  {hint}"),
         }
+    }
+}
+
+/// Colours on a terminal, unless the user disables them (<https://no-color.org>).
+fn stderr_renderer() -> Renderer {
+    let disables_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if std::io::stderr().is_terminal() && !disables_colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
     }
 }
 

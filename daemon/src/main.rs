@@ -13,14 +13,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If standard error is closed, the exit status still reports the failure.
-            for line in failure.to_string().lines() {
-                let prefix = if line.starts_with(' ') {
-                    ""
-                } else {
-                    "ferrosm: "
-                };
-                let _ = writeln!(std::io::stderr(), "{prefix}{line}");
-            }
+            let _ = writeln!(std::io::stderr(), "{}", failure.report());
             failure.exit_code()
         }
     }

@@ -13,10 +13,9 @@ mod state;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 
-use crate::config::value::{Bounded, EngineName, Hex64};
-use crate::config::{LogFormat, RawConfig};
+use crate::config::{LogFormat, PortChoice, Settings, names_no_engine, parse_engine};
 pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, FileArgs, OfflineArgs, RouteArgs};
@@ -136,8 +135,8 @@ pub struct SmArgs {
     /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree,
     /// updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc, nue, file; `no_fallback`
     /// disables the fallback engines.
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    pub engine: Option<Vec<EngineName>>,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_engine)]
+    pub engine: Option<Vec<String>>,
     /// Data VLs that routing may use [default: as many as the links have].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub vls: Option<u8>,
@@ -322,7 +321,7 @@ impl CliCommand {
             | Self::Completions { .. } => None,
         };
         match engines {
-            Some(engines) if engines.iter().all(EngineName::is_no_fallback) => Err(
+            Some(engines) if names_no_engine(engines) => Err(
                 "--engine names no engine: `no_fallback` only disables the fallback engines, as in `--engine updn,no_fallback`"
                     .to_owned(),
             ),
@@ -339,62 +338,63 @@ fn needs_simulator(_: &str) -> Result<String, String> {
 
 impl PortArgs {
     /// Overrides keys of the configuration file with these flags.
-    pub fn apply(&self, raw: &mut RawConfig) {
+    pub fn apply(&self, settings: &mut Settings) {
         if self.ca.is_none() && self.port.is_none() && self.port_guid.is_none() {
             return;
         }
         // A port given by flags replaces the whole section.
-        raw.port.ca = self.ca.clone().unwrap_or_default();
-        raw.port.number = Bounded::clamped(self.port.unwrap_or(0).into());
-        raw.port.guid = Hex64(self.port_guid.map_or(0, |g| g.0));
+        settings.port = PortChoice {
+            ca: self.ca.clone(),
+            number: self.port.filter(|number| *number != 0).map(PortNum),
+            guid: self.port_guid,
+        };
     }
 }
 
 impl SmArgs {
     /// Overrides keys of the configuration file with these flags.
-    pub fn apply(&self, raw: &mut RawConfig) {
+    pub fn apply(&self, settings: &mut Settings) {
         if let Some(engines) = &self.engine {
-            raw.routing.engines.clone_from(engines);
+            settings.sm.engines.clone_from(engines);
         }
         if let Some(vls) = self.vls {
-            raw.routing.vls = Bounded::clamped(vls.into());
+            settings.sm.routing_vls = vls;
         }
         if let Some(lmc) = self.lmc {
-            raw.lids.lmc = Bounded::clamped(lmc.into());
+            settings.sm.lmc = Lmc(lmc);
         }
         if let Some(priority) = self.priority {
-            raw.sm.priority = Bounded::clamped(priority.into());
+            settings.sm.priority = priority;
         }
-        let path = |p: &PathBuf| p.to_string_lossy().into_owned();
         // Paths in the configuration file are relative to its directory, those of flags to the
         // working directory.
-        let absolute = |file: &PathBuf| path(std::path::absolute(file).as_ref().unwrap_or(file));
+        let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
         if let Some(file) = &self.partitions_file {
-            raw.partitions.file = absolute(file);
+            settings.partitions.file = Some(absolute(file));
         }
         if let Some(file) = &self.qos_policy_file {
-            raw.qos.policy_file = absolute(file);
+            settings.qos_policy_file = Some(absolute(file));
         }
         if let Some(file) = &self.prefix_routes_file {
-            raw.routing.prefix_routes_file = absolute(file);
+            settings.prefix_routes_file = Some(absolute(file));
         }
         if let Some(dir) = &self.state_dir {
-            raw.files.state_dir = path(dir);
+            settings.state_dir = Some(dir.clone());
         }
         if let Some(dir) = &self.dump_dir {
-            raw.files.dump_dir = path(dir);
+            settings.dump_dir = Some(dir.clone());
         }
         if let Some(file) = &self.capture {
-            raw.files.capture = path(file);
+            settings.capture = Some(file.clone());
         }
         if let Some(address) = self.metrics_listen {
-            raw.metrics.listen = address.to_string();
+            settings.metrics = Some(address);
         }
         if let Some(format) = self.log_format {
-            raw.log.format = format;
+            settings.log.format = format;
         }
         if let Some(level) = &self.log_level {
-            raw.log.level.clone_from(level);
+            settings.log.level.clone_from(level);
         }
     }
 }
@@ -422,24 +422,24 @@ mod tests {
         let CliCommand::Run(args) = cli.unwrap().command else {
             panic!("not `run`")
         };
-        let mut raw = RawConfig::default();
-        args.port.apply(&mut raw);
-        args.sm.apply(&mut raw);
+        let mut settings = Settings::default();
+        args.port.apply(&mut settings);
+        args.sm.apply(&mut settings);
         assert!(args.sm.once);
-        assert_eq!((raw.port.ca.as_str(), raw.port.number.get()), ("mlx5_0", 1));
-        let engines: Vec<&str> = raw.routing.engines.iter().map(EngineName::name).collect();
-        assert_eq!(engines, ["updn", "no_fallback"]);
-        assert_eq!(raw.routing.vls.get(), 4);
-        assert_eq!((raw.lids.lmc.get(), raw.sm.priority.get()), (2, 14));
-        assert_eq!(raw.files.state_dir, "s");
-        assert_eq!(
-            (raw.files.dump_dir.as_str(), raw.files.capture.as_str()),
-            ("d", "c.pcapng")
-        );
-        assert_eq!(
-            (raw.log.format, raw.log.level.as_str()),
-            (LogFormat::Json, "debug")
-        );
+        let mut expected = Settings::default();
+        expected.port.ca = Some("mlx5_0".to_owned());
+        expected.port.number = Some(PortNum(1));
+        expected.sm.engines = vec!["updn".to_owned(), "no_fallback".to_owned()];
+        expected.sm.routing_vls = 4;
+        expected.sm.lmc = Lmc(2);
+        expected.sm.priority = 14;
+        expected.state_dir = Some("s".into());
+        expected.dump_dir = Some("d".into());
+        expected.capture = Some("c.pcapng".into());
+        expected.metrics = "[::1]:9".parse().ok();
+        expected.log.format = LogFormat::Json;
+        expected.log.level = "debug".to_owned();
+        assert_eq!(settings, expected);
     }
 
     #[test]
@@ -447,10 +447,10 @@ mod tests {
         let CliCommand::Run(args) = parse("ferrosm run").unwrap().command else {
             panic!("not `run`")
         };
-        let mut raw = RawConfig::default();
-        args.port.apply(&mut raw);
-        args.sm.apply(&mut raw);
-        assert_eq!(raw, RawConfig::default());
+        let mut settings = Settings::default();
+        args.port.apply(&mut settings);
+        args.sm.apply(&mut settings);
+        assert_eq!(settings, Settings::default());
     }
 
     #[test]

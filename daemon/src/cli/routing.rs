@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ferrosm_opensm_compat::input::RoutingInputFiles;
 
-use crate::config::value::EngineName;
+use crate::config::parse_engine;
 
 /// Flags of offline routing.
 #[derive(Debug, Clone, Args)]
@@ -25,9 +25,10 @@ pub struct OfflineArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        default_value = "auto"
+        default_value = "auto",
+        value_parser = parse_engine
     )]
-    pub engine: Vec<EngineName>,
+    pub engine: Vec<String>,
     /// Time limit of `auto` for comparing engines, such as 10s. Named engines have no limit.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub budget: humantime::Duration,
@@ -140,7 +141,7 @@ impl OfflineArgs {
         Self {
             from: from.to_owned(),
             node: None,
-            engine: engines.iter().map(|name| name.parse().unwrap()).collect(),
+            engine: engines.iter().map(|name| (*name).to_owned()).collect(),
             budget: core::time::Duration::from_secs(2).into(),
             vls: None,
             files: FileArgs::default(),

@@ -17,7 +17,7 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Print { file, .. } => {
             let settings = source(file.as_deref())?.resolve(|_| {})?;
-            output::print(&config::effective(&settings.raw))
+            output::print(&config::effective(&settings))
         }
     }
 }
@@ -77,7 +77,7 @@ pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
     match file {
         Some(path) => Ok(config::read(path)?),
         None if default.exists() => Ok(config::read(default)?),
-        None => Ok(ConfigSource::defaults()),
+        None => Ok(ConfigSource::default()),
     }
 }
 
@@ -87,10 +87,9 @@ pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
 /// # Errors
 /// The file is invalid, or no state directory is configured.
 pub fn state_dir(file: Option<&Path>) -> Result<PathBuf, Failure> {
-    let dir = source(file)?.raw.files.state_dir;
-    if dir.is_empty() {
+    let dir = source(file)?.settings.state_dir;
+    dir.ok_or_else(|| {
         let message = "no state directory: specify one with --state-dir";
-        return Err(Failure::Usage(message.to_owned()));
-    }
-    Ok(PathBuf::from(dir))
+        Failure::Usage(message.to_owned())
+    })
 }

@@ -31,15 +31,15 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let (runtime, signals) = signals::install()?;
     let source = match &args.sm.config {
         Some(path) => config::source(Some(path))?,
-        None => ConfigSource::defaults(),
+        None => ConfigSource::default(),
     };
     let flags = args.sm.clone();
-    let overlay = move |raw: &mut crate::config::RawConfig| {
+    let overlay = move |settings: &mut crate::config::Settings| {
         // A demo persists nothing unless requested.
-        raw.files.state_dir.clear();
+        settings.state_dir = None;
         // It does not use the metrics address of the daemon.
-        raw.metrics.listen.clear();
-        flags.apply(raw);
+        settings.metrics = None;
+        flags.apply(settings);
     };
     let settings = source.resolve(&overlay)?;
     let terminal = Terminal::detect();

@@ -7,13 +7,9 @@ use std::sync::Arc;
 
 use ferrosm_core::event::NoLinkReason;
 use ferrosm_core::plan::partitions::Partitions;
-use ferrosm_core::plan::routing_hints::GuidHints;
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::GidPrefix;
 use ferrosm_recording::RecordedManager;
-use ferrosm_sa::qos::QosPolicy;
-use ferrosm_sa::settings::PrefixRoute;
 use ferrosm_umad::libibumad::LocalPort;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -22,7 +18,7 @@ use tracing::{error, info, warn};
 use super::other_ports::OtherPorts;
 use crate::capture::Capture;
 use crate::clock::Clock;
-use crate::config::{self, ConfigError, ConfigSource, RawConfig, Settings};
+use crate::config::{self, ConfigError, ConfigSource, Settings};
 use crate::control_socket::CLIENTS_MAX;
 use crate::control_socket::server::ControlSocket;
 use crate::driver::{Control, Driver, Reload, Shell};
@@ -97,7 +93,7 @@ pub struct Process {
 }
 
 /// Command line flags, applied to the configuration file at each load.
-pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
+pub type Overlay = Box<dyn Fn(&mut Settings)>;
 
 /// Serves until SIGTERM or SIGINT, or with `once` until the first sweep is done.
 ///
@@ -161,16 +157,9 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         options,
         writer,
         dumps: DumpWorker::default(),
-        dump_dir: settings.dump_dir.clone(),
         source,
         overlay,
-        running: settings.raw.clone(),
-        hints: Arc::clone(&settings.sm.hints),
-        partitions: Arc::clone(&settings.sm.partitions),
-        paths: (
-            settings.sm.qos.clone(),
-            Arc::clone(&settings.sm.prefix_routes),
-        ),
+        running: settings.clone(),
         metrics,
         bar: terminal.bar(),
         log,
@@ -238,7 +227,7 @@ fn start_replication(
     local: Option<&LocalPort>,
     writer: Option<&Arc<StateWriter>>,
 ) -> Result<Option<ReplicationLink>, Failure> {
-    let Some(replication) = settings.replication.clone() else {
+    let Some(replication) = settings.replication() else {
         return Ok(None);
     };
     let Some(writer) = writer else {
@@ -284,16 +273,10 @@ struct ServiceShell {
     writer: Option<Arc<StateWriter>>,
     /// Writes dumps on its own thread.
     dumps: DumpWorker,
-    dump_dir: Option<PathBuf>,
     source: ConfigSource,
     overlay: Overlay,
-    /// Configuration keys in force.
-    running: RawConfig,
-    /// Routing hints of OpenSM input files.
-    hints: Arc<GuidHints>,
-    partitions: Arc<Partitions>,
-    /// The QoS policy and the prefix routes.
-    paths: (Option<Arc<QosPolicy>>, Arc<[PrefixRoute]>),
+    /// The settings in force.
+    running: Settings,
     metrics: ServiceMetrics,
     bar: SweepBar,
     log: log::Handle,
@@ -473,29 +456,24 @@ impl ServiceShell {
     }
 
     /// Applies new settings, and logs what changed.
-    fn adopt(&mut self, mut settings: Settings) -> Reload {
-        let changes = config::changes(&self.running, &settings.raw);
-        let hints_changed = settings.sm.hints != self.hints;
+    fn adopt(&mut self, settings: Settings) -> Reload {
+        let changes = config::changes(&self.running, &settings);
+        let old = &self.running.sm;
+        let new = &settings.sm;
+        let hints_changed = new.hints != old.hints;
+        let partitions_changed = new.partitions != old.partitions;
+        let paths_changed = new.qos != old.qos || new.prefix_routes != old.prefix_routes;
         if hints_changed {
             info!("routing input files changed");
-            self.hints = Arc::clone(&settings.sm.hints);
         }
-        let partitions_changed = settings.sm.partitions != self.partitions;
         if partitions_changed {
             info!(
-                partitions = partition_names(&settings.sm.partitions),
+                partitions = partition_names(&new.partitions),
                 "partition configuration changed"
             );
-            self.partitions = Arc::clone(&settings.sm.partitions);
         }
-        let paths = (
-            settings.sm.qos.clone(),
-            Arc::clone(&settings.sm.prefix_routes),
-        );
-        let paths_changed = paths != self.paths;
         if paths_changed {
             info!("QoS policy or prefix routes changed");
-            self.paths = paths;
         }
         log_messages(&settings.warnings);
         let is_unchanged = changes.live.is_empty() && changes.restart.is_empty();
@@ -512,12 +490,10 @@ impl ServiceShell {
                 "configuration change needs a restart"
             );
         }
-        self.running = config::in_force(&self.running, settings.raw);
-        // With replication, a changed prefix takes effect at a restart.
-        settings.sm.subnet_prefix = GidPrefix(self.running.subnet.prefix.0);
-        self.dump_dir = settings.dump_dir;
-        self.log.set_level(&settings.log.level);
-        Reload::Changed(Box::new(limited(settings.sm, self.options.window_limit)))
+        self.running = config::in_force(&self.running, settings);
+        self.log.set_level(&self.running.log.level);
+        let sm = self.running.sm.clone();
+        Reload::Changed(Box::new(limited(sm, self.options.window_limit)))
     }
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
@@ -529,7 +505,7 @@ impl ServiceShell {
                 info!("running until SIGINT or SIGTERM");
             }
         }
-        if let Some(dir) = self.dump_dir.clone().filter(|_| report.is_clean()) {
+        if let Some(dir) = self.running.dump_dir.clone().filter(|_| report.is_clean()) {
             self.dump(sm, dir)?;
         }
         Ok(())

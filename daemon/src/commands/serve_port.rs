@@ -10,7 +10,7 @@ use super::ports;
 use super::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::capture;
 use crate::cli::RunArgs;
-use crate::config::{ConfigSource, RawConfig, Settings};
+use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use crate::output::log;
@@ -24,11 +24,11 @@ use crate::state::{StateDir, served_port};
 const INBOX_MIN: usize = 8192;
 
 /// Overrides of the configuration file by flags.
-pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
+pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut Settings) + 'static {
     let flags = args.clone();
-    move |raw| {
-        flags.port.apply(raw);
-        flags.sm.apply(raw);
+    move |settings| {
+        flags.port.apply(settings);
+        flags.sm.apply(settings);
     }
 }
 

@@ -72,9 +72,9 @@ pub fn render(view: &FabricView, format: TopologyFormat) -> String {
 fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     // The file may select the port and the SMP limits; it is optional.
     let source = config::source(args.config.as_deref())?;
-    let mut settings: Settings = source.resolve(|raw| {
-        args.port.apply(raw);
-        raw.log.level.clone_from(&args.log_level);
+    let mut settings: Settings = source.resolve(|settings| {
+        args.port.apply(settings);
+        settings.log.level.clone_from(&args.log_level);
     })?;
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);

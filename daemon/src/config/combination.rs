@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ferrosm_replication::ReplicationSettings;
-
 use super::{ConfigErrors, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
 
 /// The existing configuration files of the services of this host: `/etc/ferrosm.toml` and
@@ -42,22 +40,25 @@ pub fn files_of_host() -> io::Result<Vec<PathBuf>> {
 /// # Errors
 /// All errors and warnings of all files.
 pub fn read_files(files: &[PathBuf]) -> Result<Vec<(ConfigSource, Settings)>, ConfigErrors> {
-    let mut found = ConfigErrors::none();
+    let mut found = ConfigErrors::default();
     let mut resolved = Vec::new();
     for file in files {
         match super::read(file).and_then(|source| source.into_resolved(|_| {})) {
             Ok(settings) => resolved.push(settings),
-            Err(errors) => found = found.and(errors),
+            Err(errors) => found.extend(errors.into_vec()),
         }
     }
     let subnets: Vec<_> = resolved
         .iter()
         .map(|(source, settings)| (source, settings))
         .collect();
-    found = found.and(check(&subnets));
+    found.extend(check(&subnets).into_vec());
     if found.has_errors() {
-        let warnings = resolved.into_iter().map(|(_, settings)| settings.warnings);
-        return Err(warnings.fold(found, ConfigErrors::with).sorted());
+        let warnings = resolved
+            .into_iter()
+            .flat_map(|(_, settings)| settings.warnings);
+        found.extend(warnings);
+        return Err(found.sorted());
     }
     for warning in found.into_vec() {
         let is_of_file = |source: &ConfigSource| source.path() == warning.file.as_deref();
@@ -73,12 +74,12 @@ pub fn read_files(files: &[PathBuf]) -> Result<Vec<(ConfigSource, Settings)>, Co
 /// subnet prefix a warning. Each is reported in the later file.
 #[must_use]
 pub fn check(subnets: &[(&ConfigSource, &Settings)]) -> ConfigErrors {
-    let mut found = ConfigErrors::none();
+    let mut found = ConfigErrors::default();
     let mut taken: BTreeMap<(&str, String), &ConfigSource> = BTreeMap::new();
     for &(source, settings) in subnets {
         if subnets.len() > 1 && port_name(settings).is_none() {
             let message = "with several subnets each must name its local port: port.guid, or port.ca and port.number";
-            found = found.and(source.key_error("port.guid", message));
+            found.push(source.key_error("port.guid", message));
         }
         for (key, value) in exclusive_values(settings) {
             let Some(other) = taken.insert((key, value.clone()), source) else {
@@ -89,11 +90,11 @@ pub fn check(subnets: &[(&ConfigSource, &Settings)]) -> ConfigErrors {
                 let message = format!(
                     "{other} has {value} too: programs such as Open MPI take ports with equal prefixes for one subnet; give each subnet its own"
                 );
-                source.key_error(key, &message).into_warnings()
+                source.key_error(key, &message).into_warning()
             } else {
                 source.key_error(key, &format!("{value} is also used by {other}"))
             };
-            found = found.and(error);
+            found.push(error);
         }
     }
     found
@@ -118,29 +119,30 @@ fn port_name(settings: &Settings) -> Option<String> {
 /// Values that one service of a host can have, with the key that sets each.
 fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
-    let replication = settings.replication.as_ref();
-    let listen = replication.and_then(|r| r.listen().map(str::to_owned));
-    let keys = &settings.raw.replication;
+    let section = &settings.replication;
     let prefix = settings.sm.subnet_prefix;
     // Nodes identify the subnet by name and prefix: two subnets with the same ones would mix their
     // records.
-    let replicated = replication.map(|replication| {
-        let name = match replication {
-            ReplicationSettings::Etcd(_) => {
-                let name = keys.fabric.replace(['/', ' '], "_");
-                format!("{name:?} below {}", keys.etcd_prefix.trim_end_matches('/'))
-            }
-            ReplicationSettings::Tcp(_) => format!("{:?}", keys.fabric),
-        };
-        format!("{name} with subnet prefix {prefix}")
-    });
+    let name = if section.etcd.is_empty() {
+        format!("{:?}", section.fabric)
+    } else {
+        let name = section.fabric.replace(['/', ' '], "_");
+        format!(
+            "{name:?} below {}",
+            section.etcd_prefix.trim_end_matches('/')
+        )
+    };
+    let replicated = section
+        .is_configured()
+        .then(|| format!("{name} with subnet prefix {prefix}"));
+    let listen = section.listen.filter(|_| section.etcd.is_empty());
     let metrics = settings.metrics.filter(|at| at.port() != 0);
     let values = [
         ("port.guid", port_name(settings)),
         ("files.state-dir", path(&settings.state_dir)),
         ("files.dump-dir", path(&settings.dump_dir)),
         ("files.capture", path(&settings.capture)),
-        ("replication.listen", listen),
+        ("replication.listen", listen.map(|at| at.to_string())),
         ("metrics.listen", metrics.map(|at| at.to_string())),
         ("replication.fabric", replicated),
         ("subnet.prefix", Some(prefix.to_string())),

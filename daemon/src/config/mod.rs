@@ -1,41 +1,35 @@
 //! The configuration: a TOML file, checked completely before it is used.
 //!
-//! Two stages: [`RawConfig`] is the file as serde reads it, with defaults; [`Settings`] are the
-//! checked values for the rest of the program. Flags override the file, the file overrides
-//! defaults. All errors are reported together, with line, column and allowed values; an invalid
-//! file is never used in part.
+//! `keys` defines every key in one row. The file is parsed into [`Settings`], which the rest of the
+//! program uses. Flags override the file, the file overrides defaults. All errors are reported
+//! together, with line, column and allowed values; an invalid file is never used in part.
 
+mod checks;
 mod combination;
 mod error;
-mod key_messages;
+mod keys;
 mod log_level;
 mod parse;
-mod partition_keys;
 mod partitions;
 mod path_inputs;
 mod print;
-mod raw;
 mod reload;
 mod replication;
 mod settings;
-pub mod value;
+mod value;
 
-use std::collections::BTreeSet;
+use core::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use combination::{check as check_combination, files_of_host, read_files};
 pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
-pub use partition_keys::{Enforce, PKeyText, PartitionEntry, PartitionRules};
 pub use print::{DEFAULT_FILE, effective};
-pub use raw::{
-    FileKeys, LidKeys, LinkKeys, LogFormat, LogKeys, MetricsKeys, PortKeys, QosKeys, RawConfig,
-    RoutingKeys, SaKeys, SmKeys, SubnetKeys, SweepKeys,
-};
 pub use reload::{Changes, changes, in_force};
-pub use replication::ReplicationKeys;
-pub use settings::{LogSettings, PortChoice, Settings};
+pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
+pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
@@ -54,56 +48,73 @@ pub fn read(path: &Path) -> Result<ConfigSource, ConfigErrors> {
         } else {
             format!("cannot read file: {e}")
         };
-        ConfigErrors::single(path, message)
+        ConfigError::of_file(Some(path), message)
     })?;
     ConfigSource::parse(path, &text)
 }
 
-/// The keys of a configuration file, and the text, for the positions of errors.
-#[derive(Debug, Clone)]
+/// The settings of a configuration file, and the text, for the positions of errors.
+#[derive(Debug, Clone, Default)]
 pub struct ConfigSource {
     path: Option<PathBuf>,
     text: Arc<str>,
+    /// Byte ranges of the values in the text, by key.
+    spans: BTreeMap<&'static str, Range<usize>>,
+    /// Byte ranges of the entries `[[partition]]`.
+    partition_spans: Vec<Range<usize>>,
     /// Sections with invalid keys: the other keys are not checked against them.
-    invalid_sections: Arc<BTreeSet<String>>,
-    /// Keys of the file, with defaults.
-    pub raw: RawConfig,
+    invalid_sections: BTreeSet<String>,
+    /// The settings of the file, with defaults. Files that it names are not read yet.
+    pub settings: Settings,
 }
 
 impl ConfigSource {
-    /// Defaults, without a file.
-    #[must_use]
-    pub fn defaults() -> Self {
-        Self {
-            path: None,
-            text: "".into(),
-            invalid_sections: Arc::default(),
-            raw: RawConfig::default(),
-        }
-    }
-
     /// Parses a text.
     ///
     /// # Errors
     /// All errors of the text. If keys are invalid, also the errors and warnings that
     /// [`Self::resolve`] finds in the others.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
-        let parsed = parse::parse(path, text)?;
         let mut source = Self {
             path: Some(path.to_owned()),
             text: text.into(),
-            invalid_sections: Arc::new(parsed.invalid_sections),
-            raw: parsed.raw,
+            ..Self::default()
         };
+        let parsed = parse::parse(text).map_err(|errors| source.describe_syntax_errors(errors))?;
+        source.spans = parsed.spans;
+        source.partition_spans = parsed.partition_spans;
+        source.invalid_sections = parsed.invalid_sections;
+        source.settings = parsed.settings;
+        source.settings.dir = path.parent().map(Path::to_owned).unwrap_or_default();
         source.set_instance_defaults();
-        if !parsed.errors.has_errors() {
+        if parsed.errors.is_empty() {
             return Ok(source);
         }
-        let further = match source.resolve(|_| {}) {
-            Ok(settings) => settings.warnings,
-            Err(errors) => errors.into_vec(),
-        };
-        Err(parsed.errors.with(further).sorted())
+        let mut errors: ConfigErrors = parsed
+            .errors
+            .into_iter()
+            .map(|(span, message)| source.error_at(Some(span), message))
+            .collect();
+        match source.resolve(|_| {}) {
+            Ok(settings) => errors.extend(settings.warnings),
+            Err(further) => errors.extend(further.into_vec()),
+        }
+        Err(errors.sorted())
+    }
+
+    fn describe_syntax_errors(&self, errors: Vec<toml::de::Error>) -> ConfigErrors {
+        if parse::is_opensm_configuration(&self.text) {
+            let message = "this is an OpenSM configuration; ferrosm reads TOML: `ferrosm config print --default` lists its keys";
+            return ConfigError::of_file(self.path(), message).into();
+        }
+        let mut described: ConfigErrors = errors
+            .iter()
+            .map(|error| self.error_at(error.span(), error.message().to_owned()))
+            .collect();
+        described = described.sorted();
+        let rest = "keys and values are checked when the file is valid TOML";
+        described.push(ConfigError::of_file(self.path(), rest));
+        described
     }
 
     /// The defaults of `/etc/ferrosm/NAME.toml`: a state directory of its own, and its name in
@@ -118,21 +129,28 @@ impl ConfigSource {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
             return;
         };
-        let files = &mut self.raw.files;
-        if files.state_dir == FileKeys::default().state_dir {
-            files.state_dir = format!("{}/{name}", files.state_dir);
+        let default = Settings::default().state_dir;
+        if self.settings.state_dir == default {
+            self.settings.state_dir = default.map(|dir| dir.join(name));
         }
-        let fabric = &mut self.raw.replication.fabric;
+        let fabric = &mut self.settings.replication.fabric;
         if fabric.is_empty() {
             name.clone_into(fabric);
         }
     }
 
+    /// An error at a byte range of the file.
+    fn error_at(&self, span: Option<Range<usize>>, message: String) -> ConfigError {
+        let error = ConfigError::of_file(self.path(), message);
+        match span {
+            Some(span) => error.at_excerpt(&self.text, span),
+            None => error,
+        }
+    }
+
     /// An error of a key such as `port.guid`.
-    pub(crate) fn key_error(&self, key: &str, message: &str) -> ConfigErrors {
-        let at = parse::position(&self.text, key);
-        let message = format!("{key}: {message}");
-        ConfigErrors::new(self.path.as_deref(), &self.text, [(at, message)])
+    fn key_error(&self, key: &str, message: &str) -> ConfigError {
+        self.error_at(self.spans.get(key).cloned(), format!("{key}: {message}"))
     }
 
     /// Path of the file.
@@ -164,7 +182,7 @@ impl ConfigSource {
     /// As [`Self::resolve`].
     pub fn into_resolved(
         self,
-        flags: impl FnOnce(&mut RawConfig),
+        flags: impl FnOnce(&mut Settings),
     ) -> Result<(Self, Settings), ConfigErrors> {
         let settings = self.resolve(flags)?;
         Ok((self, settings))
@@ -175,76 +193,94 @@ impl ConfigSource {
     /// # Errors
     /// All errors and warnings, with the position of the key in the file, or the position in the
     /// input file.
-    pub fn resolve(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
-        let mut raw = self.raw.clone();
-        flags(&mut raw);
-        let dir = self.path.as_deref().and_then(Path::parent);
-        let files = settings::input_files(&raw.routing, dir.unwrap_or_else(|| Path::new("")));
-        let hints = files.read().map_err(ConfigErrors::from);
-        let dir = dir.unwrap_or_else(|| Path::new(""));
-        let entry_position = |n: usize| {
-            // Invalid entries were removed, so the number in the text may be another.
-            let entries = &self.raw.partition;
-            let name = &entries.get(n)?.name;
-            let skipped = entries[..n].iter().filter(|e| e.name == *name).count();
-            let span = parse::partition_span(&self.text, (name, skipped))?;
-            Some(error::line_column(&self.text, span.start))
-        };
-        let partitions = partitions::read_partitions(&raw, self.path(), dir, entry_position);
-        let are_partitions_valid = partitions.is_ok() && self.invalid_sections.is_empty();
-        let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
-        let path_inputs = path_inputs::read_path_inputs(&raw, dir, list);
-        let file_keys = print::entries(&raw);
-        let resolved = settings::resolve(raw).map_err(|key_errors| {
-            let is_certain = |key: &str| {
-                let section = key.split_once('.').map_or(key, |(section, _)| section);
-                !self.invalid_sections.contains(section) || !settings::depends_on_other_keys(key)
-            };
-            let located_errors = key_errors
-                .iter()
-                .filter(|(key, _)| is_certain(key))
-                .map(|(key, message)| self.key_error(key, message));
-            located_errors
-                .fold(ConfigErrors::none(), ConfigErrors::and)
-                .sorted()
-        });
-        let (hints, found) = match hints {
-            Ok((hints, warnings)) => (hints, warnings.into()),
-            Err(files) => (Default::default(), files),
-        };
-        let (partitions, of_partitions) = partitions.unwrap_or_else(|e| (Default::default(), e));
-        let (path_inputs, mut of_paths) = path_inputs.unwrap_or_else(|e| (Default::default(), e));
-        // Partitions that the QoS policy names may be missing because they are invalid.
-        of_paths.retain(|found| are_partitions_valid || !found.is_warning);
-        let mut found = found.with(of_partitions).with(of_paths);
-        found.name_keys(|file| {
-            let names_file = |(_, value): &&(String, String)| {
-                let name = value.trim_matches('"');
-                !name.is_empty() && dir.join(name) == file
-            };
-            let key = file_keys.iter().find(names_file);
-            key.map(|(key, _)| key.as_str())
-        });
-        let mut settings = match resolved {
-            Ok(settings) => settings,
-            Err(keys) => return Err(keys.and(found)),
-        };
-        // An invalid key, which was removed, may give another one its effect.
-        if self.invalid_sections.is_empty() {
-            for (key, message) in settings::ineffective_keys(&settings.raw) {
-                found = found.and(self.key_error(key, message).into_warnings());
-            }
-        }
+    pub fn resolve(&self, flags: impl FnOnce(&mut Settings)) -> Result<Settings, ConfigErrors> {
+        let mut settings = self.settings.clone();
+        flags(&mut settings);
+        let mut found = self.check_keys(&settings);
+        let mut of_files = self.read_input_files(&mut settings);
+        of_files.name_keys(|file| names_file(&settings, file));
+        found.extend(of_files.into_vec());
         if found.has_errors() {
             return Err(found);
         }
-        settings.sm.hints = Arc::new(hints);
-        settings.sm.partitions = Arc::new(partitions);
-        settings.sm.qos = path_inputs.qos;
-        settings.sm.prefix_routes = path_inputs.prefix_routes;
-        let keys = &settings.raw.replication;
-        settings.replication = replication::settings(keys, settings.sm.subnet_prefix.0, dir);
         settings.warnings = found.into_vec();
         Ok(settings)
     }
+
+    /// Checks combinations of keys. A section with an invalid key is not checked: the error of a
+    /// combination may be wrong.
+    fn check_keys(&self, settings: &Settings) -> ConfigErrors {
+        let mut found: ConfigErrors = checks::invalid_combinations(settings)
+            .iter()
+            .filter(|(key, _)| {
+                let section = key.split_once('.').map_or(*key, |(section, _)| section);
+                !self.invalid_sections.contains(section)
+            })
+            .map(|(key, message)| self.key_error(key, message))
+            .collect();
+        // The valid value of an invalid key may give another one its effect.
+        if self.invalid_sections.is_empty() && !found.has_errors() {
+            let warnings = checks::ineffective_keys(settings);
+            found.extend(
+                warnings
+                    .iter()
+                    .map(|(key, message)| self.key_error(key, message).into_warning()),
+            );
+        }
+        found.sorted()
+    }
+
+    /// Reads the OpenSM input files into the settings.
+    fn read_input_files(&self, settings: &mut Settings) -> ConfigErrors {
+        let mut found = ConfigErrors::default();
+        match settings.located_routing_files().read() {
+            Ok((hints, warnings)) => {
+                settings.sm.hints = Arc::new(hints);
+                found.extend(warnings.into_iter().map(ConfigError::from));
+            }
+            Err(errors) => found.extend(errors.into_iter().map(ConfigError::from)),
+        }
+        let error_at = |entry: usize, message| {
+            self.error_at(self.partition_spans.get(entry).cloned(), message)
+        };
+        let mut are_partitions_valid = self.invalid_sections.is_empty();
+        match partitions::read_partitions(settings, self.path(), error_at) {
+            Ok((partitions, warnings)) => {
+                settings.sm.partitions = Arc::new(partitions);
+                found.extend(warnings);
+            }
+            Err(errors) => {
+                are_partitions_valid = false;
+                found.extend(errors);
+            }
+        }
+        let partitions = Arc::clone(&settings.sm.partitions);
+        match path_inputs::read_path_inputs(settings, partitions.list()) {
+            Ok((inputs, warnings)) => {
+                settings.sm.qos = inputs.qos;
+                settings.sm.prefix_routes = inputs.prefix_routes;
+                // Partitions that the QoS policy names may be missing because they are invalid.
+                found.extend(warnings.into_iter().filter(|_| are_partitions_valid));
+            }
+            Err(errors) => found.extend(
+                errors
+                    .into_iter()
+                    .filter(|found| are_partitions_valid || !found.is_warning),
+            ),
+        }
+        found
+    }
 }
+
+/// The key that names a file.
+fn names_file(settings: &Settings, file: &Path) -> Option<&'static str> {
+    let key = keys::KEYS.iter().find(|key| {
+        let value = (key.print)(settings);
+        let name = value.as_str().filter(|name| !name.is_empty());
+        name.is_some_and(|name| settings.dir.join(name) == file)
+    });
+    key.map(|key| key.name)
+}
+
+#[cfg(test)]
+mod tests;

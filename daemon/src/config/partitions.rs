@@ -2,69 +2,75 @@
 
 use std::path::Path;
 
-use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Enforcement, Partition, Partitions};
+use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Partition, Partitions};
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
 
 use super::error::ConfigError;
-use super::partition_keys::{Enforce, PartitionEntry};
-use super::raw::RawConfig;
+use super::settings::Settings;
+
+/// An entry `[[partition]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionEntry {
+    /// Name, used in messages only.
+    pub name: String,
+    /// P_Key; only the low 15 bits are used.
+    pub pkey: String,
+    /// Whether the P_Key is at index 0 of the members' tables.
+    pub index0: bool,
+    /// Whether the IPoIB broadcast group is created.
+    pub ipoib: bool,
+    /// Flags of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in
+    /// partitions.conf.
+    pub flags: Vec<String>,
+    /// Membership of members without one: full, limited or both.
+    pub default_membership: String,
+    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each optionally with `=full`,
+    /// `=limited` or `=both`.
+    pub members: Vec<String>,
+    /// MGIDs of groups, each optionally followed by flags.
+    pub groups: Vec<String>,
+}
+
+impl Default for PartitionEntry {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            pkey: String::new(),
+            index0: false,
+            ipoib: false,
+            flags: Vec::new(),
+            default_membership: "limited".to_owned(),
+            members: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+}
 
 /// Partitions, and warnings about probable mistakes.
 pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);
 
-/// Reads the partitions of a configuration; file names are relative to `dir`. `entry_position` is
-/// the position of a `[[partition]]`.
+/// Reads the partitions of a configuration. `path` is its file, and `error_at` an error at a
+/// `[[partition]]`.
 pub(super) fn read_partitions(
-    raw: &RawConfig,
+    settings: &Settings,
     path: Option<&Path>,
-    dir: &Path,
-    entry_position: impl Fn(usize) -> Option<(usize, usize)>,
+    error_at: impl Fn(usize, String) -> ConfigError,
 ) -> Result<PartitionsAndWarnings, Vec<ConfigError>> {
-    let settings = &raw.partitions;
-    let file = (!settings.file.is_empty()).then(|| dir.join(&settings.file));
-    let config_error = |at: Option<(usize, usize)>, message: String| {
-        vec![ConfigError {
-            file: path.map(Path::to_owned),
-            at,
-            message,
-            is_warning: false,
-        }]
-    };
-    let (list, warnings) = match (&file, &raw.partition[..]) {
+    let rules = &settings.partitions;
+    let file = rules.file.as_ref().map(|file| settings.dir.join(file));
+    let (list, mut warnings) = match (&file, &settings.partition_entries[..]) {
         (None, []) => return Ok((Partitions::default(), Vec::new())),
         (Some(file), []) => from_file(file)?,
-        (file, entries) => {
-            let mut list = Vec::new();
-            let mut errors = Vec::new();
-            if let Some(file) = file {
-                let message = "partitions.file and [[partition]] are mutually exclusive";
-                errors.extend(config_error(entry_position(0), message.to_owned()));
-                errors.extend(from_file(file).err().unwrap_or_default());
-            }
-            for (i, entry) in entries.iter().enumerate() {
-                match entry.partition() {
-                    Ok(partition) => list.push(partition),
-                    Err(messages) => errors.extend(messages.into_iter().flat_map(|message| {
-                        let message = format!("[[partition]] {}: {message}", entry.name);
-                        config_error(entry_position(i), message)
-                    })),
-                }
-            }
-            if !errors.is_empty() {
-                return Err(errors);
-            }
-            let shared_names = shared_names(&list).into_iter();
-            let warnings = shared_names
-                .flat_map(|(i, message)| config_error(entry_position(i), message))
-                .map(|warning| ConfigError {
-                    is_warning: true,
-                    ..warning
-                });
-            (list, warnings.collect())
+        (None, entries) => from_entries(entries, &error_at)?,
+        (Some(file), entries) => {
+            let message = "partitions.file and [[partition]] are mutually exclusive";
+            let mut errors = vec![error_at(0, message.to_owned())];
+            errors.extend(from_file(file).err().unwrap_or_default());
+            errors.extend(from_entries(entries, &error_at).err().unwrap_or_default());
+            return Err(errors);
         }
     };
-    let mut warnings = warnings;
     if list.iter().all(|p| p.number != DEFAULT_PARTITION) {
         let rule = match &file {
             Some(_) => "`Default=0x7fff, ipoib : ALL=full ;`",
@@ -72,57 +78,73 @@ pub(super) fn read_partitions(
                 "a [[partition]] with name = \"Default\", pkey = 0x7fff, ipoib = true, members = [\"ALL=full\"]"
             }
         };
-        warnings.push(ConfigError {
-            file: file.clone().or_else(|| path.map(Path::to_owned)),
-            at: None,
-            message: format!(
-                "no rule for the default partition 0x7fff: all ports but the SM's are limited members of it, and it has no IPoIB group; \
-                 add {rule} to keep full members"
-            ),
-            is_warning: true,
-        });
+        let message = format!(
+            "no rule for the default partition 0x7fff: all ports but the SM's are limited members of it, and it has no IPoIB group; \
+             add {rule} to keep full members"
+        );
+        let warning = ConfigError::of_file(file.as_deref().or(path), message);
+        warnings.push(warning.into_warning());
     }
-    let partitions = Partitions::new(list, settings.enforce.into(), settings.allow_both_pkeys);
-    match partitions {
+    match Partitions::new(list, rules.enforce, rules.allow_both_pkeys) {
         Ok(partitions) => Ok((partitions, warnings)),
-        Err(e) => {
-            let mut messages = warnings;
-            messages.push(ConfigError {
-                file: file.or_else(|| path.map(Path::to_owned)),
-                at: None,
-                message: e.to_string(),
-                is_warning: false,
-            });
-            Err(messages)
+        Err(error) => {
+            let error = ConfigError::of_file(file.as_deref().or(path), error.to_string());
+            warnings.push(error);
+            Err(warnings)
         }
     }
+}
+
+/// The partitions of the entries `[[partition]]`.
+fn from_entries(
+    entries: &[PartitionEntry],
+    error_at: impl Fn(usize, String) -> ConfigError,
+) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
+    let mut list = Vec::new();
+    let mut errors = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        match entry.partition() {
+            Ok(partition) => list.push(partition),
+            Err(messages) => errors.extend(
+                messages
+                    .into_iter()
+                    .map(|message| error_at(i, format!("[[partition]] {}: {message}", entry.name))),
+            ),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let warnings = shared_names(&list)
+        .into_iter()
+        .map(|(i, message)| error_at(i, message).into_warning())
+        .collect();
+    Ok((list, warnings))
 }
 
 /// Indices of partitions with the name of an earlier one, and the warnings.
 fn shared_names(list: &[Partition]) -> Vec<(usize, String)> {
-    let warning = |(i, partition): (usize, &Partition)| {
+    let mut warnings = Vec::new();
+    for (i, partition) in list.iter().enumerate() {
         let name = &partition.name;
-        let other = list[..i].iter().find(|other| other.name == *name)?;
-        Some((i, partitions_conf::shared_name(name, other.number)))
-    };
-    list.iter().enumerate().filter_map(warning).collect()
+        if let Some(other) = list[..i].iter().find(|other| other.name == *name) {
+            warnings.push((i, partitions_conf::shared_name(name, other.number)));
+        }
+    }
+    warnings
 }
 
 fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
     match input::read_file(file, partitions_conf::parse) {
-        Ok(conf) => Ok((conf.partitions, ConfigError::in_file(file, conf.warnings))),
-        Err(errors) => Err(errors.into_iter().map(ConfigError::from).collect()),
-    }
-}
-
-impl From<Enforce> for Enforcement {
-    fn from(enforce: Enforce) -> Self {
-        match enforce {
-            Enforce::Both => Self::Both,
-            Enforce::In => Self::In,
-            Enforce::Out => Self::Out,
-            Enforce::Off => Self::Off,
+        Ok(conf) => {
+            let warnings = conf
+                .warnings
+                .into_iter()
+                .map(|warning| ConfigError::of_input(file, warning))
+                .collect();
+            Ok((conf.partitions, warnings))
         }
+        Err(errors) => Err(errors.into_iter().map(ConfigError::from).collect()),
     }
 }
 
@@ -138,7 +160,7 @@ impl PartitionEntry {
             }
         };
         check("name", &self.name, &[]);
-        check("pkey", &self.pkey.0, &[]);
+        check("pkey", &self.pkey, &[]);
         check("default-membership", &self.default_membership, &[]);
         self.flags.iter().for_each(|f| check("flags", f, &['=']));
         self.members
@@ -153,7 +175,7 @@ impl PartitionEntry {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut text = format!("{}={}", self.name, self.pkey.0);
+        let mut text = format!("{}={}", self.name, self.pkey);
         for (is_set, flag) in [(self.index0, "indx0"), (self.ipoib, "ipoib")] {
             if is_set {
                 text.push_str(&format!(",{flag}"));
@@ -202,7 +224,7 @@ fn messages(list: Vec<InputError>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_core::plan::partitions::{MemberSelector, Membership};
+    use ferrosm_core::plan::partitions::{Enforcement, MemberSelector, Membership};
     use ferrosm_mad::ids::PortGuid;
 
     use super::*;
@@ -279,7 +301,7 @@ mod tests {
         assert!(list[1].index0);
         assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);
         // The effective configuration can be read back.
-        let reread = resolve(&dir, &effective(&in_toml.raw)).unwrap();
+        let reread = resolve(&dir, &effective(&in_toml)).unwrap();
         assert_eq!(reread.sm.partitions, in_toml.sm.partitions);
     }
 

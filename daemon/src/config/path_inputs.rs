@@ -10,7 +10,7 @@ use ferrosm_sa::qos::QosPolicy;
 use ferrosm_sa::settings::PrefixRoute;
 
 use super::error::ConfigError;
-use super::raw::RawConfig;
+use super::settings::Settings;
 
 /// Contents of the files.
 #[derive(Debug, Clone, Default)]
@@ -19,28 +19,29 @@ pub(super) struct PathInputs {
     pub(super) prefix_routes: Arc<[PrefixRoute]>,
 }
 
-/// Reads the files, and returns warnings about probable mistakes; names are relative to `dir`.
+/// Reads the files, and returns warnings about probable mistakes.
 pub(super) fn read_path_inputs(
-    raw: &RawConfig,
-    dir: &Path,
+    settings: &Settings,
     partitions: &[Partition],
 ) -> Result<(PathInputs, Vec<ConfigError>), Vec<ConfigError>> {
     let mut paths = PathInputs::default();
     let mut messages = Vec::new();
-    let policy = |text: &str| qos_policy::parse(text, partitions);
-    match file(&raw.qos.policy_file, dir, policy) {
-        Ok(Some(parsed)) => {
-            paths.qos = Some(Arc::new(parsed.policy));
-            let path = dir.join(&raw.qos.policy_file);
-            messages.extend(ConfigError::in_file(&path, parsed.warnings));
+    if let Some(file) = &settings.qos_policy_file {
+        let path = settings.dir.join(file);
+        match read(&path, |text| qos_policy::parse(text, partitions)) {
+            Ok(parsed) => {
+                paths.qos = Some(Arc::new(parsed.policy));
+                let warnings = parsed.warnings.into_iter();
+                messages.extend(warnings.map(|warning| ConfigError::of_input(&path, warning)));
+            }
+            Err(errors) => messages.extend(errors),
         }
-        Ok(None) => {}
-        Err(further) => messages.extend(further),
     }
-    match file(&raw.routing.prefix_routes_file, dir, prefix_routes::parse) {
-        Ok(Some(routes)) => paths.prefix_routes = routes.into(),
-        Ok(None) => {}
-        Err(further) => messages.extend(further),
+    if let Some(file) = &settings.prefix_routes_file {
+        match read(&settings.dir.join(file), prefix_routes::parse) {
+            Ok(routes) => paths.prefix_routes = routes.into(),
+            Err(errors) => messages.extend(errors),
+        }
     }
     if messages.iter().all(|message| message.is_warning) {
         Ok((paths, messages))
@@ -49,18 +50,12 @@ pub(super) fn read_path_inputs(
     }
 }
 
-/// Reads a file, if it is configured.
-fn file<T>(
-    name: &str,
-    dir: &Path,
+fn read<T>(
+    path: &Path,
     parse: impl Fn(&str) -> Result<T, Vec<InputError>>,
-) -> Result<Option<T>, Vec<ConfigError>> {
-    if name.is_empty() {
-        return Ok(None);
-    }
-    let read = input::read_file(&dir.join(name), parse);
-    let read = read.map_err(|errors| errors.into_iter().map(ConfigError::from).collect());
-    read.map(Some)
+) -> Result<T, Vec<ConfigError>> {
+    let read = input::read_file(path, parse);
+    read.map_err(|errors| errors.into_iter().map(ConfigError::from).collect())
 }
 
 #[cfg(test)]
@@ -95,7 +90,7 @@ mod tests {
         assert_eq!(settings.warnings.len(), 1);
         assert_eq!(settings.warnings[0].at, Some((20, 1)));
         // The effective configuration can be read back.
-        let reread = resolve(&dir, &effective(&settings.raw)).unwrap();
+        let reread = resolve(&dir, &effective(&settings)).unwrap();
         assert_eq!(reread.sm, settings.sm);
         assert!(resolve(&dir, "").unwrap().sm.qos.is_none());
     }

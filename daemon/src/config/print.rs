@@ -1,86 +1,68 @@
 //! Configuration as text: the commented defaults, and the effective configuration.
 
-use std::collections::BTreeMap;
-
-use super::raw::RawConfig;
+use super::keys::{KEYS, PARTITION, PARTITION_KEYS, is_secret};
+use super::partitions::PartitionEntry;
+use super::settings::Settings;
 
 /// `etc/ferrosm.toml`: every key with its default and a comment.
 pub const DEFAULT_FILE: &str = include_str!("../../../etc/ferrosm.toml");
 
-/// Keys whose values are never printed.
-const SECRETS: &[&str] = &["sm.sm-key", "subnet.m-key"];
-
 /// The effective configuration as a file that can be read back. Values of secret keys are omitted.
 #[must_use]
-pub fn effective(raw: &RawConfig) -> String {
-    let default = entries(&RawConfig::default());
+pub fn effective(settings: &Settings) -> String {
+    let defaults = Settings::default();
     let mut text = String::new();
-    let mut section = String::new();
-    for ((key, value), (_, default)) in entries(raw).into_iter().zip(default) {
-        let Some((s, name)) = key.split_once('.') else {
-            continue;
-        };
-        if s != section {
-            let blank = if section.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{blank}[{s}]\n"));
-            s.clone_into(&mut section);
+    let mut last_section = "";
+    for key in KEYS {
+        let (section, name) = key.section_and_name();
+        if section != last_section {
+            let blank = if last_section.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{blank}[{section}]\n"));
+            last_section = section;
         }
-        if SECRETS.contains(&key.as_str()) && value != default {
+        let value = (key.print)(settings);
+        if is_secret(key.name) && value != (key.print)(&defaults) {
             text.push_str(&format!("# {name} is set; not shown\n"));
         } else {
             text.push_str(&format!("{name} = {value}\n"));
         }
     }
-    if !raw.partition.is_empty() {
-        let partitions = BTreeMap::from([("partition", &raw.partition)]);
-        text.push('\n');
-        text.push_str(&toml::to_string(&partitions).unwrap_or_default());
+    for entry in &settings.partition_entries {
+        text.push_str(&print_partition(entry));
     }
     text
 }
 
-/// All keys as `section.key`, in the order of the file.
-pub(super) fn keys() -> Vec<String> {
-    entries(&RawConfig::default())
-        .into_iter()
-        .map(|(key, _)| key)
-        .collect()
-}
-
-/// All keys with their values in TOML, in the order of the file.
-pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
-    let text = toml::to_string(raw).unwrap_or_default();
-    let mut section = "";
-    let mut listed = Vec::new();
-    for line in text.lines() {
-        if line.starts_with("[[") {
-            // Partitions are listed separately.
-            break;
-        }
-        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
-            section = name;
-        } else if let Some((name, value)) = line.split_once(" = ") {
-            listed.push((format!("{section}.{name}"), value.to_owned()));
+/// The keys of a partition that differ from their defaults.
+fn print_partition(entry: &PartitionEntry) -> String {
+    let default = PartitionEntry::default();
+    let mut text = format!("\n[[{PARTITION}]]\n");
+    for key in PARTITION_KEYS {
+        let value = (key.print)(entry);
+        if value != (key.print)(&default) {
+            text.push_str(&format!("{} = {value}\n", key.section_and_name().1));
         }
     }
-    listed
+    text
 }
 
 #[cfg(test)]
 mod tests {
+    use ferrosm_mad::ids::MKey;
+
     use super::*;
     use crate::config::ConfigSource;
-    use crate::config::value::Hex64;
     use std::collections::BTreeSet;
     use std::path::Path;
 
+    fn parse(text: &str) -> Settings {
+        let source = ConfigSource::parse(Path::new("f.toml"), text);
+        source.unwrap().settings
+    }
+
     #[test]
     fn default_file_has_the_defaults() {
-        let path = Path::new("etc/ferrosm.toml");
-        assert_eq!(
-            ConfigSource::parse(path, DEFAULT_FILE).unwrap().raw,
-            RawConfig::default()
-        );
+        assert_eq!(parse(DEFAULT_FILE), Settings::default());
     }
 
     /// Unknown keys in the file would not parse.
@@ -89,14 +71,13 @@ mod tests {
         let file: toml::Table = DEFAULT_FILE.parse().unwrap();
         let in_file: BTreeSet<String> = file
             .iter()
-            .flat_map(|(s, keys)| {
-                keys.as_table()
-                    .unwrap()
-                    .keys()
-                    .map(move |k| format!("{s}.{k}"))
+            .flat_map(|(section, keys)| {
+                let names = keys.as_table().unwrap().keys();
+                names.map(move |name| format!("{section}.{name}"))
             })
             .collect();
-        assert_eq!(in_file, keys().into_iter().collect());
+        let known: BTreeSet<String> = KEYS.iter().map(|key| key.name.to_owned()).collect();
+        assert_eq!(in_file, known);
     }
 
     #[test]
@@ -112,22 +93,20 @@ mod tests {
 
     #[test]
     fn effective_configuration_can_be_read_back() {
-        let mut raw = RawConfig::default();
-        raw.port.ca = "mlx5_0".to_owned();
-        raw.routing.engines = vec!["minhop".parse().unwrap(), "updn".parse().unwrap()];
-        assert_eq!(
-            ConfigSource::parse(Path::new("f"), &effective(&raw))
-                .unwrap()
-                .raw,
-            raw
-        );
+        let mut settings = Settings::default();
+        settings.port.ca = Some("mlx5_0".to_owned());
+        settings.sm.engines = vec!["minhop".to_owned(), "updn".to_owned()];
+        settings.sm.sweep_interval = core::time::Duration::ZERO;
+        settings.sm.routing_vls = 4;
+        settings.state_dir = None;
+        assert_eq!(parse(&effective(&settings)), settings);
     }
 
     #[test]
     fn secrets_are_not_printed() {
-        let mut raw = RawConfig::default();
-        raw.subnet.m_key = Hex64(0x1234_5678);
-        let text = effective(&raw);
+        let mut settings = Settings::default();
+        settings.sm.m_key = MKey::new(0x1234_5678);
+        let text = effective(&settings);
         assert!(!text.contains("12345678"), "{text}");
         assert!(text.contains("# m-key is set; not shown"), "{text}");
     }

@@ -1,76 +1,31 @@
 //! Changes of a reload: which keys, and whether they need a restart.
 
-use toml::Table;
-
-use super::print::entries;
-use super::raw::RawConfig;
-
-/// Keys whose change needs a restart; all others take effect at once or with the next sweep.
-const RESTART: &[&str] = &[
-    "port.ca",
-    "port.number",
-    "port.guid",
-    "sa.max-requests-per-host-s",
-    "sa.max-waiting-per-host",
-    "sa.max-waiting",
-    "sa.max-waiting-tables",
-    "sa.max-tables-mib",
-    "replication.listen",
-    "replication.peers",
-    "replication.etcd",
-    "replication.etcd-prefix",
-    "replication.etcd-lease",
-    "replication.fabric",
-    "replication.ca",
-    "replication.certificate",
-    "replication.key",
-    "replication.server-name",
-    "replication.heartbeat",
-    "replication.lease",
-    "replication.limit",
-    "replication.hang",
-    "files.state-dir",
-    "files.capture",
-    "metrics.listen",
-    "log.format",
-];
-
-/// With replication, nodes identify the fabric by its name and this prefix.
-const RESTART_IF_REPLICATED: &str = "subnet.prefix";
-
-/// Keys that need a restart with this configuration.
-fn restart_keys(running: &RawConfig) -> impl Iterator<Item = &'static str> {
-    let keys = &running.replication;
-    let replicated = !keys.listen.is_empty() || !keys.etcd.is_empty();
-    let also = replicated.then_some(RESTART_IF_REPLICATED);
-    RESTART.iter().copied().chain(also)
-}
+use super::keys::{Effect, KEYS, Key, PARTITION};
+use super::settings::Settings;
 
 /// Keys that differ between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
     /// Take effect now.
-    pub live: Vec<String>,
+    pub live: Vec<&'static str>,
     /// Need a restart.
-    pub restart: Vec<String>,
+    pub restart: Vec<&'static str>,
 }
 
-/// Compares two configurations.
+/// Compares the configuration in force with a new one.
 #[must_use]
-pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
+pub fn changes(running: &Settings, new: &Settings) -> Changes {
+    let is_changed = |key: &&Key<Settings>| (key.print)(running) != (key.print)(new);
     let mut all_changes = Changes::default();
-    for ((key, before), (_, after)) in entries(old).into_iter().zip(entries(new)) {
-        if before == after {
-            continue;
-        }
-        if restart_keys(old).any(|restart_key| restart_key == key) {
-            all_changes.restart.push(key);
+    for key in KEYS.iter().filter(is_changed) {
+        if needs_restart(key, running) {
+            all_changes.restart.push(key.name);
         } else {
-            all_changes.live.push(key);
+            all_changes.live.push(key.name);
         }
     }
-    if old.partition != new.partition {
-        all_changes.live.push("partition".to_owned());
+    if running.partition_entries != new.partition_entries {
+        all_changes.live.push(PARTITION);
     }
     all_changes
 }
@@ -78,65 +33,57 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
 /// The effective configuration after a reload: keys that need a restart have their old values, so
 /// that the next reload reports them again.
 #[must_use]
-pub fn in_force(before: &RawConfig, new: RawConfig) -> RawConfig {
-    with_restart_keys(before, &new).unwrap_or(new)
+pub fn in_force(running: &Settings, mut new: Settings) -> Settings {
+    for key in KEYS.iter().filter(|key| needs_restart(key, running)) {
+        (key.copy)(running, &mut new);
+    }
+    new
 }
 
-/// `new` with the restart keys of `running`. Never `None`: both convert to tables that have all
-/// keys.
-fn with_restart_keys(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
-    let before = Table::try_from(running).ok()?;
-    let mut merged = Table::try_from(new).ok()?;
-    for key in restart_keys(running) {
-        let (section, name) = key.split_once('.')?;
-        let value = before.get(section)?.get(name)?.clone();
-        let keys = merged.get_mut(section)?.as_table_mut()?;
-        keys.insert(name.to_owned(), value);
+/// Whether the change of a key needs a restart in this configuration.
+fn needs_restart(key: &Key<Settings>, running: &Settings) -> bool {
+    match key.effect {
+        Effect::Reload => false,
+        Effect::Restart => true,
+        Effect::RestartIfReplicated => running.replication.is_configured(),
     }
-    merged.try_into().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::ConfigSource;
-    use crate::config::value::Bounded;
     use std::path::Path;
 
-    fn read(text: &str) -> RawConfig {
-        ConfigSource::parse(Path::new("f"), text).unwrap().raw
+    fn read(text: &str) -> Settings {
+        let source = ConfigSource::parse(Path::new("f.toml"), text);
+        source.unwrap().settings
     }
 
     #[test]
     fn changes_are_grouped_by_effect() {
-        let old = RawConfig::default();
+        let old = Settings::default();
         let mut new = old.clone();
-        new.sm.priority = Bounded::clamped(3);
-        new.port.ca = "mlx5_1".to_owned();
+        new.sm.priority = 3;
+        new.port.ca = Some("mlx5_1".to_owned());
         let all_changes = changes(&old, &new);
         assert_eq!(all_changes.live, ["sm.priority"]);
         assert_eq!(all_changes.restart, ["port.ca"]);
         assert_eq!(changes(&new, &new), Changes::default());
     }
 
-    #[test]
-    fn keys_that_need_a_restart_exist() {
-        let keys = super::super::print::keys();
-        assert!(RESTART.iter().all(|k| keys.iter().any(|have| have == k)));
-    }
-
     /// Each reload reports pending keys until the file has the effective value again.
     #[test]
     fn pending_keys_are_reported_at_each_reload() {
-        let start = RawConfig::default();
-        let file = read("[replication]\nlimit = \"5s\"\n[sm]\npriority = 3\n");
+        let start = Settings::default();
+        let file = read("[replication]\nack-timeout = \"5s\"\n[sm]\npriority = 3\n");
         let first = changes(&start, &file);
-        assert_eq!(first.restart, ["replication.limit"]);
+        assert_eq!(first.restart, ["replication.ack-timeout"]);
         assert_eq!(first.live, ["sm.priority"]);
         let running = in_force(&start, file.clone());
         let second = changes(&running, &file);
-        assert_eq!(second.restart, ["replication.limit"]);
-        assert_eq!(second.live, Vec::<String>::new());
+        assert_eq!(second.restart, ["replication.ack-timeout"]);
+        assert!(second.live.is_empty());
         let restored = read("[sm]\npriority = 3\n");
         assert_eq!(
             changes(&in_force(&running, file), &restored),
@@ -155,7 +102,7 @@ mod tests {
             ["subnet.prefix"]
         );
         assert_eq!(in_force(&standalone.0, standalone.1.clone()), standalone.1);
-        for replicated in ["listen = \"l:1\"\n", "etcd = [\"http://e:1\"]\n"] {
+        for replicated in ["listen = \"[::]:1\"\n", "etcd = [\"http://[::1]:1\"]\n"] {
             let read = |text: &str| read(&format!("{text}[replication]\n{replicated}"));
             let (running, file) = (read(&one), read(&other));
             for _ in 0..2 {
@@ -165,32 +112,59 @@ mod tests {
         }
     }
 
-    /// Exactly the restart keys retain their values.
+    /// Exactly the keys that the default file marks as such need a restart.
     #[test]
-    fn restart_keys_retain_their_values() {
+    fn default_file_marks_keys_that_need_a_restart() {
+        let mut marked = Vec::new();
+        let mut section = "";
+        let mut comment = String::new();
+        let mut is_section_marked = false;
+        for line in crate::config::DEFAULT_FILE.lines() {
+            if let Some(text) = line.strip_prefix('#') {
+                comment.push_str(text);
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[') {
+                section = name.trim_end_matches(']');
+                is_section_marked = comment.contains("(restart)");
+            } else if let Some((name, _)) = line.split_once(" = ")
+                && (is_section_marked || comment.contains("(restart)"))
+            {
+                marked.push(format!("{section}.{name}"));
+            }
+            comment.clear();
+        }
+        let known: Vec<&str> = KEYS
+            .iter()
+            .filter(|key| key.effect == Effect::Restart)
+            .map(|key| key.name)
+            .collect();
+        assert_eq!(marked, known);
+    }
+
+    /// Exactly the keys that need a restart keep their values.
+    #[test]
+    fn keys_that_need_a_restart_keep_their_values() {
         let file = read(
-            "[port]\nca = \"a\"\nnumber = 2\nguid = \"0x1\"\n[sm]\npriority = 3\npeers = [\"0x2\"]\n\
-             [sa]\nmax-requests-per-host-s = 9\nmax-waiting-per-host = 9\nmax-waiting = 99\nmax-waiting-tables = 9\n\
-             max-tables-mib = 9\n[replication]\nlisten = \"l\"\npeers = [\"p\"]\netcd = [\"e\"]\netcd-prefix = \"/x\"\n\
-             etcd-lease = \"9s\"\nfabric = \"f\"\nca = \"a\"\ncertificate = \"c\"\nkey = \"k\"\nserver-name = \"s\"\n\
-             heartbeat = \"9s\"\nlease = \"9s\"\nlimit = \"9s\"\nhang = \"9s\"\n[files]\nstate-dir = \"d\"\ndump-dir = \"d\"\n\
-             capture = \"c\"\n[metrics]\nlisten = \"m\"\n[log]\nformat = \"json\"\nlevel = \"warn\"\n[[partition]]\nname = \"P\"\npkey = 0x40\n",
+            "[port]\nca = \"a\"\n[sm]\npriority = 3\npeers = [\"0x2\"]\n[sa]\nmax-tables-mib = 9\n[replication]\nfabric = \"f\"\n\
+             [files]\nstate-dir = \"d\"\ndump-dir = \"d\"\n[[partition]]\nname = \"P\"\npkey = 0x40\n",
         );
-        let start = RawConfig::default();
-        assert_eq!(changes(&start, &file).restart, RESTART);
+        let start = Settings::default();
+        let pending = [
+            "port.ca",
+            "sa.max-tables-mib",
+            "replication.fabric",
+            "files.state-dir",
+        ];
+        assert_eq!(changes(&start, &file).restart, pending);
         let running = in_force(&start, file.clone());
-        assert_eq!(changes(&running, &file).restart, RESTART);
-        assert_eq!(changes(&running, &file).live, Vec::<String>::new());
-        assert_eq!(changes(&start, &running).restart, Vec::<String>::new());
+        assert_eq!(changes(&running, &file).restart, pending);
+        assert!(changes(&running, &file).live.is_empty());
+        let in_force = changes(&start, &running);
+        assert!(in_force.restart.is_empty());
         assert_eq!(
-            changes(&start, &running).live,
-            [
-                "sm.priority",
-                "sm.peers",
-                "files.dump-dir",
-                "log.level",
-                "partition"
-            ]
+            in_force.live,
+            ["sm.priority", "sm.peers", "files.dump-dir", "partition"]
         );
     }
 }

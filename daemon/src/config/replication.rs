@@ -1,116 +1,124 @@
 //! Keys of `[replication]`.
 
+use core::net::SocketAddr;
 use core::time::Duration;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ferrosm_replication::tls::TlsFiles;
-use ferrosm_replication::{FABRIC_NAME_MAX, LogLimits, ReplicationSettings, Timing, etcd, tcp};
-use serde::{Deserialize, Serialize};
+use ferrosm_replication::{LogLimits, ReplicationSettings, Timing, etcd, tcp};
 
-use super::value::DurationValue;
+use super::settings::Settings;
 
-/// `[replication]`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ReplicationKeys {
-    /// Address on which this node listens; empty for no replication over TCP.
-    pub listen: String,
+/// The section `[replication]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicationSection {
+    /// Address on which this node listens; `None` for no replication over TCP.
+    pub listen: Option<SocketAddr>,
     /// Addresses of all nodes.
     pub peers: Vec<String>,
     /// Members of an etcd cluster, in place of `listen` and `peers`.
     pub etcd: Vec<String>,
     /// Prefix of the keys in etcd.
     pub etcd_prefix: String,
-    /// Lifetime of the lease in etcd; whole seconds.
-    pub etcd_lease: DurationValue,
+    /// Lifetime of the lease in etcd, in seconds.
+    pub etcd_lease_s: u16,
     /// Name of the fabric, in addition to its subnet prefix; required with `etcd`.
     pub fabric: String,
     /// CA certificate file.
-    pub ca: String,
+    pub ca: Option<PathBuf>,
     /// Certificate file of this node.
-    pub certificate: String,
+    pub certificate: Option<PathBuf>,
     /// Private key file of this node.
-    pub key: String,
-    /// Name in the peers' certificates; empty for the names in `peers`.
-    pub server_name: String,
+    pub key: Option<PathBuf>,
+    /// Name in the peers' certificates; `None` for the names in `peers`.
+    pub server_name: Option<String>,
     /// Heartbeat interval.
-    pub heartbeat: DurationValue,
+    pub heartbeat: Duration,
     /// Time without a heartbeat after which the master counts as silent.
-    pub lease: DurationValue,
-    /// Longest time that a reply waits for a standby.
-    pub limit: DurationValue,
+    pub lease: Duration,
+    /// Longest time that a reply waits for the acknowledgement of a standby.
+    pub ack_timeout: Duration,
     /// Stall of the main loop after which heartbeats stop.
-    pub hang: DurationValue,
+    pub main_loop_stall_timeout: Duration,
 }
 
-impl Default for ReplicationKeys {
+impl Default for ReplicationSection {
     fn default() -> Self {
         let timing = Timing::default();
         Self {
-            listen: String::new(),
+            listen: None,
             peers: Vec::new(),
             etcd: Vec::new(),
             etcd_prefix: "/ferrosm".to_owned(),
-            etcd_lease: DurationValue(Duration::from_secs(1)),
+            etcd_lease_s: 1,
             fabric: String::new(),
-            ca: String::new(),
-            certificate: String::new(),
-            key: String::new(),
-            server_name: String::new(),
-            heartbeat: DurationValue(timing.heartbeat),
-            lease: DurationValue(timing.lease),
-            limit: DurationValue(timing.ack_timeout),
-            hang: DurationValue(Duration::from_secs(1)),
+            ca: None,
+            certificate: None,
+            key: None,
+            server_name: None,
+            heartbeat: timing.heartbeat,
+            lease: timing.lease,
+            ack_timeout: timing.ack_timeout,
+            main_loop_stall_timeout: Duration::from_secs(1),
         }
     }
 }
 
-/// Settings of replication without the identity of this node; `None` for no replication. File names
-/// are relative to `dir`.
-pub(super) fn settings(
-    keys: &ReplicationKeys,
-    prefix: u64,
-    dir: &Path,
-) -> Option<ReplicationSettings> {
-    let non_empty = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    let fabric = format!("{prefix:016x} {}", keys.fabric);
-    let server_name = non_empty(&keys.server_name);
-    let files = TlsFiles {
-        ca: dir.join(&keys.ca),
-        certificate: dir.join(&keys.certificate),
-        key: dir.join(&keys.key),
-    };
-    if !keys.etcd.is_empty() {
-        return Some(ReplicationSettings::Etcd(etcd::EtcdSettings {
-            endpoints: keys.etcd.clone(),
-            files: needs_certificates(&keys.etcd).then_some(files),
-            server_name,
-            prefix: keys.etcd_prefix.clone(),
+impl ReplicationSection {
+    /// Whether this node replicates.
+    #[must_use]
+    pub const fn is_configured(&self) -> bool {
+        self.listen.is_some() || !self.etcd.is_empty()
+    }
+}
+
+impl Settings {
+    /// The settings of replication, without the identity of this node; `None` for no replication.
+    #[must_use]
+    pub fn replication(&self) -> Option<ReplicationSettings> {
+        let section = &self.replication;
+        let fabric = format!("{:016x} {}", self.sm.subnet_prefix.0, section.fabric);
+        // A missing file name was reported.
+        let located = |file: &Option<PathBuf>| {
+            self.dir
+                .join(file.as_deref().unwrap_or_else(|| Path::new("")))
+        };
+        let files = TlsFiles {
+            ca: located(&section.ca),
+            certificate: located(&section.certificate),
+            key: located(&section.key),
+        };
+        if !section.etcd.is_empty() {
+            return Some(ReplicationSettings::Etcd(etcd::EtcdSettings {
+                endpoints: section.etcd.clone(),
+                files: needs_certificates(&section.etcd).then_some(files),
+                server_name: section.server_name.clone(),
+                prefix: section.etcd_prefix.clone(),
+                fabric,
+                guid: 0,
+                silent_after_s: u8::try_from(section.etcd_lease_s).unwrap_or(u8::MAX),
+                reply_timeout: section.ack_timeout,
+                driver_stall_timeout: section.main_loop_stall_timeout,
+            }));
+        }
+        Some(ReplicationSettings::Tcp(tcp::TcpSettings {
             fabric,
             guid: 0,
-            silent_after_s: u8::try_from(keys.etcd_lease.0.as_secs()).unwrap_or(u8::MAX),
-            reply_timeout: keys.limit.0,
-            driver_stall_timeout: keys.hang.0,
-        }));
+            priority: 0,
+            listen: section.listen?.to_string(),
+            peers: section.peers.clone(),
+            server_name: section.server_name.clone(),
+            files,
+            timing: Timing {
+                heartbeat: section.heartbeat,
+                lease: section.lease,
+                ack_timeout: section.ack_timeout,
+                ..Timing::default()
+            },
+            driver_stall_timeout: section.main_loop_stall_timeout,
+            log: LogLimits::default(),
+        }))
     }
-    Some(ReplicationSettings::Tcp(tcp::TcpSettings {
-        fabric,
-        guid: 0,
-        priority: 0,
-        listen: non_empty(&keys.listen)?,
-        peers: keys.peers.clone(),
-        server_name,
-        files,
-        timing: Timing {
-            heartbeat: keys.heartbeat.0,
-            lease: keys.lease.0,
-            ack_timeout: keys.limit.0,
-            ..Timing::default()
-        },
-        driver_stall_timeout: keys.hang.0,
-        log: LogLimits::default(),
-    }))
 }
 
 /// Whether any member is reached over TLS.
@@ -119,50 +127,25 @@ fn needs_certificates(etcd: &[String]) -> bool {
 }
 
 /// Checks combinations of keys.
-pub(super) fn check_keys(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)) {
-    let (heartbeat, lease, limit) = (keys.heartbeat.0, keys.lease.0, keys.limit.0);
-    let (min, max) = (Duration::from_millis(10), Duration::from_mins(1));
-    if !(min..=max).contains(&heartbeat) {
-        report("replication.heartbeat", "must be from \"10ms\" to \"1m\"");
-    }
-    if lease < heartbeat.saturating_mul(2) || lease > max {
+pub(super) fn check_keys(section: &ReplicationSection, report: &mut dyn FnMut(&'static str, &str)) {
+    if section.lease < section.heartbeat.saturating_mul(2) {
         report(
             "replication.lease",
-            "must be at least twice replication.heartbeat, and at most \"1m\"",
+            "must be at least twice replication.heartbeat",
         );
     }
-    if limit > max {
+    let min_ack_timeout = section.lease.saturating_mul(2);
+    if section.ack_timeout < min_ack_timeout.saturating_add(section.heartbeat) {
         report(
-            "replication.limit",
-            "must be at most \"1m\": hosts wait this long for a reply",
-        );
-    }
-    if limit < lease.saturating_mul(2).saturating_add(heartbeat) {
-        report(
-            "replication.limit",
+            "replication.ack-timeout",
             "must be at least twice replication.lease plus replication.heartbeat, so that a standby knows whether its replica is complete",
         );
     }
-    if !(Duration::from_millis(100)..=max).contains(&keys.hang.0) {
-        report("replication.hang", "must be from \"100ms\" to \"1m\"");
+    if !section.etcd.is_empty() {
+        check_etcd(section, report);
     }
-    // The name is preceded by the subnet prefix and a blank.
-    let name_max = FABRIC_NAME_MAX - 17;
-    if keys.fabric.len() > name_max {
-        report(
-            "replication.fabric",
-            &format!("must have at most {name_max} bytes"),
-        );
-    }
-    if keys.peers.iter().any(|peer| !has_port(peer)) {
-        report(
-            "replication.peers",
-            "must be host names or addresses with ports, such as [\"sm1:7471\", \"sm2:7471\"]",
-        );
-    }
-    check_etcd(keys, report);
-    if keys.listen.is_empty() {
-        if !keys.peers.is_empty() {
+    if section.listen.is_none() {
+        if !section.peers.is_empty() {
             report(
                 "replication.peers",
                 "has no effect without replication.listen",
@@ -170,90 +153,66 @@ pub(super) fn check_keys(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static
         }
         return;
     }
-    if keys.listen.parse::<SocketAddr>().is_err() {
-        report(
-            "replication.listen",
-            "must be an address and a port, such as \"0.0.0.0:7471\"",
-        );
-    }
-    if keys.peers.is_empty() {
+    if section.peers.is_empty() {
         report(
             "replication.peers",
             "must not be empty: a standby must know the addresses of the other nodes",
         );
     }
     check_files(
-        keys,
+        section,
         "is required with replication.listen: connections use TLS",
         report,
     );
 }
 
-fn check_files(keys: &ReplicationKeys, reason: &str, report: &mut dyn FnMut(&'static str, &str)) {
+fn check_files(
+    section: &ReplicationSection,
+    reason: &str,
+    report: &mut dyn FnMut(&'static str, &str),
+) {
     let files = [
-        ("replication.ca", &keys.ca),
-        ("replication.certificate", &keys.certificate),
-        ("replication.key", &keys.key),
+        ("replication.ca", &section.ca),
+        ("replication.certificate", &section.certificate),
+        ("replication.key", &section.key),
     ];
     for (key, file) in files {
-        if file.is_empty() {
+        if file.is_none() {
             report(key, reason);
         }
     }
 }
 
-fn check_etcd(keys: &ReplicationKeys, report: &mut dyn FnMut(&'static str, &str)) {
-    let lease = keys.etcd_lease.0;
-    if !(1..=60).contains(&lease.as_secs()) || lease.subsec_nanos() != 0 {
-        report(
-            "replication.etcd-lease",
-            "must be whole seconds from \"1s\" to \"1m\"",
-        );
-    }
-    if !keys.etcd_prefix.starts_with('/') || keys.etcd_prefix.len() > 200 {
-        report(
-            "replication.etcd-prefix",
-            "must begin with a slash and have at most 200 bytes",
-        );
-    }
-    if keys.etcd.is_empty() {
-        return;
-    }
+fn check_etcd(section: &ReplicationSection, report: &mut dyn FnMut(&'static str, &str)) {
     if !cfg!(feature = "etcd") {
         report(
             "replication.etcd",
             "is not supported: this ferrosm was built without the feature `etcd`",
         );
     }
-    if !keys.listen.is_empty() {
+    if section.listen.is_some() {
         report(
             "replication.etcd",
             "and replication.listen are mutually exclusive",
         );
     }
-    if keys.fabric.is_empty() {
+    if section.fabric.is_empty() {
         report(
             "replication.fabric",
             "is required with replication.etcd, equal on all nodes of a fabric: fabrics with the same name overwrite each other's records",
         );
     }
-    if !keys.etcd.iter().all(|member| is_valid_member(member)) {
-        report(
-            "replication.etcd",
-            "must be addresses such as [\"https://etcd1:2379\"]; http:// is allowed only for loopback addresses, such as \"http://127.0.0.1:2379\", because records hold keys",
-        );
-    }
-    if needs_certificates(&keys.etcd) {
+    if needs_certificates(&section.etcd) {
         check_files(
-            keys,
+            section,
             "is required with https:// in replication.etcd",
             report,
         );
     }
 }
 
-/// Whether the address is valid: TLS, or a loopback address.
-fn is_valid_member(address: &str) -> bool {
+/// Whether the address of a member of an etcd cluster is valid: TLS, or a loopback address.
+pub(super) fn is_etcd_member(address: &str) -> bool {
     let is_loopback = |address: &str| {
         address.starts_with("localhost:")
             || address
@@ -270,7 +229,8 @@ fn is_valid_member(address: &str) -> bool {
     }
 }
 
-fn has_port(peer: &str) -> bool {
+/// Whether the text is a host name or address with a port.
+pub(super) fn has_port(peer: &str) -> bool {
     peer.rsplit_once(':')
         .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|p| p > 0))
 }
@@ -280,37 +240,47 @@ mod tests {
     use super::*;
     use crate::config::ConfigSource;
 
-    fn error_lines(text: &str) -> Vec<String> {
-        let source = ConfigSource::parse(Path::new("f"), text).unwrap();
-        let errors = source.resolve(|_| {}).unwrap_err().to_string();
-        let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
-        errors.lines().map(line).collect()
+    fn errors(text: &str) -> String {
+        let source = ConfigSource::parse(Path::new("f"), text);
+        let settings = source.and_then(|source| source.resolve(|_| {}));
+        settings.unwrap_err().to_string()
     }
 
     #[test]
     fn invalid_section_is_rejected_with_all_reasons() {
-        let errors = error_lines(
-            "[replication]\nlisten = \"here\"\npeers = [\"sm1\"]\nlease = \"150ms\"\nca = \"ca\"\n",
-        );
-        let keys: Vec<&str> = errors
-            .iter()
-            .map(|e| e.split(':').next().unwrap())
-            .collect();
-        for key in ["listen", "peers", "lease", "certificate", "key"] {
-            assert!(keys.contains(&key), "{key}: {errors:?}");
+        let found =
+            errors("[replication]\nlisten = \"here\"\npeers = [\"sm1\"]\nlease = \"5ms\"\n");
+        for key in ["listen", "peers", "lease"] {
+            assert!(found.contains(&format!("replication.{key}: ")), "{found}");
         }
-        assert_eq!(keys.len(), 5);
-        let errors = error_lines("[replication]\nlease = \"500ms\"\n");
-        assert!(errors[0].starts_with("limit: must be at least twice replication.lease"));
-        let errors = error_lines("[replication]\npeers = [\"sm1:7471\"]\n");
-        assert!(errors[0].starts_with("peers: has no effect without"));
+        assert_eq!(found.lines().count(), 3, "{found}");
+        let found = errors("[replication]\nlisten = \"[::]:1\"\nlease = \"150ms\"\nca = \"ca\"\n");
+        for key in ["peers", "lease", "certificate", "key"] {
+            assert!(found.contains(&format!("replication.{key}: ")), "{found}");
+        }
+        assert_eq!(found.lines().count(), 4, "{found}");
+        let found = errors("[replication]\nlease = \"500ms\"\n");
+        assert!(found.contains("ack-timeout: must be at least"), "{found}");
+        let found = errors("[replication]\npeers = [\"sm1:7471\"]\n");
+        assert!(found.contains("peers: has no effect without"), "{found}");
+    }
+
+    /// The error names the new key, at the old one.
+    #[test]
+    fn old_names_of_keys_are_rejected_with_the_new_ones() {
+        let found = errors("[replication]\nlimit = \"1s\"\nhang = \"1s\"\n");
+        let lines: Vec<&str> = found.lines().collect();
+        assert!(lines[0].starts_with("f:2:1: replication.limit"), "{found}");
+        assert!(lines[0].contains("`ack-timeout`"), "{found}");
+        assert!(lines[1].starts_with("f:3:1: replication.hang"), "{found}");
+        assert!(lines[1].contains("`main-loop-stall-timeout`"), "{found}");
     }
 
     #[test]
     fn default_is_no_replication_and_paths_are_relative_to_the_file() {
         let resolve_text = |text: &str| {
             let source = ConfigSource::parse(Path::new("/etc/f.toml"), text).unwrap();
-            source.resolve(|_| {}).unwrap().replication
+            source.resolve(|_| {}).unwrap().replication()
         };
         assert!(resolve_text("").is_none());
         let Some(ReplicationSettings::Tcp(settings)) = resolve_text(
@@ -327,22 +297,30 @@ mod tests {
 
     #[test]
     fn etcd_without_tls_or_with_tcp_is_rejected() {
-        let errors = error_lines(
-            "[replication]\netcd = [\"http://etcd1:2379\", \"https://etcd2\"]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\"]\n\
-             ca = \"ca\"\ncertificate = \"c\"\netcd-lease = \"1500ms\"\netcd-prefix = \"x\"\n",
+        let has = |found: &str, texts: &[&str]| {
+            for text in texts {
+                assert!(found.contains(text), "{text}: {found}");
+            }
+        };
+        let found = errors(
+            "[replication]\netcd = [\"http://etcd1:2379\", \"https://etcd2\"]\netcd-lease = \"1500ms\"\netcd-prefix = \"x\"\n",
         );
-        let has_error = |text: &str| errors.iter().any(|e| e.contains(text));
-        for text in [
-            "mutually exclusive",
-            "only for loopback addresses",
-            "whole seconds",
-            "begin with a slash",
-            "key: is required with",
-            "fabric: is required with",
-        ] {
-            assert!(has_error(text), "{text}: {errors:?}");
-        }
-        assert_eq!(has_error("without the feature"), !cfg!(feature = "etcd"));
+        assert_eq!(found.matches("only for loopback addresses").count(), 2);
+        has(&found, &["whole seconds", "begins with a slash"]);
+        let found = errors(
+            "[replication]\netcd = [\"https://etcd1:2379\"]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\"]\nca = \"ca\"\n\
+             certificate = \"c\"\n",
+        );
+        has(
+            &found,
+            &[
+                "mutually exclusive",
+                "key: is required with",
+                "fabric: is required with",
+            ],
+        );
+        let has_no_etcd = found.contains("without the feature");
+        assert_eq!(has_no_etcd, !cfg!(feature = "etcd"));
     }
 
     #[test]
@@ -356,7 +334,7 @@ mod tests {
         assert!(
             loopback
                 .iter()
-                .all(|address| is_valid_member(&format!("http://{address}")))
+                .all(|address| is_etcd_member(&format!("http://{address}")))
         );
         let remote = [
             "192.0.2.1:2379",
@@ -369,9 +347,9 @@ mod tests {
         assert!(
             !remote
                 .iter()
-                .any(|address| is_valid_member(&format!("http://{address}")))
+                .any(|address| is_etcd_member(&format!("http://{address}")))
         );
-        assert!(is_valid_member("https://192.0.2.1:2379"));
+        assert!(is_etcd_member("https://192.0.2.1:2379"));
     }
 
     #[cfg(feature = "etcd")]
@@ -379,7 +357,7 @@ mod tests {
     fn only_remote_etcd_needs_certificates() {
         let resolve_text = |text: &str| {
             let source = ConfigSource::parse(Path::new("/etc/f.toml"), text).unwrap();
-            match source.resolve(|_| {}).unwrap().replication {
+            match source.resolve(|_| {}).unwrap().replication() {
                 Some(ReplicationSettings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),
             }

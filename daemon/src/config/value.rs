@@ -1,226 +1,519 @@
-//! Types of configuration values, checked in `Deserialize`.
+//! Formats of values: what a key accepts in the file, and how it is printed.
 //!
-//! Therefore errors have the position of the value and name the allowed values, and the rest of the
-//! program gets only valid values.
+//! A format checks a value completely, so that the rest of the program gets only valid ones.
 
-use core::fmt;
+use core::ops::{Range, RangeInclusive};
 use core::time::Duration;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use serde::de::{Error, Unexpected, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
+use ferrosm_opensm_compat::keyword::nearest_keyword;
+use ferrosm_routing::DATA_VLS_MAX;
+use ferrosm_routing::select::{NO_FALLBACK, engine_names};
+use toml::de::DeValue;
+use toml::{Spanned, Value};
 
-/// A whole number from `MIN` to `MAX`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounded<const MIN: u64, const MAX: u64>(u64);
+/// An error at a byte range of the file.
+pub(super) type SpannedError = (Range<usize>, String);
 
-impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
-    /// Checks the range.
-    ///
-    /// # Errors
-    /// A message with the range.
-    pub fn new(v: u64) -> Result<Self, String> {
-        if (MIN..=MAX).contains(&v) {
-            Ok(Self(v))
-        } else {
-            Err(format!("{v} is not in the range {MIN} to {MAX}"))
+/// How a setting of type `T` is written in the file.
+pub(super) trait Format<T> {
+    /// The setting, if the value is valid. Errors of list elements have their own positions.
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<T, Vec<SpannedError>>;
+
+    /// The value of a setting.
+    fn print(&self, setting: &T) -> Value;
+}
+
+/// The error about a value that a key does not accept.
+fn rejected(value: &Spanned<DeValue<'_>>, expected: &str) -> Vec<SpannedError> {
+    let found = match value.get_ref() {
+        DeValue::String(text) => format!("{text:?}"),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(time) => time.to_string(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a section".to_owned(),
+    };
+    vec![(value.span(), format!("expected {expected}, found {found}"))]
+}
+
+fn read_u64(value: &Spanned<DeValue<'_>>) -> Option<u64> {
+    let number = value.get_ref().as_integer()?;
+    u64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+fn print_u64(number: u64) -> Value {
+    // TOML's integers are signed. The range of every key is far below the limit.
+    Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+}
+
+/// A whole number in a range.
+pub(super) struct Whole(pub(super) RangeInclusive<u64>);
+
+impl Whole {
+    fn read_u64(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Vec<SpannedError>> {
+        let (min, max) = (self.0.start(), self.0.end());
+        read_u64(value)
+            .filter(|number| self.0.contains(number))
+            .ok_or_else(|| rejected(value, &format!("a whole number from {min} to {max}")))
+    }
+}
+
+/// Numbers that a [`Whole`] can set. The range of the key must fit into the type.
+macro_rules! whole_numbers {
+    ($($t:ty)*) => {$(impl Format<$t> for Whole {
+        fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<$t, Vec<SpannedError>> {
+            let number = self.read_u64(value)?;
+            <$t>::try_from(number).map_err(|_| rejected(value, "a smaller number"))
+        }
+
+        fn print(&self, setting: &$t) -> Value {
+            print_u64(u64::try_from(*setting).unwrap_or(u64::MAX))
+        }
+    })*};
+}
+whole_numbers!(u8 u16 u32 usize);
+
+/// A port number; 0 for none.
+pub(super) struct OptionalPortNum;
+
+impl Format<Option<PortNum>> for OptionalPortNum {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Option<PortNum>, Vec<SpannedError>> {
+        let number: u8 = Whole(0..=254).read(value)?;
+        Ok((number != 0).then_some(PortNum(number)))
+    }
+
+    fn print(&self, setting: &Option<PortNum>) -> Value {
+        print_u64(setting.map_or(0, |port| port.0.into()))
+    }
+}
+
+/// A number of data VLs; 0 for all of the links.
+pub(super) struct DataVls;
+
+impl Format<u8> for DataVls {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<u8, Vec<SpannedError>> {
+        let vls = Whole(0..=DATA_VLS_MAX.into()).read(value)?;
+        Ok(if vls == 0 { DATA_VLS_MAX } else { vls })
+    }
+
+    fn print(&self, setting: &u8) -> Value {
+        print_u64((setting % DATA_VLS_MAX).into())
+    }
+}
+
+/// A size in MiB, of a setting in bytes.
+pub(super) struct Mib(pub(super) RangeInclusive<u64>);
+
+impl Format<u64> for Mib {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Vec<SpannedError>> {
+        Ok(Whole(self.0.clone()).read_u64(value)? << 20)
+    }
+
+    fn print(&self, setting: &u64) -> Value {
+        print_u64(setting >> 20)
+    }
+}
+
+/// `true` or `false`.
+pub(super) struct Flag;
+
+impl Format<bool> for Flag {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<bool, Vec<SpannedError>> {
+        value
+            .get_ref()
+            .as_bool()
+            .ok_or_else(|| rejected(value, "true or false"))
+    }
+
+    fn print(&self, setting: &bool) -> Value {
+        Value::Boolean(*setting)
+    }
+}
+
+/// Text that fulfils a condition. For optional settings, empty text is none.
+pub(super) struct Text {
+    /// What is expected, for errors.
+    pub(super) expected: &'static str,
+    /// The condition.
+    pub(super) is_valid: fn(&str) -> bool,
+}
+
+/// Any text.
+pub(super) const TEXT: Text = Text {
+    expected: "text in quotes",
+    is_valid: |_| true,
+};
+
+impl Format<String> for Text {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Vec<SpannedError>> {
+        let text = value
+            .get_ref()
+            .as_str()
+            .filter(|text| (self.is_valid)(text));
+        text.map(str::to_owned)
+            .ok_or_else(|| rejected(value, self.expected))
+    }
+
+    fn print(&self, setting: &String) -> Value {
+        setting.as_str().into()
+    }
+}
+
+impl Format<Option<String>> for Text {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Option<String>, Vec<SpannedError>> {
+        let text: String = self.read(value)?;
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn print(&self, setting: &Option<String>) -> Value {
+        setting.as_deref().unwrap_or_default().into()
+    }
+}
+
+impl Format<Option<PathBuf>> for Text {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Option<PathBuf>, Vec<SpannedError>> {
+        let name: Option<String> = self.read(value)?;
+        Ok(name.map(PathBuf::from))
+    }
+
+    fn print(&self, setting: &Option<PathBuf>) -> Value {
+        let name = setting.as_deref().map(|path| path.to_string_lossy());
+        name.unwrap_or_default().into_owned().into()
+    }
+}
+
+/// An address with a port; empty for none.
+pub(super) struct Address(
+    /// An example.
+    pub(super) &'static str,
+);
+
+impl Format<Option<SocketAddr>> for Address {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Option<SocketAddr>, Vec<SpannedError>> {
+        let expected = || {
+            let example = self.0;
+            rejected(
+                value,
+                &format!("an address and a port, such as {example:?}, or \"\" for none"),
+            )
+        };
+        match value.get_ref().as_str().ok_or_else(expected)? {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| expected()),
         }
     }
 
-    /// The nearest number in range.
-    #[must_use]
-    pub fn clamped(v: u64) -> Self {
-        Self(v.clamp(MIN, MAX))
-    }
-
-    /// The number.
-    #[must_use]
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-
-    /// Converts to a narrower integer type. The caller must select one whose range includes `MAX`.
-    #[must_use]
-    pub fn to<T: TryFrom<u64> + Limit>(self) -> T {
-        T::try_from(self.0).unwrap_or(T::MAX)
+    fn print(&self, setting: &Option<SocketAddr>) -> Value {
+        let address = setting.map(|address| address.to_string());
+        address.unwrap_or_default().into()
     }
 }
 
-/// The largest value of an integer type.
-pub trait Limit {
-    /// The largest value.
-    const MAX: Self;
+/// A duration such as `"10s"`, in a range. The range may start above zero, and zero be accepted
+/// with another meaning.
+pub(super) struct Time {
+    min: Duration,
+    max: Duration,
+    zero: Option<&'static str>,
 }
 
-macro_rules! limit {
-    ($($t:ty)*) => {$(impl Limit for $t {
-        const MAX: Self = <$t>::MAX;
-    })*};
-}
-limit!(u8 u16 u32 u64 usize);
+impl Time {
+    /// A duration in a range.
+    pub(super) const fn within(min: Duration, max: Duration) -> Self {
+        Self {
+            min,
+            max,
+            zero: None,
+        }
+    }
 
-impl<const MIN: u64, const MAX: u64> Serialize for Bounded<MIN, MAX> {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_u64(self.0)
+    /// The same, or zero with this meaning.
+    pub(super) const fn or_zero(mut self, meaning: &'static str) -> Self {
+        self.zero = Some(meaning);
+        self
+    }
+
+    fn expected(&self) -> String {
+        let zero = self
+            .zero
+            .map_or_else(String::new, |meaning| format!("\"0s\" for {meaning}, or "));
+        let (min, max) = (print_time(self.min), print_time(self.max));
+        format!("{zero}a duration from \"{min}\" to \"{max}\" in quotes")
     }
 }
 
-impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(Scalar {
-            expected: &format!("a whole number from {MIN} to {MAX}"),
-            from_number: Some(|v| Self::new(u64::try_from(v).ok()?).ok()),
-            from_text: None,
-        })
+fn print_time(time: Duration) -> String {
+    humantime::format_duration(time).to_string()
+}
+
+impl Format<Duration> for Time {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Duration, Vec<SpannedError>> {
+        let text = value.get_ref().as_str();
+        text.and_then(|text| humantime::parse_duration(text).ok())
+            .filter(|time| {
+                (self.min..=self.max).contains(time) || (self.zero.is_some() && time.is_zero())
+            })
+            .ok_or_else(|| rejected(value, &self.expected()))
+    }
+
+    fn print(&self, setting: &Duration) -> Value {
+        print_time(*setting).into()
     }
 }
 
-/// Visitor of a number or string. Errors raised in a visitor have the position of the value.
-pub(super) struct Scalar<'a, T> {
-    pub(super) expected: &'a str,
-    pub(super) from_number: Option<fn(i64) -> Option<T>>,
-    pub(super) from_text: Option<fn(&str) -> Option<T>>,
-}
+/// A duration in whole seconds, of a setting in seconds.
+pub(super) struct Seconds(pub(super) RangeInclusive<u16>);
 
-impl<T> Visitor<'_> for Scalar<'_, T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.expected)
+impl Format<u16> for Seconds {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<u16, Vec<SpannedError>> {
+        let (min, max) = (self.0.start(), self.0.end());
+        let text = value.get_ref().as_str();
+        text.and_then(|text| humantime::parse_duration(text).ok())
+            .filter(|time| time.subsec_nanos() == 0)
+            .and_then(|time| u16::try_from(time.as_secs()).ok())
+            .filter(|seconds| self.0.contains(seconds))
+            .ok_or_else(|| {
+                let expected = format!("whole seconds from \"{min}s\" to \"{max}s\" in quotes");
+                rejected(value, &expected)
+            })
     }
 
-    fn visit_i64<E: Error>(self, v: i64) -> Result<T, E> {
-        let (unexpected, parse) = (Unexpected::Signed(v), self.from_number);
-        let parse = parse.ok_or_else(|| E::invalid_type(unexpected, &self))?;
-        parse(v).ok_or_else(|| E::invalid_value(unexpected, &self))
-    }
-
-    fn visit_str<E: Error>(self, v: &str) -> Result<T, E> {
-        let (unexpected, parse) = (Unexpected::Str(v), self.from_text);
-        let parse = parse.ok_or_else(|| E::invalid_type(unexpected, &self))?;
-        parse(v).ok_or_else(|| E::invalid_value(unexpected, &self))
-    }
-}
-
-/// A duration such as `"10s"` or `"200ms"`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DurationValue(pub Duration);
-
-impl Serialize for DurationValue {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(&humantime::format_duration(self.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for DurationValue {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(Scalar {
-            expected: "a duration with unit in quotes, such as \"10s\" or \"200ms\"",
-            from_number: None,
-            from_text: Some(|v| humantime::parse_duration(v).ok().map(Self)),
-        })
+    fn print(&self, setting: &u16) -> Value {
+        print_time(Duration::from_secs((*setting).into())).into()
     }
 }
 
 /// A 64-bit value, written `"0x..."` or as a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hex64(pub u64);
+pub(super) struct Hex;
 
-impl core::str::FromStr for Hex64 {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        let error = || format!("`{s}` is not a 64-bit number such as 0x0002c90300a1b2c3");
-        let digits = s.strip_prefix("0x").or_else(|| s.strip_prefix("0X"));
-        match digits {
-            Some(hex) => u64::from_str_radix(hex, 16).map_err(|_| error()),
-            None => s.parse().map_err(|_| error()),
-        }
-        .map(Self)
-    }
-}
-
-impl fmt::Display for Hex64 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#018x}", self.0)
-    }
-}
-
-impl Serialize for Hex64 {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Hex64 {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_any(Scalar {
-            expected: "a 64-bit number in quotes, such as \"0x0002c90300a1b2c3\"",
-            from_number: Some(|v| u64::try_from(v).ok().map(Self)),
-            from_text: Some(|v| v.parse().ok()),
+impl Format<u64> for Hex {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Vec<SpannedError>> {
+        let text = value.get_ref().as_str();
+        let from_text = text.and_then(|text| {
+            let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+            match digits {
+                Some(digits) => u64::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            }
+        });
+        from_text.or_else(|| read_u64(value)).ok_or_else(|| {
+            rejected(
+                value,
+                "a 64-bit number in quotes, such as \"0x0002c90300a1b2c3\"",
+            )
         })
     }
-}
 
-/// An entry of a list of routing engines: the name of an engine, `auto` or `no_fallback`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineName(String);
-
-impl EngineName {
-    /// The name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-
-    /// All valid entries.
-    pub fn known() -> impl Iterator<Item = &'static str> {
-        ferrosm_routing::select::engine_names()
-    }
-
-    /// Whether it is `no_fallback`, which disables the fallback engines.
-    #[must_use]
-    pub fn is_no_fallback(&self) -> bool {
-        self.0 == ferrosm_routing::select::NO_FALLBACK
+    fn print(&self, setting: &u64) -> Value {
+        format!("{setting:#018x}").into()
     }
 }
 
-impl core::str::FromStr for EngineName {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        let name = s.trim();
-        if Self::known().any(|k| k == name) {
-            return Ok(Self(name.to_owned()));
-        }
-        let mut message = format!("unknown routing engine `{name}`");
-        match ferrosm_opensm_compat::keyword::nearest_keyword(name, Self::known()) {
-            Some(suggestion) => message.push_str(&format!(": did you mean `{suggestion}`?")),
-            None => {
-                let names: Vec<&str> = Self::known().collect();
-                message.push_str(&format!(": the engines are {}", names.join(", ")));
+/// An M_Key or SM_Key. Errors do not show the value.
+pub(super) struct Secret;
+
+impl Format<MKey> for Secret {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<MKey, Vec<SpannedError>> {
+        let key: Result<u64, _> = Hex.read(value);
+        key.map(MKey::new).map_err(|_| {
+            let message = "expected a 64-bit number in quotes, such as \"0x00000000000000ab\"";
+            vec![(value.span(), message.to_owned())]
+        })
+    }
+
+    fn print(&self, setting: &MKey) -> Value {
+        Hex.print(&setting.expose())
+    }
+}
+
+impl Format<PortGuid> for Hex {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<PortGuid, Vec<SpannedError>> {
+        self.read(value).map(PortGuid)
+    }
+
+    fn print(&self, setting: &PortGuid) -> Value {
+        self.print(&setting.0)
+    }
+}
+
+/// 0 is none.
+impl Format<Option<PortGuid>> for Hex {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Option<PortGuid>, Vec<SpannedError>> {
+        let guid: PortGuid = self.read(value)?;
+        Ok(Some(guid).filter(|guid| guid.0 != 0))
+    }
+
+    fn print(&self, setting: &Option<PortGuid>) -> Value {
+        self.print(&setting.map_or(0, |guid| guid.0))
+    }
+}
+
+/// A list of values of one format.
+pub(super) struct List<F>(pub(super) F);
+
+impl<T, F: Format<T>> Format<Vec<T>> for List<F> {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<T>, Vec<SpannedError>> {
+        let Some(elements) = value.get_ref().as_array() else {
+            return Err(match value.get_ref() {
+                DeValue::String(text) => {
+                    let message = format!("expected a list, such as [{text:?}]");
+                    vec![(value.span(), message)]
+                }
+                DeValue::Integer(_)
+                | DeValue::Float(_)
+                | DeValue::Boolean(_)
+                | DeValue::Datetime(_)
+                | DeValue::Array(_)
+                | DeValue::Table(_) => rejected(value, "a list in brackets"),
+            });
+        };
+        let mut list = Vec::new();
+        let mut errors = Vec::new();
+        for element in elements {
+            match self.0.read(element) {
+                Ok(item) => list.push(item),
+                Err(further) => errors.extend(further),
             }
         }
-        Err(message)
-    }
-}
-
-impl Serialize for EngineName {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for EngineName {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // Errors raised in a visitor have the position of the value.
-        struct EngineVisitor;
-        impl Visitor<'_> for EngineVisitor {
-            type Value = EngineName;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a routing engine in quotes")
-            }
-            fn visit_str<E: Error>(self, v: &str) -> Result<EngineName, E> {
-                v.parse().map_err(E::custom)
-            }
+        if errors.is_empty() {
+            Ok(list)
+        } else {
+            Err(errors)
         }
-        d.deserialize_str(EngineVisitor)
     }
+
+    fn print(&self, setting: &Vec<T>) -> Value {
+        Value::Array(setting.iter().map(|item| self.0.print(item)).collect())
+    }
+}
+
+/// A list of port GUIDs. For optional settings, the empty list is none.
+pub(super) struct PortGuids;
+
+impl Format<Arc<BTreeSet<PortGuid>>> for PortGuids {
+    fn read(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Arc<BTreeSet<PortGuid>>, Vec<SpannedError>> {
+        let guids: Vec<PortGuid> = List(Hex).read(value)?;
+        Ok(Arc::new(guids.into_iter().collect()))
+    }
+
+    fn print(&self, setting: &Arc<BTreeSet<PortGuid>>) -> Value {
+        Value::Array(setting.iter().map(|guid| Hex.print(guid)).collect())
+    }
+}
+
+impl Format<Option<Arc<BTreeSet<PortGuid>>>> for PortGuids {
+    fn read(
+        &self,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<Option<Arc<BTreeSet<PortGuid>>>, Vec<SpannedError>> {
+        let guids: Arc<BTreeSet<PortGuid>> = self.read(value)?;
+        Ok(Some(guids).filter(|guids| !guids.is_empty()))
+    }
+
+    fn print(&self, setting: &Option<Arc<BTreeSet<PortGuid>>>) -> Value {
+        let guids = setting.as_ref().map(|guids| self.print(guids));
+        guids.unwrap_or_else(|| Value::Array(Vec::new()))
+    }
+}
+
+/// A P_Key, as a number or as text, which the parser of partitions checks.
+pub(super) struct PKey;
+
+impl Format<String> for PKey {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Vec<SpannedError>> {
+        let text = value.get_ref().as_str().map(str::to_owned);
+        text.or_else(|| read_u64(value).map(|number| format!("{number:#06x}")))
+            .ok_or_else(|| rejected(value, "a number, such as 0x8001 or \"0x8001\""))
+    }
+
+    fn print(&self, setting: &String) -> Value {
+        setting.as_str().into()
+    }
+}
+
+/// One of several words.
+pub(super) struct Keyword<T: 'static>(pub(super) &'static [(&'static str, T)]);
+
+impl<T: Copy + PartialEq> Format<T> for Keyword<T> {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<T, Vec<SpannedError>> {
+        let text = value.get_ref().as_str();
+        let found = self.0.iter().find(|(word, _)| text == Some(*word));
+        found.map(|(_, setting)| *setting).ok_or_else(|| {
+            let words = self.0.iter().map(|(word, _)| format!("\"{word}\""));
+            let words: Vec<String> = words.collect();
+            rejected(value, &format!("one of {}", words.join(", ")))
+        })
+    }
+
+    fn print(&self, setting: &T) -> Value {
+        let word = self.0.iter().find(|(_, of_word)| of_word == setting);
+        word.map_or("", |(word, _)| *word).into()
+    }
+}
+
+/// A list of routing engines.
+pub(super) struct Engines;
+
+impl Format<Vec<String>> for Engines {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Vec<String>, Vec<SpannedError>> {
+        let engines = List(Engine).read(value)?;
+        if names_no_engine(&engines) {
+            let message = "names no engine: at least one is required, such as [\"auto\"]";
+            return Err(vec![(value.span(), message.to_owned())]);
+        }
+        Ok(engines)
+    }
+
+    fn print(&self, setting: &Vec<String>) -> Value {
+        List(TEXT).print(setting)
+    }
+}
+
+struct Engine;
+
+impl Format<String> for Engine {
+    fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<String, Vec<SpannedError>> {
+        let Some(name) = value.get_ref().as_str() else {
+            return Err(rejected(value, "the name of a routing engine in quotes"));
+        };
+        parse_engine(name).map_err(|message| vec![(value.span(), message)])
+    }
+
+    fn print(&self, setting: &String) -> Value {
+        setting.as_str().into()
+    }
+}
+
+/// Parses an entry of a list of routing engines: the name of an engine, `auto` or `no_fallback`.
+///
+/// # Errors
+/// A message with a suggestion, or with all names.
+pub fn parse_engine(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if engine_names().any(|known| known == name) {
+        return Ok(name.to_owned());
+    }
+    let advice = nearest_keyword(name, engine_names()).map_or_else(
+        || {
+            let names: Vec<&str> = engine_names().collect();
+            format!("the engines are {}", names.join(", "))
+        },
+        |nearest| format!("did you mean `{nearest}`?"),
+    );
+    Err(format!("unknown routing engine `{name}`: {advice}"))
+}
+
+/// Whether a list has at most `no_fallback`, which only disables the fallback engines.
+#[must_use]
+pub fn names_no_engine(engines: &[String]) -> bool {
+    engines.iter().all(|name| name == NO_FALLBACK)
 }

@@ -30,7 +30,6 @@ use tracing::warn;
 use crate::cli::OfflineArgs;
 use crate::commands::fabric;
 use crate::config::ConfigErrors;
-use crate::config::value::EngineName;
 use crate::failure::Failure;
 use crate::output::view::view_of_spec;
 use ferrosm_opensm_compat::view::{
@@ -288,7 +287,7 @@ fn route_view(
     if switches.is_empty() {
         return Ok(routed);
     }
-    let engines: Vec<&str> = args.engine.iter().map(EngineName::name).collect();
+    let engines: Vec<&str> = args.engine.iter().map(String::as_str).collect();
     let mut times = StageTimes::start();
     let progress = RoutingProgress::start(limit, cancel);
     let selection = route_with_progress(&engines, &request, &mut |step| {
