@@ -28,7 +28,6 @@
 //! | `similar_names` | suggestions for unknown names (feature `simulator`) |
 //! | `simulator` | the server of a simulated fabric (feature `simulator`) |
 //! | [`state`] | persisted state |
-//! | [`threads`] | named threads |
 //! | `verbs` | device attributes and asynchronous events (feature `verbs`) |
 
 pub mod allocator;
@@ -59,6 +58,5 @@ pub mod simulator;
 pub mod state;
 #[cfg(test)]
 mod testing;
-pub mod threads;
 #[cfg(feature = "verbs")]
 pub mod verbs;

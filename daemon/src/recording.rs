@@ -15,7 +15,6 @@ use tracing::warn;
 
 use crate::cli::SmArgs;
 use crate::failure::Failure;
-use crate::threads;
 
 /// Entries that may wait for the disk; beyond that, the recording stops.
 const ENTRIES_MAX: usize = 1 << 16;
@@ -71,7 +70,9 @@ impl RecordingFile {
             }
             drop(done);
         };
-        threads::start("recording", work)
+        std::thread::Builder::new()
+            .name("recording".to_owned())
+            .spawn(work)
             .map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?;
         Ok(Self {
             path: path.to_owned(),

@@ -33,7 +33,7 @@ pub(crate) fn suggest<'a>(unknown: &str, names: impl Iterator<Item = &'a str>) -
         (Some((last, others)), _) => {
             format!("; did you mean {} or {last}?", others.join(", "))
         }
-        (None, Some(first)) => format!("; names are such as \"{first}\""),
+        (None, Some(first)) => format!("; for example \"{first}\""),
         (None, None) => String::new(),
     }
 }
@@ -55,7 +55,7 @@ mod tests {
             suggest("hst-0-1"),
             "; did you mean \"host-0-1 mlx5_0\" or \"host-0-0 mlx5_0\"?"
         );
-        assert_eq!(suggest("nobody"), "; names are such as \"leaf-0\"");
+        assert_eq!(suggest("nobody"), "; for example \"leaf-0\"");
         assert_eq!(super::suggest("x", core::iter::empty()), "");
     }
 }

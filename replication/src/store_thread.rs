@@ -50,7 +50,10 @@ pub(super) fn start(
     requests: Receiver<StoreThreadRequest>,
     on_result: impl Fn(StoreResult) + Send + 'static,
 ) -> std::io::Result<()> {
-    crate::thread::spawn("store", move || run(store.as_ref(), &requests, &on_result))?;
+    let work = move || run(store.as_ref(), &requests, &on_result);
+    std::thread::Builder::new()
+        .name("store".to_owned())
+        .spawn(work)?;
     Ok(())
 }
 

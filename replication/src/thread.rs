@@ -6,17 +6,6 @@ use std::thread::{Builder, JoinHandle};
 
 use tokio::sync::watch;
 
-/// Starts a thread.
-///
-/// # Errors
-/// The system cannot create a thread.
-pub(crate) fn spawn(
-    name: &str,
-    work: impl FnOnce() + Send + 'static,
-) -> io::Result<JoinHandle<()>> {
-    Builder::new().name(name.to_owned()).spawn(work)
-}
-
 /// Whether a [`Worker`] is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -47,11 +36,13 @@ impl Worker {
             .enable_all()
             .build()?;
         let (stop, stopped) = watch::channel(Stop::No);
-        let thread = spawn("replication", move || {
-            runtime.block_on(work(stopped));
-            // Do not wait for a hanging disk or name server.
-            runtime.shutdown_background();
-        })?;
+        let thread = Builder::new()
+            .name("replication".to_owned())
+            .spawn(move || {
+                runtime.block_on(work(stopped));
+                // Do not wait for a hanging disk or name server.
+                runtime.shutdown_background();
+            })?;
         let thread = Some(thread);
         Ok(Self { stop, thread })
     }

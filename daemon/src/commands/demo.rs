@@ -98,13 +98,13 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             local: None,
             other_ports: None,
             sa_server: None,
-            metrics,
-            terminal,
-            log,
             process: Process {
                 runtime,
                 signals,
                 service: ServiceManager::of_process(),
+                terminal,
+                log,
+                metrics,
             },
         },
     )

@@ -42,7 +42,8 @@ fn paths(
             ))
         })
     };
-    let (from, to) = (find(from)?, find(to)?);
+    let from = find(from)?;
+    let to = find(to)?;
     if from == to {
         return Err(Failure::Usage(
             "source and destination are the same port".to_owned(),

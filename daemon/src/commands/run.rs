@@ -33,8 +33,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         runtime,
         signals,
         service: ServiceManager::of_process(),
+        terminal,
+        log,
+        metrics,
     };
-    serve_one(source, settings, args, (&terminal, &log, &metrics), process)
+    serve_one(source, settings, args, process)
 }
 
 /// Logs what this service shares with other services of this host, but should not. The service

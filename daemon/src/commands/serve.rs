@@ -72,12 +72,6 @@ pub struct ServiceSetup {
     pub other_ports: Option<OtherPorts>,
     /// The SA server; `None` if the port has no QP1.
     pub sa_server: Option<SaServer>,
-    /// Its metrics.
-    pub metrics: Metrics,
-    /// Standard error.
-    pub terminal: Terminal,
-    /// The log.
-    pub log: log::Handle,
     /// Resources of the process.
     pub process: Process,
 }
@@ -90,6 +84,12 @@ pub struct Process {
     pub signals: Signals,
     /// The service manager that started this process.
     pub service: ServiceManager,
+    /// Standard error.
+    pub terminal: Terminal,
+    /// The log.
+    pub log: log::Handle,
+    /// The metrics.
+    pub metrics: Metrics,
 }
 
 /// Command line flags, applied to the configuration file at each load.
@@ -112,15 +112,15 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         local,
         other_ports,
         sa_server,
-        metrics,
-        terminal,
-        log,
         process,
     } = setup;
     let Process {
         runtime,
         signals,
         service,
+        terminal,
+        log,
+        metrics,
     } = process;
     log_messages(&settings.warnings);
     let (writer, mut restored, may_be_incomplete) = match state {
@@ -580,9 +580,13 @@ pub(super) fn partition_names(partitions: &Partitions) -> String {
 /// Why a sweep uses another engine than the one before.
 fn reason_for_engine(report: &SweepReport) -> String {
     let texts = |kind: &str| {
-        let messages = report.engine_messages.iter();
-        let texts = messages.filter(|m| m.kind() == kind).map(|m| m.to_string());
-        texts.collect::<Vec<_>>().join("; ")
+        let texts: Vec<String> = report
+            .engine_messages
+            .iter()
+            .filter(|m| m.kind() == kind)
+            .map(ToString::to_string)
+            .collect();
+        texts.join("; ")
     };
     ["engines-compared", "engine-rejected", "structure"]
         .into_iter()

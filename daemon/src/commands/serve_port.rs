@@ -12,9 +12,6 @@ use crate::capture;
 use crate::cli::RunArgs;
 use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
-use crate::metrics::Metrics;
-use crate::output::log;
-use crate::output::progress::Terminal;
 use crate::port::ThreadedPort;
 use crate::recording::RecordingFile;
 use crate::sa_server::SaServer;
@@ -40,7 +37,6 @@ pub(super) fn serve_one(
     source: ConfigSource,
     settings: Settings,
     args: &RunArgs,
-    (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     mut process: Process,
 ) -> Result<(), Failure> {
     // A second process on the same directory ends here, before it logs a start.
@@ -167,9 +163,6 @@ pub(super) fn serve_one(
             local: Some(local),
             other_ports,
             sa_server,
-            metrics: metrics.clone(),
-            terminal: terminal.clone(),
-            log: log.clone(),
             process,
         },
     )

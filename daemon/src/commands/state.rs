@@ -161,8 +161,11 @@ fn read_import_files(
         read.push((file, path, content));
     }
     let batch = opensm_state::parse(&read).map_err(|problems| {
-        let lines = problems.iter().take(ERRORS_MAX).map(ToString::to_string);
-        let mut lines: Vec<String> = lines.collect();
+        let mut lines: Vec<String> = problems
+            .iter()
+            .take(ERRORS_MAX)
+            .map(ToString::to_string)
+            .collect();
         if problems.len() > ERRORS_MAX {
             lines.push(format!("and {} more", problems.len() - ERRORS_MAX));
         }
@@ -201,8 +204,9 @@ fn import(
         })
         .collect();
     let is_cleared = |kind| cleared.contains(&kind) && !crate::state::is_view(kind);
-    let existing = dir.records().iter();
-    let existing = existing
+    let existing = dir
+        .records()
+        .iter()
         .filter(|(key, _)| key.kind().is_some_and(is_cleared))
         .count();
     if existing > 0 && !replace {

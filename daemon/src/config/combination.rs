@@ -167,7 +167,8 @@ mod tests {
             };
             format!("{text}{port}")
         };
-        let (a, b) = (&named(a, 1), &named(b, 2));
+        let a = &named(a, 1);
+        let b = &named(b, 2);
         let resolved =
             [("/etc/ferrosm/a.toml", a), ("/etc/ferrosm/b.toml", b)].map(|(path, text)| {
                 let source = ConfigSource::parse(Path::new(path), text).unwrap();

@@ -198,7 +198,7 @@ impl ConfigSource {
         flags(&mut settings);
         let mut found = self.check_keys(&settings);
         let mut of_files = self.read_input_files(&mut settings);
-        of_files.name_keys(|file| names_file(&settings, file));
+        of_files.name_keys(|file| key_of_file(&settings, file));
         found.extend(of_files.into_vec());
         if found.has_errors() {
             return Err(found);
@@ -247,7 +247,9 @@ impl ConfigSource {
         match partitions::read_partitions(settings, self.path(), error_at) {
             Ok((partitions, warnings)) => {
                 settings.sm.partitions = Arc::new(partitions);
-                found.extend(warnings);
+                // A rule that seems to be missing may be an invalid entry.
+                let is_complete = !self.invalid_sections.contains(keys::PARTITION);
+                found.extend(warnings.into_iter().filter(|_| is_complete));
             }
             Err(errors) => {
                 are_partitions_valid = false;
@@ -273,7 +275,7 @@ impl ConfigSource {
 }
 
 /// The key that names a file.
-fn names_file(settings: &Settings, file: &Path) -> Option<&'static str> {
+fn key_of_file(settings: &Settings, file: &Path) -> Option<&'static str> {
     let key = keys::KEYS.iter().find(|key| {
         let value = (key.print)(settings);
         let name = value.as_str().filter(|name| !name.is_empty());

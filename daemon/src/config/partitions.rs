@@ -238,8 +238,10 @@ mod tests {
 
     /// Warnings, except that there is no rule for the default partition.
     fn warnings(settings: &Settings) -> Vec<String> {
-        let warnings = settings.warnings.iter().map(ToString::to_string);
-        warnings
+        settings
+            .warnings
+            .iter()
+            .map(ToString::to_string)
             .filter(|warning| !warning.contains("no rule for the default partition"))
             .collect()
     }

@@ -104,7 +104,8 @@ mod tests {
         assert_eq!(in_force(&standalone.0, standalone.1.clone()), standalone.1);
         for replicated in ["listen = \"[::]:1\"\n", "etcd = [\"http://[::1]:1\"]\n"] {
             let read = |text: &str| read(&format!("{text}[replication]\n{replicated}"));
-            let (running, file) = (read(&one), read(&other));
+            let running = read(&one);
+            let file = read(&other);
             for _ in 0..2 {
                 assert_eq!(changes(&running, &file).restart, ["subnet.prefix"]);
             }

@@ -57,7 +57,8 @@ pub(super) struct Whole(pub(super) RangeInclusive<u64>);
 
 impl Whole {
     fn read_u64(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Vec<SpannedError>> {
-        let (min, max) = (self.0.start(), self.0.end());
+        let min = self.0.start();
+        let max = self.0.end();
         read_u64(value)
             .filter(|number| self.0.contains(number))
             .ok_or_else(|| rejected(value, &format!("a whole number from {min} to {max}")))
@@ -183,8 +184,10 @@ impl Format<Option<PathBuf>> for Text {
     }
 
     fn print(&self, setting: &Option<PathBuf>) -> Value {
-        let name = setting.as_deref().map(|path| path.to_string_lossy());
-        name.unwrap_or_default().into_owned().into()
+        setting
+            .as_ref()
+            .map_or_else(String::new, |path| path.to_string_lossy().into_owned())
+            .into()
     }
 }
 
@@ -210,8 +213,9 @@ impl Format<Option<SocketAddr>> for Address {
     }
 
     fn print(&self, setting: &Option<SocketAddr>) -> Value {
-        let address = setting.map(|address| address.to_string());
-        address.unwrap_or_default().into()
+        setting
+            .map_or_else(String::new, |address| address.to_string())
+            .into()
     }
 }
 
@@ -243,7 +247,8 @@ impl Time {
         let zero = self
             .zero
             .map_or_else(String::new, |meaning| format!("\"0s\" for {meaning}, or "));
-        let (min, max) = (print_time(self.min), print_time(self.max));
+        let min = print_time(self.min);
+        let max = print_time(self.max);
         format!("{zero}a duration from \"{min}\" to \"{max}\" in quotes")
     }
 }
@@ -272,7 +277,8 @@ pub(super) struct Seconds(pub(super) RangeInclusive<u16>);
 
 impl Format<u16> for Seconds {
     fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<u16, Vec<SpannedError>> {
-        let (min, max) = (self.0.start(), self.0.end());
+        let min = self.0.start();
+        let max = self.0.end();
         let text = value.get_ref().as_str();
         text.and_then(|text| humantime::parse_duration(text).ok())
             .filter(|time| time.subsec_nanos() == 0)
@@ -420,8 +426,9 @@ impl Format<Option<Arc<BTreeSet<PortGuid>>>> for PortGuids {
     }
 
     fn print(&self, setting: &Option<Arc<BTreeSet<PortGuid>>>) -> Value {
-        let guids = setting.as_ref().map(|guids| self.print(guids));
-        guids.unwrap_or_else(|| Value::Array(Vec::new()))
+        setting
+            .as_ref()
+            .map_or_else(|| Value::Array(Vec::new()), |guids| self.print(guids))
     }
 }
 
@@ -448,8 +455,11 @@ impl<T: Copy + PartialEq> Format<T> for Keyword<T> {
         let text = value.get_ref().as_str();
         let found = self.0.iter().find(|(word, _)| text == Some(*word));
         found.map(|(_, setting)| *setting).ok_or_else(|| {
-            let words = self.0.iter().map(|(word, _)| format!("\"{word}\""));
-            let words: Vec<String> = words.collect();
+            let words: Vec<String> = self
+                .0
+                .iter()
+                .map(|(word, _)| format!("\"{word}\""))
+                .collect();
             rejected(value, &format!("one of {}", words.join(", ")))
         })
     }

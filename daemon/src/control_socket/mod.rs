@@ -249,8 +249,8 @@ mod tests {
         let mut stream = UnixStream::connect(dir.join(SOCKET_NAME)).unwrap();
         stream.write_all(sent.as_bytes()).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let lines = BufReader::new(stream).lines();
-        lines
+        BufReader::new(stream)
+            .lines()
             .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
             .collect()
     }

@@ -376,7 +376,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                     // A job cancelled by the clock could not be replayed: in a recorded run only
                     // its work units limit it.
                     if !self.sm.is_recorded() {
-                        let (budget, cancel) = (job.budget, job.cancel.clone());
+                        let budget = job.budget;
+                        let cancel = job.cancel.clone();
                         tokio::spawn(async move {
                             tokio::time::sleep(budget).await;
                             cancel.cancel();
@@ -467,7 +468,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         let Some(durable) = &self.durable else {
             return;
         };
-        let (reached, on_disk) = (durable.durable_ticket(), durable.on_disk());
+        let reached = durable.durable_ticket();
+        let on_disk = durable.on_disk();
         let before = self.persisted;
         // Tickets ascend with their batches.
         let written = self.tickets.partition_point(|(_, t)| *t <= on_disk);

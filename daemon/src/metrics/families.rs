@@ -67,11 +67,12 @@ impl EncodeMetric for ServiceTimes {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), core::fmt::Error> {
         let counts = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seconds = |us: u64| Duration::from_micros(us).as_secs_f64();
-        let bounds = TIME_BOUNDS_US
+        let buckets: Vec<(f64, u64)> = TIME_BOUNDS_US
             .into_iter()
             .map(seconds)
-            .chain([f64::INFINITY]);
-        let buckets: Vec<(f64, u64)> = bounds.zip(counts.buckets).collect();
+            .chain([f64::INFINITY])
+            .zip(counts.buckets)
+            .collect();
         let count = counts.buckets.iter().sum();
         let exemplars: Option<&HashMap<usize, Exemplar<Labels, f64>>> = None;
         encoder.encode_histogram(seconds(counts.sum_us), count, &buckets, exemplars)

@@ -407,8 +407,9 @@ mod tests {
     /// Lines that contain `pattern`, without comments.
     fn lines(metrics: &Metrics, pattern: &str) -> Vec<String> {
         let text = metrics.text().unwrap();
-        let lines = text.lines().filter(|l| !l.starts_with('#'));
-        let mut lines: Vec<String> = lines
+        let mut lines: Vec<String> = text
+            .lines()
+            .filter(|l| !l.starts_with('#'))
             .filter(|l| l.contains(pattern))
             .map(str::to_owned)
             .collect();

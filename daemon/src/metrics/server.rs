@@ -21,7 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::Metrics;
 
@@ -65,15 +65,17 @@ impl Server {
             .enable_all()
             .build()?;
         let (stop, stopped) = oneshot::channel();
-        let thread = crate::threads::start("metrics", move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    // The sender is dropped to stop the server.
-                    _ = stopped => {}
-                    () = serve(listen, metrics) => {}
-                }
-            });
-        })?;
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        // The sender is dropped to stop the server.
+                        _ = stopped => {}
+                        () = serve(listen, metrics) => {}
+                    }
+                });
+            })?;
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
@@ -84,7 +86,9 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
-        crate::threads::join(&mut self.thread, "metrics");
+        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
+            error!("metrics thread panicked");
+        }
     }
 }
 

@@ -99,14 +99,14 @@ impl Exported {
             .map(|(kind, count)| (kind, NOT_READY, count));
         for (kind, outcome, count) in of_threads.chain(of_sm).filter(|(.., count)| *count > 0) {
             let before = self.requests.insert((kind, outcome), count).unwrap_or(0);
-            let labels = kind_labels(kind, ("outcome", outcome));
+            let labels = kind_labels(kind, "outcome", outcome);
             let counter = families.sa_requests.get_or_create(&labels);
             counter.inc_by(count.saturating_sub(before));
         }
         for (key, count) in counters.refusals() {
             let before = self.refusals.insert(key, count).unwrap_or(0);
             let (kind, cause) = key;
-            let labels = kind_labels(kind, ("cause", cause.label()));
+            let labels = kind_labels(kind, "cause", cause.label());
             let counter = families.sa_refusals.get_or_create(&labels);
             counter.inc_by(count.saturating_sub(before));
         }
@@ -122,7 +122,7 @@ impl Exported {
     }
 }
 
-fn kind_labels(kind: RequestKind, (name, value): (&'static str, &'static str)) -> Labels {
+fn kind_labels(kind: RequestKind, name: &'static str, value: &'static str) -> Labels {
     Labels::from([
         ("attribute", kind.attribute().into()),
         ("method", kind.method().into()),

@@ -296,8 +296,9 @@ fn route_view(
     });
     drop(progress);
     routed.took = times.started.elapsed();
-    let names = switches.iter().map(|n| &routed.view.nodes[*n]);
-    let names: SwitchNames = names
+    let names: SwitchNames = switches
+        .iter()
+        .map(|n| &routed.view.nodes[*n])
         .map(|node| NodeName {
             description: NodeDescription::new(&node.name()),
             guid: node.guid,
@@ -409,7 +410,8 @@ fn graph(view: &FabricView) -> FabricGraph<usize> {
 fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowLink> {
     let degraded = topo.degraded_links().into_iter().filter_map(|slow| {
         let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
-        let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
+        let a = node(slow.a.0)?;
+        let b = node(slow.b.0)?;
         Some(SlowLink {
             name: a.name(),
             guid: a.guid.to_string(),
@@ -475,7 +477,8 @@ mod tests {
     fn input_files_reach_the_engine_and_unknown_guids_are_reported() {
         let view = view("fat-tree:4");
         let leaf = view.links.iter().find_map(|l| {
-            let (a, b) = (&view.nodes[l.a.node], &view.nodes[l.b.node]);
+            let a = &view.nodes[l.a.node];
+            let b = &view.nodes[l.b.node];
             (a.is_switch() != b.is_switch()).then(|| if a.is_switch() { a.guid } else { b.guid })
         });
         let guid_hints = GuidHints {
@@ -483,7 +486,8 @@ mod tests {
             ..GuidHints::default()
         };
         let graph = graph(&view);
-        let (topo, switches) = (graph.topology, graph.nodes);
+        let topo = graph.topology;
+        let switches = graph.nodes;
         let (hints, warnings) = routing_hints::resolve(&guid_hints, &graph.guid_index);
         assert_eq!(
             view.nodes[switches[hints.roots[0].index()]].guid,

@@ -68,7 +68,10 @@ impl RoutingProgress {
             bar,
             stop: Some(stop),
             // Without a thread there is no time limit; the limit of work units remains.
-            thread: crate::threads::start("routing-budget", work).ok(),
+            thread: std::thread::Builder::new()
+                .name("routing-budget".to_owned())
+                .spawn(work)
+                .ok(),
         }
     }
 

@@ -144,12 +144,11 @@ fn end_port(
     port: Option<PortNum>,
     is_candidate: PortFilter<'_>,
 ) -> Option<PortLocation> {
-    let end_ports = view.nodes[node]
+    view.nodes[node]
         .end_ports
         .iter()
-        .filter(|e| is_candidate(e));
-    let mut matching = end_ports.filter(|e| port.is_none_or(|p| e.port == p));
-    matching.next().map(|e| PortLocation { node, port: e.port })
+        .find(|e| is_candidate(e) && port.is_none_or(|p| e.port == p))
+        .map(|e| PortLocation { node, port: e.port })
 }
 
 /// Follows the tables from one end port to another; `None` if they are connected without a switch.
@@ -323,7 +322,8 @@ mod tests {
                 };
                 assert_eq!(neighbour(&view, out), Some(into));
             }
-            let (first, last) = (trace.hops[0], trace.hops[trace.hops.len() - 1]);
+            let first = trace.hops[0];
+            let last = trace.hops[trace.hops.len() - 1];
             assert_eq!((first.input, last.output), (None, None));
             assert_eq!((first.node, last.node), (hosts[a], hosts[b]));
         }

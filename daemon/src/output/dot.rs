@@ -20,8 +20,9 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
             NodeType::Router => "diamond",
             _ => "ellipse",
         };
-        let lid = node.lids().map(|lids| format!("\\nLID {lids}"));
-        let lid = lid.unwrap_or_default();
+        let lid = node
+            .lids()
+            .map_or_else(String::new, |lids| format!("\\nLID {lids}"));
         writeln!(
             out,
             "  \"{}\" [shape={shape}, label=\"{}{lid}\"];",

@@ -49,7 +49,8 @@ fn write_node(node: &FabricNode, out: &mut impl Write) -> fmt::Result {
     if node.system_image_guid.0 != 0 {
         writeln!(out, "sysimgguid={:#x}", node.system_image_guid.0)?;
     }
-    let (guid, name) = (node.guid.0, node.name());
+    let guid = node.guid.0;
+    let name = node.name();
     if node.is_switch() {
         let port0 = node.end_port(ferrosm_mad::ids::PortNum::ZERO);
         let class = if node.enhanced_port0 {
@@ -210,7 +211,8 @@ mod tests {
         let mut spec = from_spec("star:1").unwrap();
         spec.nodes[0].description = "n1 \"mlx5\"\n".to_owned();
         let text = text(&spec);
-        let (host, switch) = (&spec.nodes[0], &spec.nodes[1]);
+        let host = &spec.nodes[0];
+        let switch = &spec.nodes[1];
         let expected = format!(
             "[1]({:x}) \t\"S-{:016x}\"[1]\t\t# lid 0 lmc 0 \"{}\" lid 0 4xHDR\n",
             host.port_guids[0].0, switch.node_guid.0, switch.description

@@ -51,7 +51,8 @@ fn timestamp(rfc3339: &str) -> Option<String> {
     let (date, time) = rfc3339.trim_end_matches('Z').split_once('T')?;
     let (time, micros) = time.split_once('.')?;
     let mut numbers = date.split('-').skip(1);
-    let (month, day) = (numbers.next()?, numbers.next()?);
+    let month = numbers.next()?;
+    let day = numbers.next()?;
     let month = MONTHS.get(month.parse::<usize>().ok()?.checked_sub(1)?)?;
     Some(format!("{month} {day} {time} {micros}"))
 }

@@ -103,12 +103,11 @@ fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, 
             proof.mean_hops()
         ),
     );
-    let pairs = proof
+    let pairs: Vec<String> = proof
         .hop_histogram
         .iter()
         .enumerate()
-        .filter(|(_, n)| **n > 0);
-    let pairs: Vec<String> = pairs
+        .filter(|(_, n)| **n > 0)
         .map(|(hops, n)| format!("{n} over {}", count(hops, "hop", "hops")))
         .collect();
     row(

@@ -222,8 +222,10 @@ fn hosts_space(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
     if !draw_hosts {
         return 0.0;
     }
-    let heights = hosts.values().map(|h| hosts_height(h.len()));
-    heights.fold(0.0, f64::max)
+    hosts
+        .values()
+        .map(|h| hosts_height(h.len()))
+        .fold(0.0, f64::max)
 }
 
 /// All switches in one level (rings, tori, meshes): a circle.
@@ -266,13 +268,15 @@ const fn columns() -> usize {
 fn links(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Result {
     let mut bundles: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
     for link in &view.links {
-        let (a, b) = (link.a.node.min(link.b.node), link.a.node.max(link.b.node));
+        let a = link.a.node.min(link.b.node);
+        let b = link.a.node.max(link.b.node);
         if a != b && layout.at.contains_key(&a) && layout.at.contains_key(&b) {
             bundles.entry((a, b)).or_default().push(link.rate());
         }
     }
     for ((a, b), rates) in bundles {
-        let (p, q) = (layout.at[&a], layout.at[&b]);
+        let p = layout.at[&a];
+        let q = layout.at[&b];
         writeln!(
             out,
             "<line class=\"l\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke-width=\"{:.1}\">\
@@ -300,7 +304,8 @@ fn switch(
     out: &mut impl Write,
 ) -> fmt::Result {
     let n = &view.nodes[node];
-    let (x, y) = (at.x - BOX_W / 2.0, at.y - BOX_H / 2.0);
+    let x = at.x - BOX_W / 2.0;
+    let y = at.y - BOX_H / 2.0;
     writeln!(
         out,
         "<rect class=\"s\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{BOX_W}\" height=\"{BOX_H}\" rx=\"3\">\
@@ -338,7 +343,8 @@ fn switch(
                 y: bottom + HOST_H * (to_f64(i) + 0.5) + 2.0,
             }
         } else {
-            let (line, column) = (i / columns(), i % columns());
+            let line = i / columns();
+            let column = i % columns();
             Point {
                 x: x + DOT / 2.0 + to_f64(column) * (DOT + 2.0),
                 y: bottom + (DOT + 2.0) * (to_f64(line) + 0.5) + 2.0,
@@ -357,8 +363,9 @@ fn host(
     out: &mut impl Write,
 ) -> fmt::Result {
     let n = &view.nodes[node];
-    let lids = n.lids().map(|lids| format!(", LID {lids}"));
-    let lids = lids.unwrap_or_default();
+    let lids = n
+        .lids()
+        .map_or_else(String::new, |lids| format!(", LID {lids}"));
     writeln!(
         out,
         "<circle class=\"h\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\"><title>{} {}{lids}</title></circle>",

@@ -130,11 +130,12 @@ fn neighbours(view: &FabricView, link_ends: &[FabricLinkEnd<'_>]) -> String {
             "router ports",
         ),
     ];
-    let parts = parts
+    let counts: Vec<String> = parts
         .into_iter()
         .filter(|(n, ..)| *n > 0)
-        .map(|(n, one, many)| count(n, one, many));
-    parts.collect::<Vec<_>>().join(", ")
+        .map(|(n, one, many)| count(n, one, many))
+        .collect();
+    counts.join(", ")
 }
 
 #[cfg(test)]

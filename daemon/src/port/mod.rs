@@ -19,7 +19,6 @@ use ferrosm_mad::mad::MadOut;
 use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 use tokio::sync::mpsc;
 
-use crate::threads;
 #[cfg(feature = "simulator")]
 pub use simulated::SimulatedPort;
 
@@ -78,9 +77,11 @@ impl ThreadedPort {
         let (outbox, inbox) = mpsc::channel(capacity);
         let shared = Arc::new(Shared::default());
         let for_thread = Arc::clone(&shared);
-        let thread = threads::start("receiver", move || {
-            receive_all(receiver, &outbox, &for_thread);
-        })?;
+        let thread = std::thread::Builder::new()
+            .name("receiver".to_owned())
+            .spawn(move || {
+                receive_all(receiver, &outbox, &for_thread);
+            })?;
         Ok(Self {
             sender,
             inbox,

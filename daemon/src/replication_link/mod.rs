@@ -78,7 +78,8 @@ impl ReplicationLink {
         writer: Arc<StateWriter>,
     ) -> Result<Self, Failure> {
         let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
-        let (stall_limit, max_ack_delay) = (settings.stall_limit(), settings.max_ack_delay());
+        let stall_limit = settings.stall_limit();
+        let max_ack_delay = settings.max_ack_delay();
         let replication: Arc<dyn Replication> = match settings {
             ReplicationSettings::Tcp(settings) => {
                 let settings = tcp::TcpSettings {

@@ -191,14 +191,18 @@ impl SaServer {
                 let _end = ThreadEnd(&shared);
                 threads::run_worker(&shared);
             };
-            server
-                .threads
-                .push(crate::threads::start("sa-worker", work)?);
+            server.threads.push(
+                std::thread::Builder::new()
+                    .name("sa-worker".to_owned())
+                    .spawn(work)?,
+            );
         }
         let work = move || ThreadEnd(&shared).set(threads::run_receiver(receiver, &shared));
-        server
-            .threads
-            .push(crate::threads::start("sa-receiver", work)?);
+        server.threads.push(
+            std::thread::Builder::new()
+                .name("sa-receiver".to_owned())
+                .spawn(work)?,
+        );
         Ok(server)
     }
 
@@ -266,8 +270,10 @@ impl SaServer {
     /// Requests of each client by outcome.
     #[must_use]
     pub fn clients(&self) -> BTreeMap<Lid, RequestCounts> {
-        let loads = self.loads().into_iter();
-        loads.map(|(lid, load)| (lid, load.counts())).collect()
+        self.loads()
+            .into_iter()
+            .map(|(lid, load)| (lid, load.counts()))
+            .collect()
     }
 
     fn loads(&self) -> BTreeMap<Lid, ClientLoad> {

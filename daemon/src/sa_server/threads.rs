@@ -146,7 +146,8 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, inline: &mut WorkBatch<'_>) 
     if queue.admission.len() <= INLINE_MAX {
         inline.take_requests(&mut queue, INLINE_MAX, AllowedClasses::NONE);
     }
-    let (idle, waiting) = (queue.idle, queue.admission.len());
+    let idle = queue.idle;
+    let waiting = queue.admission.len();
     drop(queue);
     if idle > 0 && waiting > INLINE_MAX {
         shared.filled.notify_all();
@@ -388,7 +389,8 @@ impl WorkBatch<'_> {
         }
         let mut total: usize = queue.parked.values().map(Vec::len).sum();
         for request in self.parked.drain(..) {
-            let (lid, kind) = (request.from.lid, request.kind);
+            let lid = request.from.lid;
+            let kind = request.kind;
             let of_client = queue.parked.entry(lid).or_default();
             if total < PARKED_MAX && of_client.len() < PARKED_PER_CLIENT_MAX {
                 of_client.push(request);
@@ -526,7 +528,8 @@ fn reply_to(
             registrations.snapshot.answer(view, &parsed, now)
         }
         Disposition::ForwardToSm => {
-            let (lid, now) = (request.from.lid, shared.clock.now());
+            let lid = request.from.lid;
+            let now = shared.clock.now();
             let offered = shared
                 .forwarded()
                 .offer(lid, RequestClass::Write, request, now);

@@ -53,7 +53,9 @@ impl StateWriter {
         let (sender, inbox) = channel();
         let durable = Arc::new(DurabilityTracker::default());
         let mut thread = StoreThread::new(dir, Arc::clone(&durable));
-        let thread = crate::threads::start("state", move || thread.run(&inbox))?;
+        let thread = std::thread::Builder::new()
+            .name("state".to_owned())
+            .spawn(move || thread.run(&inbox))?;
         Ok(Self {
             requests: sender,
             tickets: AtomicU64::new(0),

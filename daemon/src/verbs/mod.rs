@@ -117,23 +117,25 @@ pub fn watch(ca: &str, port: PortNum, control: mpsc::Sender<Control>) {
         }
     };
     let name = ca.to_owned();
-    let started = crate::threads::start("verbs", move || {
-        loop {
-            let event = match context.next_event() {
-                Ok(event) => event,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => {
-                    warn!(ca = name, error = %e, "asynchronous events stopped");
+    let started = std::thread::Builder::new()
+        .name("verbs".to_owned())
+        .spawn(move || {
+            loop {
+                let event = match context.next_event() {
+                    Ok(event) => event,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(e) => {
+                        warn!(ca = name, error = %e, "asynchronous events stopped");
+                        return;
+                    }
+                };
+                if let Some(change) = local_event(event, port)
+                    && control.blocking_send(Control::Port(change)).is_err()
+                {
                     return;
                 }
-            };
-            if let Some(change) = local_event(event, port)
-                && control.blocking_send(Control::Port(change)).is_err()
-            {
-                return;
             }
-        }
-    });
+        });
     if let Err(e) = started {
         warn!(ca, error = %e, "cannot start event thread");
     }

@@ -18,11 +18,17 @@ fn all_configuration_errors_are_reported_with_position() {
     ] {
         let (code, out, err) = run_ferrosm(args);
         assert_eq!((code, out.as_str()), (Some(78), ""), "{args:?}");
-        assert!(
-            err.contains("f.toml:2:1: unknown key `priorty` in [sm]: did you mean `priority`?"),
-            "{err}"
-        );
-        assert!(err.contains("f.toml:5:7: lids.lmc: "), "{err}");
+        // The key with its position and line, and the correct one.
+        for fact in [
+            "f.toml:2:1",
+            "unknown key `priorty` in [sm]: did you mean `priority`?",
+            "priorty = 3",
+            "f.toml:5:7",
+            "lids.lmc: ",
+        ] {
+            assert!(err.contains(fact), "{fact}: {err}");
+        }
+        assert!(err.ends_with("rejected: 2 errors\n"), "{err}");
         assert!(!err.contains("panicked"), "{err}");
     }
 }
@@ -31,10 +37,8 @@ fn all_configuration_errors_are_reported_with_position() {
 fn missing_configuration_file_is_a_configuration_error() {
     let (code, _, err) = run_ferrosm(&["run", "--config", "no-such-file.toml"]);
     assert_eq!(code, Some(78));
-    assert!(
-        err.starts_with("ferrosm: no-such-file.toml: cannot read file: "),
-        "{err}"
-    );
+    assert!(err.contains("cannot read file: "), "{err}");
+    assert!(err.contains("no-such-file.toml"), "{err}");
 }
 
 #[test]
@@ -130,10 +134,8 @@ fn engine_list_without_an_engine_is_rejected() {
     let file = dir.file("f.toml", "[routing]\nengines = [\"no_fallback\"]\n");
     let (code, _, err) = run_ferrosm(&["demo", "star:3", "--once", "--config", &file]);
     assert_eq!(code, Some(78), "{err}");
-    assert!(
-        err.contains("f.toml:2:11: routing.engines: names no engine"),
-        "{err}"
-    );
+    assert!(err.contains("f.toml:2:11"), "{err}");
+    assert!(err.contains("routing.engines: names no engine"), "{err}");
 }
 
 /// Skipped on hosts with an InfiniBand port.
@@ -596,11 +598,12 @@ fn invalid_input_file_is_reported_with_position() {
     let (code, out, err) =
         run_ferrosm(&["route", "--from", "fat-tree:4", "--root-guid-file", &roots]);
     assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
-    assert!(err.contains("roots:2:1: invalid GUID `spine1`"), "{err}");
+    assert!(err.contains("roots:2:1"), "{err}");
+    assert!(err.contains("invalid GUID `spine1`"), "{err}");
     let config = dir.file("f.toml", "[routing]\nroot-guid-file = \"roots\"\n");
     let (code, _, err) = run_ferrosm(&["config", "check", &config]);
     assert_eq!(code, Some(78), "{err}");
-    assert!(err.contains("roots:2:1: "), "{err}");
+    assert!(err.contains("roots:2:1"), "{err}");
 }
 
 /// Text and JSON output of `explain`.

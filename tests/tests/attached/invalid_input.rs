@@ -285,7 +285,7 @@ fn failed_attach_is_reported() {
         let head = ["attach", "--socket", &socket];
         run(scratch.path(), &[&head[..], rest].concat())
     };
-    let nobody = ["no node \"nobody\"", "names are such as"];
+    let nobody = ["no node \"nobody\"", "; for example \""];
     assert_fails(&attach(&["--node", "nobody", "--", "true"]), 1, &nobody);
     let several = [
         "several nodes are called \"same name\"",

@@ -42,8 +42,7 @@ impl<'a> MessageMember<'a> {
     /// The members of engine messages.
     #[must_use]
     pub fn of_engine(messages: &'a [EngineMessage]) -> Vec<Self> {
-        let messages = messages.iter();
-        messages.map(|m| Self::new(m.kind(), m)).collect()
+        messages.iter().map(|m| Self::new(m.kind(), m)).collect()
     }
 }
 
@@ -59,8 +58,8 @@ impl<'a> RejectedEngine<'a> {
     /// The members of rejected engines.
     #[must_use]
     pub fn list(rejected: &'a [WithSwitchNames<EngineRejection>]) -> Vec<Self> {
-        let rejected = rejected.iter();
         rejected
+            .iter()
             .map(|named| {
                 let EngineRejection { engine, reason } = &named.message;
                 Self {
