@@ -5,52 +5,39 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`allocator`] | settings of the memory allocator |
-//! | [`atomic`] | atomic replacement of files |
-//! | [`capture`] | packet capture of MADs |
 //! | [`cli`] | commands and flags |
-//! | [`clock`] | monotonic time and time since boot |
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: parse, check, print, reload |
-//! | [`driver`] | the loop that owns a `SubnetManager` |
-//! | [`control_socket`] | commands to a running service |
-//! | [`dump`] | OpenSM-format dumps |
-//! | [`failure`] | failures of commands: message, hint, exit status |
-//! | [`metrics`] | metrics and their HTTP endpoint |
-//! | `offline` | offline routing (feature `simulator`) |
-//! | [`output`] | renderers: tables, ibnet, JSON, dot, SVG, reports |
-//! | [`port`] | ports of the driver |
-//! | [`recording`] | the file of `--record` |
-//! | [`replication_link`] | connects replication to the SM |
+//! | [`run`] | the SM service of `run` and `demo`: its loop, signals, replication, recording |
+//! | [`control`] | commands to a running service |
+//! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
-//! | [`service_manager`] | readiness, status and watchdog of the systemd unit |
-//! | [`signals`] | process signals |
-//! | `similar_names` | suggestions for unknown names (feature `simulator`) |
-//! | `simulator` | the server of a simulated fabric (feature `simulator`) |
 //! | [`state`] | persisted state |
-//! | `verbs` | device attributes and asynchronous events (feature `verbs`) |
+//! | [`metrics`] | metrics and their HTTP endpoint |
+//! | [`output`] | tables, ibnet, JSON, dot, SVG, reports, dumps, the log |
+//! | `offline` | offline routing (feature `simulator`) |
+//! | `simulator` | the server of a simulated fabric (feature `simulator`) |
+//! | [`allocator`] | settings of the memory allocator |
+//! | [`atomic`] | atomic replacement of files |
+//! | [`clock`] | monotonic time and time since boot |
+//! | [`failure`] | failures of commands: message, hint, exit status |
+//! | `similar_names` | suggestions for unknown names (feature `simulator`) |
 
 pub mod allocator;
 pub mod atomic;
-pub mod capture;
 pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
-pub mod control_socket;
-pub mod driver;
-pub mod dump;
+pub mod control;
 pub mod failure;
 pub mod metrics;
 #[cfg(feature = "simulator")]
 pub mod offline;
 pub mod output;
 pub mod port;
-pub mod recording;
-pub mod replication_link;
+pub mod run;
 pub mod sa_server;
-pub mod service_manager;
-pub mod signals;
 #[cfg(feature = "simulator")]
 mod similar_names;
 #[cfg(feature = "simulator")]
@@ -58,5 +45,3 @@ pub mod simulator;
 pub mod state;
 #[cfg(test)]
 mod testing;
-#[cfg(feature = "verbs")]
-pub mod verbs;

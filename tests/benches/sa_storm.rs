@@ -21,9 +21,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ferrosm::clock::Clock;
-use ferrosm::driver::{Control, Driver, Reload, Shell};
 use ferrosm::port::SimulatedPort;
 use ferrosm::port::sim_net::SimNet;
+use ferrosm::run::driver::{Control, Driver, Reload, Shell};
 use ferrosm::sa_server::SaServer;
 use ferrosm::state::PersistRequest;
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::control_socket::{WAIT_DEFAULT, WAIT_MAX};
+use crate::control::{WAIT_DEFAULT, WAIT_MAX};
 
 /// The service that a command is for.
 #[derive(Debug, Clone, Args)]

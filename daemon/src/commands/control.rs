@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::config;
 use crate::cli::{ServiceArgs, SweepArgs};
-use crate::control_socket::client::{self, ClientError};
-use crate::control_socket::{ClientCommand, ControlReply, ControlRequest, Reason, SOCKET_NAME};
+use crate::control::client::{self, ClientError};
+use crate::control::{ClientCommand, ControlReply, ControlRequest, Reason, SOCKET_NAME};
 use crate::failure::Failure;
 use crate::output;
 

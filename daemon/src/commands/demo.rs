@@ -5,9 +5,7 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
 use tracing::{info, warn};
 
-use crate::capture;
 use crate::cli::DemoArgs;
-use crate::commands::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::commands::{config, fabric};
 use crate::config::ConfigSource;
 use crate::failure::Failure;
@@ -16,9 +14,11 @@ use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{log, table};
 use crate::port::SimulatedPort;
-use crate::recording::RecordingFile;
-use crate::service_manager::ServiceManager;
-use crate::signals;
+use crate::run::capture;
+use crate::run::recording::RecordingFile;
+use crate::run::serve::{self, Process, ServeOptions, ServiceSetup};
+use crate::run::service_manager::ServiceManager;
+use crate::run::signals;
 use crate::state::StateDir;
 use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 

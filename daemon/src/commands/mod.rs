@@ -10,15 +10,11 @@ pub mod demo;
 pub mod explain;
 #[cfg(feature = "simulator")]
 pub mod fabric;
-pub mod other_ports;
-pub mod port_wait;
 pub mod ports;
 pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod route;
 pub mod run;
-pub mod serve;
-pub mod serve_port;
 #[cfg(feature = "simulator")]
 pub mod sim;
 #[cfg(feature = "simulator")]

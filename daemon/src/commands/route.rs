@@ -1,9 +1,9 @@
 //! `ferrosm route`: routes a fabric offline and verifies the tables.
 
 use crate::cli::RouteArgs;
-use crate::dump;
 use crate::failure::Failure;
 use crate::offline;
+use crate::output::dump;
 use crate::output::{self, json, proof};
 
 /// Runs the command.

@@ -4,15 +4,15 @@ use tracing::warn;
 
 use crate::cli::RunArgs;
 use crate::commands::config;
-use crate::commands::serve::Process;
-use crate::commands::serve_port::{overlay, serve_one};
 use crate::config::{ConfigSource, INSTANCE_DIR, Settings};
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::log;
 use crate::output::progress::Terminal;
-use crate::service_manager::ServiceManager;
-use crate::signals;
+use crate::run::serve::Process;
+use crate::run::serve_port::{overlay, serve_one};
+use crate::run::service_manager::ServiceManager;
+use crate::run::signals;
 
 /// Runs the command.
 ///

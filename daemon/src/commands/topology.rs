@@ -8,20 +8,20 @@ use tokio::sync::mpsc;
 
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::clock::Clock;
+use crate::commands::config;
 #[cfg(feature = "simulator")]
 use crate::commands::fabric;
-use crate::commands::{config, ports};
 use crate::config::Settings;
 #[cfg(feature = "simulator")]
 use crate::config::{LogFormat, LogSettings};
-use crate::driver::{Driver, Reload, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{SweepBar, Terminal};
 #[cfg(feature = "simulator")]
 use crate::output::view::view_of_spec;
 use crate::output::{self, dot, ibnet, json, log, svg, table};
-use crate::port::ThreadedPort;
-use crate::signals::{self, Signals};
+use crate::port::{ThreadedPort, local_port};
+use crate::run::driver::{Driver, Reload, Shell};
+use crate::run::signals::{self, Signals};
 use crate::state::PersistRequest;
 use ferrosm_opensm_compat::view::FabricView;
 
@@ -78,13 +78,13 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     })?;
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);
-    let local = ports::choose_for_reading(&settings.port)?;
+    let local = local_port::choose_for_reading(&settings.port)?;
     let open = OpenOptions {
         as_sm: false,
-        response_timeout_ms: ports::response_timeout_ms(&settings.sm),
+        response_timeout_ms: local_port::response_timeout_ms(&settings.sm),
     };
     let (sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| ports::open_failure(&e, Some(&local)))?;
+        UmadPort::open(&local, &open).map_err(|e| local_port::open_failure(&e, Some(&local)))?;
     if let Some(limit) = sender.window_limit() {
         settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
     }

@@ -1,5 +1,6 @@
 //! Text of `ferrosm explain`: the engine, the reasons, and paths.
 
+use super::proof::sl_of_replies;
 use crate::offline::trace::{Hop, Trace};
 use crate::offline::{OfflineRouting, SelectedRouting};
 use ferrosm_opensm_compat::view::FabricView;
@@ -43,19 +44,15 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
 #[must_use]
 pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     let used = selected.proof.vls_used.max(1);
-    let responses = if selected.proof.reversible {
-        "replies may use the SL of their request"
-    } else {
-        "replies must use the SL of their own path"
-    };
+    let replies = sl_of_replies(&selected.proof);
     let planned = selected.routing().vl_plan.vls;
     let noun = if used == 1 { "VL" } else { "VLs" };
     if planned > used {
         format!(
-            "It uses {used} data {noun}, with SLtoVL tables for {planned} of {allowed}; {responses}."
+            "It uses {used} data {noun}, with SLtoVL tables for {planned} of {allowed}; {replies}."
         )
     } else {
-        format!("It uses {used} data {noun} of {allowed}; {responses}.")
+        format!("It uses {used} data {noun} of {allowed}; {replies}.")
     }
 }
 

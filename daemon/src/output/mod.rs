@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `view` | the view of a fabric file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | output formats |
+//! | [`dump`] | files in OpenSM's formats |
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | persisted state |
 //! | `proof`, `explain` | results of offline routing |
@@ -14,6 +15,7 @@
 //! | [`progress`] | the progress bar |
 
 pub mod dot;
+pub mod dump;
 #[cfg(feature = "simulator")]
 pub mod explain;
 pub mod ibnet;

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use ferrosm_routing::Proof;
 use ferrosm_routing::quality::{Quality, ShiftCongestion};
 
 use super::report::duration;
@@ -73,14 +74,9 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
 
 fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
     let proof = &selected.proof;
-    let responses = if proof.reversible {
-        "replies may use the SL of their request"
-    } else {
-        "replies must use the SL of their own path"
-    };
     row(
         "VLs",
-        format!("{}; {responses}", vl_usage(selected, allowed)),
+        format!("{}; {}", vl_usage(selected, allowed), sl_of_replies(proof)),
     );
     row(
         "routes",
@@ -125,6 +121,16 @@ fn add_proof(selected: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, 
             proof.max_load, proof.mean_load
         ),
     );
+}
+
+/// Which SL replies use.
+#[must_use]
+pub(super) const fn sl_of_replies(proof: &Proof) -> &'static str {
+    if proof.reversible {
+        "replies may use the SL of their request"
+    } else {
+        "replies must use the SL of their own path"
+    }
 }
 
 /// Data VLs that carry routes, VLs of the SLtoVL tables if more, and VLs that could be used.

@@ -1,9 +1,11 @@
-//! Ports of the driver: one interface for real and simulated ports.
+//! Ports of the service's loop: one interface for real and simulated ports. [`local_port`] lists and
+//! chooses the ports of this host.
 //!
 //! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`].
 //! [`ThreadedPort`] runs a blocking receiver in a thread with a bounded queue; `SimulatedPort` has
 //! the response before `send` returns.
 
+pub mod local_port;
 #[cfg(feature = "simulator")]
 pub mod sim_net;
 #[cfg(feature = "simulator")]

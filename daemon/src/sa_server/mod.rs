@@ -3,7 +3,7 @@
 //! One thread receives; one worker thread per processor replies. Queries never wait for a sweep,
 //! nor a sweep for queries. [`ferrosm_sa`] builds the replies and orders the requests; this module
 //! has the threads and queues. Requests that the view cannot answer are forwarded to the driver
-//! ([`crate::driver`]), the loop that owns the SM.
+//! ([`crate::run::driver`]), the loop that owns the SM.
 
 pub mod counters;
 mod load;

@@ -14,8 +14,8 @@ use ferrosm_sim::net::{MadEvent, Net};
 use ferrosm_umad::capture::{CaptureUntilError, WirePacket};
 use tracing::error;
 
-use crate::capture;
 use crate::failure::Failure;
+use crate::run::capture;
 
 /// A capture in progress.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferrosm::clock::Clock;
-use ferrosm::driver::{Control, Driver, Reload, Shell};
 use ferrosm::port::SimulatedPort;
 use ferrosm::port::sim_net::SimNet;
+use ferrosm::run::driver::{Control, Driver, Reload, Shell};
 use ferrosm::state::{CommitObserver, DurabilityTracker, PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};

@@ -18,6 +18,8 @@
 //! if none is named; if it is Down, `run` waits for its link. If several ports have a link, none is
 //! `chosen`.
 
+#[cfg(feature = "verbs")]
+use ferrosm_mad::ids::SystemImageGuid;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use serde::Serialize;
 
@@ -30,7 +32,7 @@ pub struct Document {
     pub ports: Vec<Port>,
     /// Device attributes reported by verbs.
     #[cfg(feature = "verbs")]
-    pub devices: Vec<crate::verbs::VerbsDevice>,
+    pub devices: Vec<VerbsDevice>,
 }
 
 /// A local port.
@@ -68,4 +70,52 @@ pub struct Port {
     pub chosen: bool,
     /// Why it is not usable.
     pub reason: Option<String>,
+}
+
+/// Attributes of a device, as verbs report them.
+#[cfg(feature = "verbs")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerbsDevice {
+    /// Name of the device.
+    pub name: String,
+    /// Firmware version.
+    pub fw_ver: String,
+    /// Node GUID.
+    pub node_guid: NodeGuid,
+    /// System image GUID.
+    pub sys_image_guid: SystemImageGuid,
+    /// Vendor ID.
+    pub vendor_id: u32,
+    /// Product ID.
+    pub vendor_part_id: u32,
+    /// Hardware revision.
+    pub hw_ver: u32,
+    /// Number of physical ports.
+    pub phys_port_cnt: u8,
+    /// Limits, named as in `ibv_devinfo -v`.
+    pub limits: Vec<(&'static str, u64)>,
+    /// Ports that could be queried.
+    pub ports: Vec<VerbsPort>,
+}
+
+/// Attributes of a port, as verbs report them.
+#[cfg(feature = "verbs")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerbsPort {
+    /// Port number.
+    pub port: u8,
+    /// PortState as encoded in PortInfo, or 5 (ACTIVE_DEFER, verbs only).
+    pub state: u32,
+    /// MTUCap, as encoded in PortInfo.
+    pub max_mtu: u32,
+    /// Active MTU, as encoded in PortInfo.
+    pub active_mtu: u32,
+    /// MasterSMLID.
+    pub sm_lid: u16,
+    /// Base LID.
+    pub lid: u16,
+    /// LMC: the port has 2^LMC LIDs.
+    pub lmc: u8,
+    /// Link layer: 1 InfiniBand, 2 Ethernet.
+    pub link_layer: u8,
 }

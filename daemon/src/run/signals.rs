@@ -7,8 +7,8 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::driver::Control;
 use crate::failure::Failure;
+use crate::run::driver::Control;
 
 /// Signals of a service process.
 #[derive(Debug)]

@@ -25,14 +25,14 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::clock::{Clock, since_boot};
+use crate::control::{CommandRequest, ResultSender};
 use crate::port::MadPort;
-use crate::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
+use crate::run::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
+use crate::run::service_manager::Heartbeat;
 use crate::sa_server::SaServer;
-use crate::service_manager::Heartbeat;
 use crate::state::{DurabilityTracker, PersistRequest};
 
-pub use commands::CommandRequest;
-use commands::{CommandClients, ResultSender};
+use commands::CommandClients;
 
 /// Most MADs received before outputs are executed, so that the SMP window stays full.
 const BATCH: usize = 64;

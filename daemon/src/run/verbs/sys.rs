@@ -9,7 +9,8 @@ use std::ptr::NonNull;
 use ferrosm_mad::ids::{NodeGuid, SystemImageGuid};
 use rdma_sys as ffi;
 
-use super::{AsyncEvent, VerbsDevice, VerbsPort};
+use super::AsyncEvent;
+use crate::output::json::ports::{VerbsDevice, VerbsPort};
 
 /// `ENOSYS`: the kernel has no RDMA support.
 const ENOSYS: i32 = 38;

@@ -14,10 +14,10 @@ use ferrosm_umad::libibumad::{self, LocalPort, PortChoiceError, SkipReason};
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::ports;
+use super::service_manager::ServiceManager;
 use crate::config::PortChoice;
 use crate::failure::Failure;
-use crate::service_manager::ServiceManager;
+use crate::port::local_port;
 
 /// Interval between two enumerations.
 const POLL: Duration = Duration::from_millis(500);
@@ -67,18 +67,18 @@ pub async fn wait_for_port(
     limits: WaitLimits,
     service: &ServiceManager,
 ) -> Result<LocalPort, Failure> {
-    let selection = ports::selection(choice);
+    let selection = local_port::selection(choice);
     let heartbeat = service.supervise_loop();
     let mut started = Instant::now();
     let (mut logged, mut settled) = (String::new(), selection.names_one_port());
     loop {
-        let ports = ports::enumerate()?;
+        let ports = local_port::enumerate()?;
         let (failure, limit, awaited) = match libibumad::choose_port(&ports, &selection, last) {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
-                Some(link) => (ports::no_link(port, link), link, Awaited::Link(port)),
+                Some(link) => (local_port::no_link(port, link), link, Awaited::Link(port)),
                 // The kernel lists a device before ib_umad has created its files.
                 None if !logged.is_empty()
-                    && !ports::has_umad(port)
+                    && !local_port::has_umad(port)
                     && started.elapsed() < limits.device =>
                 {
                     heartbeat.sleep(POLL).await;
@@ -115,7 +115,7 @@ pub async fn wait_for_port(
                     Awaited::Port
                 };
                 let limit = limits.limit(&error);
-                (ports::selection_failure(&error), limit, awaited)
+                (local_port::selection_failure(&error), limit, awaited)
             }
         };
         if started.elapsed() >= limit {

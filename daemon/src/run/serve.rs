@@ -16,24 +16,24 @@ use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
-use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, ConfigSource, Settings};
-use crate::control_socket::CLIENTS_MAX;
-use crate::control_socket::server::ControlSocket;
-use crate::driver::{Control, Driver, Reload, Shell};
-use crate::dump;
-use crate::dump::worker::DumpWorker;
+use crate::control::CLIENTS_MAX;
+use crate::control::server::ControlSocket;
 use crate::failure::Failure;
 use crate::metrics::{self, Metrics, ServiceMetrics};
+use crate::output::dump;
+use crate::output::dump::worker::DumpWorker;
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::MadPort;
-use crate::recording::RecordingFile;
-use crate::replication_link::ReplicationLink;
+use crate::run::capture::Capture;
+use crate::run::driver::{Control, Driver, Reload, Shell};
+use crate::run::recording::RecordingFile;
+use crate::run::replication_link::ReplicationLink;
+use crate::run::service_manager::ServiceManager;
+use crate::run::signals::Signals;
 use crate::sa_server::SaServer;
-use crate::service_manager::ServiceManager;
-use crate::signals::Signals;
 use crate::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_opensm_compat::view::FabricView;
 
@@ -251,7 +251,7 @@ fn start_replication(
 fn watch_device(local: Option<&LocalPort>, control: &mpsc::Sender<Control>) {
     #[cfg(feature = "verbs")]
     if let Some(local) = local {
-        crate::verbs::watch(&local.ca, local.port_num, control.clone());
+        crate::run::verbs::watch(&local.ca, local.port_num, control.clone());
     }
     #[cfg(not(feature = "verbs"))]
     let _ = (local, control);

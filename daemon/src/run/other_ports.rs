@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tracing::{info, warn};
 
-use super::ports;
+use crate::port::local_port;
 
 /// Interval of enumerations.
 const POLL: Duration = Duration::from_secs(5);
@@ -57,13 +57,13 @@ impl OtherPorts {
             elsewhere: Vec::new(),
         })));
         // The port was chosen from the same list.
-        others.report(&ports::enumerate().unwrap_or_default());
+        others.report(&local_port::enumerate().unwrap_or_default());
         let watched = others.clone();
         let task = async move {
             loop {
                 tokio::time::sleep(POLL).await;
                 // A driver that hangs must not delay the SM.
-                if let Ok(Ok(ports)) = spawn_blocking(ports::enumerate).await {
+                if let Ok(Ok(ports)) = spawn_blocking(local_port::enumerate).await {
                     watched.report(&ports);
                 }
             }

@@ -15,10 +15,9 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::{
-    CLIENTS_MAX, ControlReply, ControlRequest, REQUEST_MAX, Reason, SOCKET_NAME, TRANSFER_TIMEOUT,
-    WAIT_MAX,
+    CLIENTS_MAX, CommandRequest, ControlReply, ControlRequest, REQUEST_MAX, Reason, SOCKET_NAME,
+    TRANSFER_TIMEOUT, WAIT_MAX,
 };
-use crate::driver::CommandRequest;
 
 /// Delay after a failed accept: the process has no file descriptor left.
 const ACCEPT_RETRY: Duration = Duration::from_secs(1);

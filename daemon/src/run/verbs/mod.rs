@@ -9,58 +9,12 @@ mod sys;
 use std::io;
 
 use ferrosm_core::LocalPortEvent;
-use ferrosm_mad::ids::{NodeGuid, PortNum, SystemImageGuid};
-use serde::Serialize;
+use ferrosm_mad::ids::PortNum;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use crate::driver::Control;
-
-/// Attributes of a device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct VerbsDevice {
-    /// Name of the device.
-    pub name: String,
-    /// Firmware version.
-    pub fw_ver: String,
-    /// Node GUID.
-    pub node_guid: NodeGuid,
-    /// System image GUID.
-    pub sys_image_guid: SystemImageGuid,
-    /// Vendor ID.
-    pub vendor_id: u32,
-    /// Product ID.
-    pub vendor_part_id: u32,
-    /// Hardware revision.
-    pub hw_ver: u32,
-    /// Number of physical ports.
-    pub phys_port_cnt: u8,
-    /// Limits, named as in `ibv_devinfo -v`.
-    pub limits: Vec<(&'static str, u64)>,
-    /// Ports that could be queried.
-    pub ports: Vec<VerbsPort>,
-}
-
-/// Attributes of a port.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct VerbsPort {
-    /// Port number.
-    pub port: u8,
-    /// PortState as encoded in PortInfo, or 5 (ACTIVE_DEFER, verbs only).
-    pub state: u32,
-    /// MTUCap, as encoded in PortInfo.
-    pub max_mtu: u32,
-    /// Active MTU, as encoded in PortInfo.
-    pub active_mtu: u32,
-    /// MasterSMLID.
-    pub sm_lid: u16,
-    /// Base LID.
-    pub lid: u16,
-    /// LMC: the port has 2^LMC LIDs.
-    pub lmc: u8,
-    /// Link layer: 1 InfiniBand, 2 Ethernet.
-    pub link_layer: u8,
-}
+use super::driver::Control;
+use crate::output::json::ports::VerbsDevice;
 
 /// All devices of this host.
 ///

@@ -4,16 +4,15 @@
 use ferrosm_umad::libibumad::{self, GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
 
+use super::capture;
 use super::other_ports::OtherPorts;
 use super::port_wait::{self, WaitLimits};
-use super::ports;
+use super::recording::RecordingFile;
 use super::serve::{self, Process, ServeOptions, ServiceSetup};
-use crate::capture;
 use crate::cli::RunArgs;
 use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
-use crate::port::ThreadedPort;
-use crate::recording::RecordingFile;
+use crate::port::{ThreadedPort, local_port};
 use crate::sa_server::SaServer;
 use crate::state::{StateDir, served_port};
 
@@ -21,7 +20,7 @@ use crate::state::{StateDir, served_port};
 const INBOX_MIN: usize = 8192;
 
 /// Overrides of the configuration file by flags.
-pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut Settings) + 'static {
+pub fn overlay(args: &RunArgs) -> impl Fn(&mut Settings) + 'static {
     let flags = args.clone();
     move |settings| {
         flags.port.apply(settings);
@@ -33,7 +32,7 @@ pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut Settings) + 'static {
 ///
 /// # Errors
 /// No port can serve, or (with `--once`) the fabric does not come up.
-pub(super) fn serve_one(
+pub fn serve_one(
     source: ConfigSource,
     settings: Settings,
     args: &RunArgs,
@@ -78,16 +77,16 @@ pub(super) fn serve_one(
             Ok(())
         };
     };
-    let selection = ports::selection(&settings.port);
+    let selection = local_port::selection(&settings.port);
     let open = OpenOptions {
         as_sm: true,
-        response_timeout_ms: ports::response_timeout_ms(&settings.sm),
+        response_timeout_ms: local_port::response_timeout_ms(&settings.sm),
     };
     let (mut sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| ports::open_failure(&e, Some(&local)))?;
+        UmadPort::open(&local, &open).map_err(|e| local_port::open_failure(&e, Some(&local)))?;
     if let Some(e) = sender.take_is_sm_error() {
         warn!(
-            error = ports::open_failure(&e, Some(&local)).to_log_line(),
+            error = local_port::open_failure(&e, Some(&local)).to_log_line(),
             "cannot set IsSM bit"
         );
     }
@@ -120,7 +119,7 @@ pub(super) fn serve_one(
         info!(effect, "SA disabled under umad2sim");
         None
     } else {
-        let ports = ports::enumerate()?;
+        let ports = local_port::enumerate()?;
         let gsi = libibumad::gsi_port(&ports, &local);
         if gsi != &local {
             info!(
@@ -130,7 +129,7 @@ pub(super) fn serve_one(
             );
         }
         let (sender, receiver) =
-            GsiPort::open(gsi).map_err(|e| ports::open_failure(&e, Some(gsi)))?;
+            GsiPort::open(gsi).map_err(|e| local_port::open_failure(&e, Some(gsi)))?;
         let started = SaServer::start(Box::new(sender), Box::new(receiver), settings.sa);
         Some(started.map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?)
     };

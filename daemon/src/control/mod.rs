@@ -23,6 +23,7 @@ use core::time::Duration;
 
 use ferrosm_core::{Command, CommandFailure, CommandOutcome};
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 use crate::output::report::problem_lines;
 
@@ -40,6 +41,18 @@ pub const TRANSFER_TIMEOUT: Duration = Duration::from_secs(5);
 pub const WAIT_MAX: u64 = 86_400;
 /// `wait-s` of a request that has none, in seconds.
 pub const WAIT_DEFAULT: u64 = 30;
+
+/// Sends the result of a command to its client.
+pub type ResultSender = oneshot::Sender<Result<CommandOutcome, CommandFailure>>;
+
+/// A command for the service's loop, which sends its result.
+#[derive(Debug)]
+pub struct CommandRequest {
+    /// The command.
+    pub command: Command,
+    /// Dropped without a result if the loop ends first.
+    pub result: ResultSender,
+}
 
 /// A command that clients may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -191,7 +204,6 @@ mod tests {
     use super::client::{self, ClientError};
     use super::server::ControlSocket;
     use super::*;
-    use crate::driver::CommandRequest;
     use crate::testing::TempDir;
 
     /// Runs `clients` on a thread beside a service that completes sweeps, drops reroutes, and never

@@ -2,21 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
-use tokio::sync::oneshot;
+use ferrosm_core::{Command, CommandFailure, CommandId, CommandReply};
 use tracing::{debug, info, warn};
 
-/// Sends the result of a command to its client.
-pub(super) type ResultSender = oneshot::Sender<Result<CommandOutcome, CommandFailure>>;
-
-/// A command of a client, which awaits its result.
-#[derive(Debug)]
-pub struct CommandRequest {
-    /// The command.
-    pub command: Command,
-    /// Dropped without a result if the driver ends first.
-    pub result: ResultSender,
-}
+use crate::control::ResultSender;
 
 /// The clients of commands in progress. Commands of signals have none.
 #[derive(Debug, Default)]
