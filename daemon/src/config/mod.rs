@@ -109,11 +109,19 @@ impl ConfigSource {
         }
         let mut described: ConfigErrors = errors
             .iter()
-            .map(|error| self.error_at(error.span(), error.message().to_owned()))
+            .map(|error| {
+                let message = match error.span() {
+                    Some(span) if parse::lacks_value(&self.text, span.start) => {
+                        "missing value after `=`"
+                    }
+                    Some(_) | None => error.message(),
+                };
+                self.error_at(error.span(), message.to_owned())
+            })
             .collect();
         described = described.sorted();
         let rest = "keys and values are checked when the file is valid TOML";
-        described.push(ConfigError::of_file(self.path(), rest));
+        described.push(ConfigError::of_file(self.path(), rest).into_warning());
         described
     }
 

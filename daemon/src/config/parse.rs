@@ -220,6 +220,13 @@ fn replacement_of_fabrics(value: &Spanned<DeValue<'_>>) -> String {
     )
 }
 
+/// Whether the line at an offset ends after its `=`.
+pub(super) fn lacks_value(text: &str, offset: usize) -> bool {
+    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next();
+    line.is_some_and(|line| line.trim_end().ends_with('='))
+}
+
 /// Whether a text has keys of OpenSM's configuration: a name and a value without `=`.
 pub(super) fn is_opensm_configuration(text: &str) -> bool {
     let words: BTreeSet<&str> = text

@@ -227,7 +227,6 @@ mod tests {
     use ferrosm_core::plan::partitions::{Enforcement, MemberSelector, Membership};
     use ferrosm_mad::ids::PortGuid;
 
-    use super::*;
     use crate::config::{ConfigErrors, ConfigSource, Settings, effective};
     use crate::testing::TempDir;
 

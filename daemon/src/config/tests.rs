@@ -122,6 +122,8 @@ fn every_unknown_engine_is_reported() {
 /// Positions of syntax errors are those of the parser.
 #[test]
 fn syntax_errors_are_reported_with_their_line() {
+    let found = errors("[sm]\npriority = \n");
+    assert!(found.contains(": missing value after `=`"), "{found}");
     for (text, start) in [
         ("[sm]\npriority = \n", "f.toml:2:"),
         ("[sm]\npriority = 1\n\npriority = 2\n", "f.toml:4:1: "),
