@@ -13,12 +13,11 @@ use toml::de::DeValue;
 use toml::{Spanned, Value};
 
 use super::log_level::parse_log_level;
-use super::partitions::PartitionEntry;
 use super::replication::{has_port, is_etcd_member};
-use super::settings::{LogFormat, Settings};
+use super::settings::{LogFormat, PartitionEntry, Settings};
 use super::value::{
-    Address, DataVls, Engines, Flag, Format, Hex, Keyword, List, Mib, OptionalPortNum, PKey,
-    PortGuids, Seconds, Secret, SpannedError, TEXT, Text, Time, Whole,
+    DataVls, Engines, Flag, Format, Hex, Keyword, List, Mib, OptionalPortNum, PKey, PortGuids,
+    Seconds, Secret, SocketAddress, SpannedError, TEXT, Text, Time, Whole,
 };
 
 /// A key, and the setting of `S` that it sets.
@@ -186,7 +185,7 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "sa.max-tables-mib" Restart settings.sa.table_bytes_in_flight => Mib(1..=4096);
     "sa.consolidate-solicited-node" Reload settings.sm.consolidate_solicited_node => Flag;
 
-    "replication.listen" Restart settings.replication.listen => Address("0.0.0.0:7471");
+    "replication.listen" Restart settings.replication.listen => SocketAddress("0.0.0.0:7471");
     "replication.peers" Restart settings.replication.peers => List(Text {
         expected: "a host name or address with a port, such as \"sm1:7471\"",
         is_valid: has_port,
@@ -214,7 +213,7 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "files.dump-dir" Reload settings.dump_dir => TEXT;
     "files.capture" Restart settings.capture => TEXT;
 
-    "metrics.listen" Restart settings.metrics => Address("127.0.0.1:9793");
+    "metrics.listen" Restart settings.metrics => SocketAddress("127.0.0.1:9793");
 
     "log.format" Restart settings.log.format => Keyword(&[
         ("compact", LogFormat::Compact),

@@ -9,8 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::INSTANCE_DIR;
 use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, RENAMED};
-use super::partitions::PartitionEntry;
-use super::settings::Settings;
+use super::settings::{PartitionEntry, Settings};
 use super::value::SpannedError;
 
 /// What a text sets, and where.

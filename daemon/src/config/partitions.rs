@@ -7,45 +7,7 @@ use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
 
 use super::error::ConfigError;
-use super::settings::Settings;
-
-/// An entry `[[partition]]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartitionEntry {
-    /// Name, used in messages only.
-    pub name: String,
-    /// P_Key; only the low 15 bits are used.
-    pub pkey: String,
-    /// Whether the P_Key is at index 0 of the members' tables.
-    pub index0: bool,
-    /// Whether the IPoIB broadcast group is created.
-    pub ipoib: bool,
-    /// Flags of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in
-    /// partitions.conf.
-    pub flags: Vec<String>,
-    /// Membership of members without one: full, limited or both.
-    pub default_membership: String,
-    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each optionally with `=full`,
-    /// `=limited` or `=both`.
-    pub members: Vec<String>,
-    /// MGIDs of groups, each optionally followed by flags.
-    pub groups: Vec<String>,
-}
-
-impl Default for PartitionEntry {
-    fn default() -> Self {
-        Self {
-            name: String::new(),
-            pkey: String::new(),
-            index0: false,
-            ipoib: false,
-            flags: Vec::new(),
-            default_membership: "limited".to_owned(),
-            members: Vec::new(),
-            groups: Vec::new(),
-        }
-    }
-}
+use super::settings::{PartitionEntry, Settings};
 
 /// Partitions, and warnings about probable mistakes.
 pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);

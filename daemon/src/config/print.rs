@@ -1,8 +1,7 @@
 //! Configuration as text: the commented defaults, and the effective configuration.
 
 use super::keys::{KEYS, PARTITION, PARTITION_KEYS, is_secret};
-use super::partitions::PartitionEntry;
-use super::settings::Settings;
+use super::settings::{PartitionEntry, Settings};
 
 /// `etc/ferrosm.toml`: every key with its default and a comment.
 pub const DEFAULT_FILE: &str = include_str!("../../../etc/ferrosm.toml");

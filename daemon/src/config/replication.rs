@@ -1,76 +1,12 @@
 //! Keys of `[replication]`.
 
 use core::net::SocketAddr;
-use core::time::Duration;
 use std::path::{Path, PathBuf};
 
 use ferrosm_replication::tls::TlsFiles;
 use ferrosm_replication::{LogLimits, ReplicationSettings, Timing, etcd, tcp};
 
-use super::settings::Settings;
-
-/// The section `[replication]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReplicationSection {
-    /// Address on which this node listens; `None` for no replication over TCP.
-    pub listen: Option<SocketAddr>,
-    /// Addresses of all nodes.
-    pub peers: Vec<String>,
-    /// Members of an etcd cluster, in place of `listen` and `peers`.
-    pub etcd: Vec<String>,
-    /// Prefix of the keys in etcd.
-    pub etcd_prefix: String,
-    /// Lifetime of the lease in etcd, in seconds.
-    pub etcd_lease_s: u16,
-    /// Name of the fabric, in addition to its subnet prefix; required with `etcd`.
-    pub fabric: String,
-    /// CA certificate file.
-    pub ca: Option<PathBuf>,
-    /// Certificate file of this node.
-    pub certificate: Option<PathBuf>,
-    /// Private key file of this node.
-    pub key: Option<PathBuf>,
-    /// Name in the peers' certificates; `None` for the names in `peers`.
-    pub server_name: Option<String>,
-    /// Heartbeat interval.
-    pub heartbeat: Duration,
-    /// Time without a heartbeat after which the master counts as silent.
-    pub lease: Duration,
-    /// Longest time that a reply waits for the acknowledgement of a standby.
-    pub ack_timeout: Duration,
-    /// Stall of the main loop after which heartbeats stop.
-    pub main_loop_stall_timeout: Duration,
-}
-
-impl Default for ReplicationSection {
-    fn default() -> Self {
-        let timing = Timing::default();
-        Self {
-            listen: None,
-            peers: Vec::new(),
-            etcd: Vec::new(),
-            etcd_prefix: "/ferrosm".to_owned(),
-            etcd_lease_s: 1,
-            fabric: String::new(),
-            ca: None,
-            certificate: None,
-            key: None,
-            server_name: None,
-            heartbeat: timing.heartbeat,
-            lease: timing.lease,
-            ack_timeout: timing.ack_timeout,
-            main_loop_stall_timeout: Duration::from_secs(1),
-        }
-    }
-}
-
-impl ReplicationSection {
-    /// Whether this node replicates.
-    #[must_use]
-    pub const fn is_configured(&self) -> bool {
-        self.listen.is_some() || !self.etcd.is_empty()
-    }
-}
+use super::settings::{ReplicationSection, Settings};
 
 impl Settings {
     /// The settings of replication, without the identity of this node; `None` for no replication.

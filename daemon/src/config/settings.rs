@@ -3,6 +3,7 @@
 //! [`KEYS`](super::keys::KEYS) says which key sets which of them. Their defaults are the defaults
 //! of the keys.
 
+use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -10,11 +11,10 @@ use ferrosm_core::config::SmConfig;
 use ferrosm_core::plan::partitions::Enforcement;
 use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_opensm_compat::input::RoutingInputFiles;
+use ferrosm_replication::Timing;
 use ferrosm_sa::admission::AdmissionLimits;
 
 use super::error::ConfigError;
-use super::partitions::PartitionEntry;
-use super::replication::ReplicationSection;
 
 /// The settings of a service. File names in them are relative to [`Self::dir`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +127,107 @@ pub struct PartitionRules {
     pub enforce: Enforcement,
     /// Whether membership `both` gives a port the full and the limited P_Key.
     pub allow_both_pkeys: bool,
+}
+
+/// An entry `[[partition]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionEntry {
+    /// Name, used in messages only.
+    pub name: String,
+    /// P_Key; only the low 15 bits are used.
+    pub pkey: String,
+    /// Whether the P_Key is at index 0 of the members' tables.
+    pub index0: bool,
+    /// Whether the IPoIB broadcast group is created.
+    pub ipoib: bool,
+    /// Flags of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in
+    /// partitions.conf.
+    pub flags: Vec<String>,
+    /// Membership of members without one: full, limited or both.
+    pub default_membership: String,
+    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each optionally with `=full`,
+    /// `=limited` or `=both`.
+    pub members: Vec<String>,
+    /// MGIDs of groups, each optionally followed by flags.
+    pub groups: Vec<String>,
+}
+
+impl Default for PartitionEntry {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            pkey: String::new(),
+            index0: false,
+            ipoib: false,
+            flags: Vec::new(),
+            default_membership: "limited".to_owned(),
+            members: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+}
+
+/// The section `[replication]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicationSection {
+    /// Address on which this node listens; `None` for no replication over TCP.
+    pub listen: Option<SocketAddr>,
+    /// Addresses of all nodes.
+    pub peers: Vec<String>,
+    /// Members of an etcd cluster, in place of `listen` and `peers`.
+    pub etcd: Vec<String>,
+    /// Prefix of the keys in etcd.
+    pub etcd_prefix: String,
+    /// Lifetime of the lease in etcd, in seconds.
+    pub etcd_lease_s: u16,
+    /// Name of the fabric, in addition to its subnet prefix; required with `etcd`.
+    pub fabric: String,
+    /// CA certificate file.
+    pub ca: Option<PathBuf>,
+    /// Certificate file of this node.
+    pub certificate: Option<PathBuf>,
+    /// Private key file of this node.
+    pub key: Option<PathBuf>,
+    /// Name in the peers' certificates; `None` for the names in `peers`.
+    pub server_name: Option<String>,
+    /// Heartbeat interval.
+    pub heartbeat: Duration,
+    /// Time without a heartbeat after which the master counts as silent.
+    pub lease: Duration,
+    /// Longest time that a reply waits for the acknowledgement of a standby.
+    pub ack_timeout: Duration,
+    /// Stall of the main loop after which heartbeats stop.
+    pub main_loop_stall_timeout: Duration,
+}
+
+impl Default for ReplicationSection {
+    fn default() -> Self {
+        let timing = Timing::default();
+        Self {
+            listen: None,
+            peers: Vec::new(),
+            etcd: Vec::new(),
+            etcd_prefix: "/ferrosm".to_owned(),
+            etcd_lease_s: 1,
+            fabric: String::new(),
+            ca: None,
+            certificate: None,
+            key: None,
+            server_name: None,
+            heartbeat: timing.heartbeat,
+            lease: timing.lease,
+            ack_timeout: timing.ack_timeout,
+            main_loop_stall_timeout: Duration::from_secs(1),
+        }
+    }
+}
+
+impl ReplicationSection {
+    /// Whether this node replicates.
+    #[must_use]
+    pub const fn is_configured(&self) -> bool {
+        self.listen.is_some() || !self.etcd.is_empty()
+    }
 }
 
 /// Settings of the log.

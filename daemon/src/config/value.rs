@@ -192,12 +192,12 @@ impl Format<Option<PathBuf>> for Text {
 }
 
 /// An address with a port; empty for none.
-pub(super) struct Address(
+pub(super) struct SocketAddress(
     /// An example.
     pub(super) &'static str,
 );
 
-impl Format<Option<SocketAddr>> for Address {
+impl Format<Option<SocketAddr>> for SocketAddress {
     fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<Option<SocketAddr>, Vec<SpannedError>> {
         let expected = || {
             let example = self.0;

@@ -87,7 +87,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-            error!("metrics thread panicked");
+            error!(thread = "metrics", "thread panicked");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Ports of the service's loop: one interface for real and simulated ports. [`local_port`] lists and
-//! chooses the ports of this host.
+//! Ports of the service's loop: one interface for real and simulated ports. [`local_port`] lists
+//! and chooses the ports of this host.
 //!
 //! Sending is direct. Receiving does not block; the driver waits in [`MadPort::ready`].
 //! [`ThreadedPort`] runs a blocking receiver in a thread with a bounded queue; `SimulatedPort` has
