@@ -16,12 +16,10 @@
 //! | [`metrics`] | metrics and their HTTP endpoint |
 //! | [`output`] | tables, ibnet, JSON, dot, SVG, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
-//! | `simulator` | the server of a simulated fabric (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
 //! | [`atomic`] | atomic replacement of files |
 //! | [`clock`] | monotonic time and time since boot |
 //! | [`failure`] | failures of commands: message, hint, exit status |
-//! | `similar_names` | suggestions for unknown names (feature `simulator`) |
 
 pub mod allocator;
 pub mod atomic;
@@ -38,10 +36,6 @@ pub mod output;
 pub mod port;
 pub mod run;
 pub mod sa_server;
-#[cfg(feature = "simulator")]
-mod similar_names;
-#[cfg(feature = "simulator")]
-pub mod simulator;
 pub mod state;
 #[cfg(test)]
 mod testing;

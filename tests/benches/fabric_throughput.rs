@@ -10,7 +10,6 @@
 
 use std::time::{Duration, Instant as Clock};
 
-use ferrosm::port::sim_net::SimNet;
 use ferrosm_mad::attr::{LftBlock, PortInfo, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadIn, MadOut};
@@ -21,6 +20,7 @@ use ferrosm_sim::generate;
 use ferrosm_sim::net::Net;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{HostedSm, World};
+use ferrosm_sim_server::in_process::SimNet;
 use ferrosm_umad::transport::{MadReceiver, MadSender, Received};
 
 type Failure = Box<dyn std::error::Error>;
@@ -90,7 +90,7 @@ fn main() -> Result<(), Failure> {
     through_world(&text, &paths)
 }
 
-/// The same with the lock and queue of a [`SimPort`](ferrosm::port::sim_net::SimPort).
+/// The same with the lock and queue of a [`SimPort`](ferrosm_sim_server::in_process::SimPort).
 fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
     fabric.detach(at)?;
     let mut port = SimNet::new(fabric).attach(Some(at))?;

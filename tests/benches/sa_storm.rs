@@ -21,8 +21,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ferrosm::clock::Clock;
-use ferrosm::port::SimulatedPort;
-use ferrosm::port::sim_net::SimNet;
+use ferrosm::commands::simulator::port::SimulatedPort;
 use ferrosm::run::driver::{Control, Driver, Reload, Shell};
 use ferrosm::sa_server::SaServer;
 use ferrosm::state::PersistRequest;
@@ -37,6 +36,7 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sa::admission::AdmissionLimits;
 use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim_server::in_process::SimNet;
 use ferrosm_tests::sa::wire::message;
 use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
 use ferrosm_umad::transport::TransportError;

@@ -7,7 +7,7 @@ pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
 #[cfg(feature = "simulator")]
-mod simulation;
+mod simulator;
 mod state;
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, FileArgs, OfflineArgs, RouteArgs};
 #[cfg(feature = "simulator")]
-pub use simulation::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SocketArgs};
+pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
 
 /// An InfiniBand subnet manager.
@@ -50,18 +50,10 @@ pub enum CliCommand {
     /// configuration file, otherwise the port served last, otherwise the only port with a link; if
     /// several have one, it waits for 30 s and exits with status 1.
     Run(Box<RunArgs>),
-    /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
+    /// Commands of simulated fabrics.
     #[cfg(feature = "simulator")]
-    Demo(DemoArgs),
-    /// Serve a simulated fabric to libibumad programs, which `ferrosm attach` runs.
-    #[cfg(feature = "simulator")]
-    Sim(SimArgs),
-    /// Run a libibumad program (OpenSM, saquery, `ferrosm run`, ...) on a simulated fabric.
-    #[cfg(feature = "simulator")]
-    Attach(AttachArgs),
-    /// Control and query a simulated fabric.
-    #[cfg(feature = "simulator")]
-    SimCtl(SimCtlArgs),
+    #[command(flatten)]
+    Simulator(SimulatorCommand),
     /// List the ports of this host, and which of them ferrosm can serve.
     Ports(PortsArgs),
     /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
@@ -303,13 +295,11 @@ impl CliCommand {
         let engines = match self {
             Self::Run(args) => args.sm.engine.as_deref(),
             #[cfg(feature = "simulator")]
-            Self::Demo(args) => args.sm.engine.as_deref(),
+            Self::Simulator(command) => command.engines(),
             #[cfg(feature = "simulator")]
             Self::Route(args) => Some(&args.common.engine[..]),
             #[cfg(feature = "simulator")]
             Self::Explain(args) => Some(&args.common.engine[..]),
-            #[cfg(feature = "simulator")]
-            Self::Sim(_) | Self::Attach(_) | Self::SimCtl(_) => None,
             Self::Ports(_)
             | Self::Topology(_)
             | Self::Replay(_)

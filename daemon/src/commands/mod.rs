@@ -1,24 +1,16 @@
 //! One module per command. Each takes its flags and returns its failure.
 
-#[cfg(feature = "simulator")]
-pub mod attach;
 pub mod config;
 pub mod control;
 #[cfg(feature = "simulator")]
-pub mod demo;
-#[cfg(feature = "simulator")]
 pub mod explain;
-#[cfg(feature = "simulator")]
-pub mod fabric;
 pub mod ports;
 pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod route;
 pub mod run;
 #[cfg(feature = "simulator")]
-pub mod sim;
-#[cfg(feature = "simulator")]
-pub mod sim_ctl;
+pub mod simulator;
 pub mod state;
 pub mod topology;
 
@@ -37,13 +29,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         CliCommand::Run(args) => run::run(&args),
         #[cfg(feature = "simulator")]
-        CliCommand::Demo(args) => demo::run(&args),
-        #[cfg(feature = "simulator")]
-        CliCommand::Sim(args) => sim::run(&args),
-        #[cfg(feature = "simulator")]
-        CliCommand::Attach(args) => attach::run(&args),
-        #[cfg(feature = "simulator")]
-        CliCommand::SimCtl(args) => sim_ctl::run(&args),
+        CliCommand::Simulator(command) => simulator::run(&command),
         CliCommand::Ports(args) => ports::run(&args),
         CliCommand::Topology(args) => topology::run(&args),
         #[cfg(feature = "simulator")]

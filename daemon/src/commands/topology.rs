@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::clock::Clock;
 use crate::commands::config;
-#[cfg(feature = "simulator")]
-use crate::commands::fabric;
 use crate::config::Settings;
 #[cfg(feature = "simulator")]
 use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
+#[cfg(feature = "simulator")]
+use crate::offline::fabric;
 use crate::output::progress::{SweepBar, Terminal};
 #[cfg(feature = "simulator")]
 use crate::output::view::view_of_spec;

@@ -3,6 +3,7 @@
 //! Loads the fabric, assigns LIDs, resolves the GUIDs in OpenSM input files, and runs the routing
 //! engines. Prints nothing.
 
+pub mod fabric;
 mod lids;
 mod progress;
 pub mod trace;
@@ -28,7 +29,7 @@ use serde::Serialize;
 use tracing::warn;
 
 use crate::cli::OfflineArgs;
-use crate::commands::fabric;
+
 use crate::config::ConfigErrors;
 use crate::failure::Failure;
 use crate::output::view::view_of_spec;

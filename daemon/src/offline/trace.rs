@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
+use ferrosm_sim_server::similar_names::suggest;
 
-use crate::similar_names::suggest;
 use ferrosm_opensm_compat::view::FabricView;
 use ferrosm_opensm_compat::view::{FabricEndPort, FabricNode, InstalledRouting, PortLocation};
 

@@ -6,10 +6,6 @@
 //! the response before `send` returns.
 
 pub mod local_port;
-#[cfg(feature = "simulator")]
-pub mod sim_net;
-#[cfg(feature = "simulator")]
-mod simulated;
 
 use core::future::Future;
 use core::time::Duration;
@@ -20,9 +16,6 @@ use std::thread::JoinHandle;
 use ferrosm_mad::mad::MadOut;
 use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 use tokio::sync::mpsc;
-
-#[cfg(feature = "simulator")]
-pub use simulated::SimulatedPort;
 
 /// Interval at which the receiving thread checks whether to stop.
 const POLL: Duration = Duration::from_millis(100);

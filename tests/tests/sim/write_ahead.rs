@@ -9,8 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferrosm::clock::Clock;
-use ferrosm::port::SimulatedPort;
-use ferrosm::port::sim_net::SimNet;
+use ferrosm::commands::simulator::port::SimulatedPort;
 use ferrosm::run::driver::{Control, Driver, Reload, Shell};
 use ferrosm::state::{CommitObserver, DurabilityTracker, PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
@@ -21,6 +20,7 @@ use ferrosm_mad::mad::{Address, MadOut, Method};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_sim_server::in_process::SimNet;
 use ferrosm_tests::programs::scratch::Scratch;
 use ferrosm_umad::transport::{MadReceiver as _, MadSender as _, Received};
 use tokio::sync::mpsc;

@@ -28,12 +28,13 @@ const CRATES: &[&str] = &[
     "sa",
     "sm-core",
     "recording",
-    "sim",
-    "channel",
-    "attach",
     "opensm-compat",
     "replication",
     "daemon",
+    "sim/fabric",
+    "sim/channel",
+    "sim/attach",
+    "sim/server",
     "tests",
 ];
 
@@ -184,10 +185,10 @@ fn unsafe_code_is_in_listed_files_only() {
         name == "umad/src/libibumad/sys.rs"
             || name.starts_with("daemon/src/run/verbs")
             || name == "daemon/src/allocator.rs"
-            || name == "channel/src/memory.rs"
-            || name.starts_with("attach/src/interpose/")
-            || name == "attach/src/next.rs"
-            || name == "attach/tests/real/client.rs"
+            || name == "sim/channel/src/memory.rs"
+            || name.starts_with("sim/attach/src/interpose/")
+            || name == "sim/attach/src/next.rs"
+            || name == "sim/attach/tests/real/client.rs"
             || name == "mad/tests/wire/libibmad/mod.rs"
             || name == "tests/benches/sa_view.rs"
     };
@@ -320,6 +321,15 @@ fn crate_dependencies_are_as_designed() {
         ("ferrosm-channel", &[][..]),
         ("ferrosm-attach", &["ferrosm-channel"]),
         (
+            "ferrosm-sim-server",
+            &[
+                "ferrosm-mad",
+                "ferrosm-umad",
+                "ferrosm-sim",
+                "ferrosm-channel",
+            ],
+        ),
+        (
             "ferrosm-recording",
             &[
                 "ferrosm-mad",
@@ -350,7 +360,7 @@ fn crate_dependencies_are_as_designed() {
                 "ferrosm-core",
                 "ferrosm-opensm-compat",
                 "ferrosm-sim",
-                "ferrosm-channel",
+                "ferrosm-sim-server",
                 "ferrosm-recording",
                 "ferrosm-replication",
             ],
@@ -394,7 +404,7 @@ fn crate_dependencies_are_as_designed() {
 /// code or a script reads, and no other. Users' variables are those of the program.
 #[test]
 fn variables_of_tests_are_documented() {
-    let of_program = variables_in(&["daemon/src", "attach/src"]);
+    let of_program = variables_in(&["daemon/src", "sim/attach/src", "sim/server/src"]);
     let mut used = variables_in(&[
         "tests",
         "scripts",
@@ -403,10 +413,10 @@ fn variables_of_tests_are_documented() {
         "routing/tests",
     ]);
     used.extend(variables_in(&[
-        "attach/tests",
+        "sim/attach/tests",
         "replication/tests",
         "daemon/tests",
-        "sim/tests",
+        "sim/fabric/tests",
     ]));
     let contributing = fs::read_to_string(workspace().join("CONTRIBUTING.md"))
         .unwrap_or_else(|error| panic!("CONTRIBUTING.md: {error}"));
@@ -452,7 +462,7 @@ fn variable_names(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Without the feature `simulator` the program links neither the simulator nor its channel.
+/// Without the feature `simulator` the program links no crate of the folder `sim`.
 #[test]
 fn the_simulator_is_optional() {
     let linked = |features: &[&str]| -> BTreeSet<String> {
@@ -467,7 +477,11 @@ fn the_simulator_is_optional() {
     let with = linked(&[]);
     let without = linked(&["--no-default-features"]);
     let optional: Vec<&String> = with.difference(&without).collect();
-    assert_eq!(optional, ["ferrosm-channel", "ferrosm-sim"], "{without:?}");
+    assert_eq!(
+        optional,
+        ["ferrosm-channel", "ferrosm-sim", "ferrosm-sim-server"],
+        "{without:?}"
+    );
 }
 
 /// Within a crate, files import each other in one direction only.

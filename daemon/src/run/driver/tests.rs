@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::port::ThreadedPort;
-use crate::port::sim_net::SimNet;
 use ferrosm_core::records::{Record, RecordUpdate};
 use ferrosm_core::{RestoredState, SweepReport};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::generate::from_spec;
+use ferrosm_sim_server::in_process::SimNet;
 use ferrosm_umad::gmp::{GmpReceived, GmpReceiver, GmpSender};
 
 /// Ends with the first sweep report, or with `None` when stopped.

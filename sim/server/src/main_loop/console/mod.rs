@@ -8,11 +8,11 @@ mod judge;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use ferrosm_mad::attr::{self, NodeType};
 use ferrosm_mad::time::Instant;
-use ferrosm_opensm_compat::keyword::nearest_keyword;
 use ferrosm_sim::fabric::{DropReason, Fabric, NodeCounters, PortCounter, SpecError};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
@@ -23,21 +23,47 @@ use ferrosm_sim::scenario::{
 use ferrosm_sim::spec::PortAt;
 
 use super::{AttachedProgram, SimulatorLoop};
-use crate::failure::Failure;
-use crate::similar_names::suggest;
-use crate::simulator::request::ConnId;
+use crate::request::ConnId;
+use crate::similar_names::{nearest, suggest};
+pub use judge::PathSlParser;
+
+/// Why a scenario file cannot be played.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioFileError {
+    /// The file cannot be read.
+    #[error("{}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A statement is invalid.
+    #[error("{}: {error}{suggestion}", .path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The error, with line and column.
+        error: ScenarioError,
+        /// Similar names, as the end of a message; may be empty.
+        suggestion: String,
+    },
+}
 
 /// Schedules the statements of a scenario file.
 ///
 /// # Errors
 /// The file cannot be read, or a line is invalid (with line and column).
-pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
-    let failure = |e: String| Failure::runtime(format!("{}: {e}", path.display()));
-    let in_file = |e: ScenarioError| {
-        let suggestion = suggest_correction(&e.problem, net.fabric());
-        failure(format!("{e}{suggestion}"))
+pub fn play(net: &mut Net, path: &Path) -> Result<(), ScenarioFileError> {
+    let in_file = |error: ScenarioError| ScenarioFileError::Invalid {
+        path: path.to_owned(),
+        suggestion: suggest_correction(&error.problem, net.fabric()),
+        error,
     };
-    let text = fs::read_to_string(path).map_err(|e| failure(e.to_string()))?;
+    let text = fs::read_to_string(path).map_err(|source| ScenarioFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
     let script = Script::parse(&text).map_err(in_file)?;
     let plan = script.plan(net.fabric(), net.now()).map_err(in_file)?;
     for (at, action) in plan {
@@ -47,11 +73,7 @@ pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
 }
 
 /// Executes a line and returns the reply.
-pub(in crate::simulator) fn run_line(
-    simulator: &mut SimulatorLoop,
-    line: &str,
-    now: Instant,
-) -> String {
+pub(crate) fn run_line(simulator: &mut SimulatorLoop, line: &str, now: Instant) -> String {
     match execute(simulator, line, now) {
         Ok(mut text) => {
             if !text.is_empty() && !text.ends_with('\n') {
@@ -130,7 +152,7 @@ fn execute_server_command(
     }
     let fabric = simulator.net.fabric();
     Some(match command {
-        "judge" => judge::judge(fabric, argument),
+        "judge" => judge::judge(fabric, argument, simulator.path_sl_parser),
         "topology" => {
             let mut text = String::new();
             // Writing into a String cannot fail.
@@ -157,8 +179,8 @@ fn suggest_correction(problem: &ScenarioProblem, fabric: &Fabric) -> String {
         ScenarioProblem::NoSuchCommand(word) => {
             let scenario_commands = scenario::HELP.iter().map(|(form, _)| *form);
             let first_words = scenario_commands.filter_map(|form| form.split(' ').next());
-            let nearest = nearest_keyword(word, first_words.chain(SERVER_COMMANDS));
-            nearest.map_or_else(String::new, |command| {
+            let nearest = nearest(word, first_words.chain(SERVER_COMMANDS));
+            nearest.first().map_or_else(String::new, |command| {
                 format!("; did you mean `{command}`?")
             })
         }
@@ -169,7 +191,7 @@ fn suggest_correction(problem: &ScenarioProblem, fabric: &Fabric) -> String {
         }
         ScenarioProblem::NoSuchCounter(name) => {
             let names = PortCounter::ALL.iter().map(|counter| counter.name());
-            match nearest_keyword(name, names.clone()) {
+            match nearest(name, names.clone()).first() {
                 Some(counter) => format!("; did you mean `{counter}`?"),
                 None => {
                     let names: Vec<&str> = names.collect();

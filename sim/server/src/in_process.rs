@@ -17,7 +17,7 @@ use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 
 /// Why a port cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AttachError {
+pub enum PortOpenError {
     /// The end port does not exist.
     #[error(transparent)]
     Port(#[from] SpecError),
@@ -76,11 +76,11 @@ impl SimNet {
     ///
     /// # Errors
     /// If it is not an end port, or is already open.
-    pub fn attach(&self, at: Option<PortAt>) -> Result<SimPort, AttachError> {
+    pub fn attach(&self, at: Option<PortAt>) -> Result<SimPort, PortOpenError> {
         let mut state = self.shared.lock();
         let at = at.unwrap_or_else(|| state.fabric.default_port());
         if state.queues.iter().any(|q| q.open && q.at == at) {
-            return Err(AttachError::InUse(at));
+            return Err(PortOpenError::InUse(at));
         }
         state.fabric.attach(at)?;
         state.fabric.set_is_sm(at, true)?;
@@ -337,7 +337,7 @@ mod tests {
         let port = net.attach(None).unwrap();
         assert_eq!(port.at(), at);
         assert!(is_sm());
-        assert_eq!(net.attach(Some(at)).unwrap_err(), AttachError::InUse(at));
+        assert_eq!(net.attach(Some(at)).unwrap_err(), PortOpenError::InUse(at));
         let (sender, receiver) = port.split();
         drop(receiver);
         assert!(is_sm(), "the other half is open");

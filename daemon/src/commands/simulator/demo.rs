@@ -1,19 +1,20 @@
 //! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
 
-use crate::port::sim_net::SimNet;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim_server::in_process::SimNet;
 use tracing::{info, warn};
 
+use super::port::SimulatedPort;
 use crate::cli::DemoArgs;
-use crate::commands::{config, fabric};
+use crate::commands::config;
 use crate::config::ConfigSource;
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
+use crate::offline::fabric;
 use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{log, table};
-use crate::port::SimulatedPort;
 use crate::run::capture;
 use crate::run::recording::RecordingFile;
 use crate::run::serve::{self, Process, ServeOptions, ServiceSetup};
@@ -26,7 +27,7 @@ use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 ///
 /// # Errors
 /// The fabric does not exist, or does not come up.
-pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     // First, so that early signals are not lost.
     let (runtime, signals) = signals::install()?;
     let source = match &args.sm.config {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::SmArgs;
 
@@ -36,6 +36,29 @@ Options follow after a semicolon, such as `fat-tree:8;drop=0.1;seed=2`:
   sharp          an aggregation node in every switch
   shuffle        random order of GUIDs
   routers=N  speed=NAME  mixed-speeds  seed=N";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum SimulatorCommand {
+    /// Run the subnet manager on a simulated fabric within this process; needs no hardware.
+    Demo(DemoArgs),
+    /// Serve a simulated fabric to libibumad programs, which `ferrosm attach` runs.
+    Sim(SimArgs),
+    /// Run a libibumad program (OpenSM, saquery, `ferrosm run`, ...) on a simulated fabric.
+    Attach(AttachArgs),
+    /// Control and query a simulated fabric.
+    SimCtl(SimCtlArgs),
+}
+
+impl SimulatorCommand {
+    /// The engines of `--engine`.
+    pub(super) fn engines(&self) -> Option<&[String]> {
+        match self {
+            Self::Demo(args) => args.sm.engine.as_deref(),
+            Self::Sim(_) | Self::Attach(_) | Self::SimCtl(_) => None,
+        }
+    }
+}
 
 /// Flags of `demo`.
 #[derive(Debug, Clone, Args)]

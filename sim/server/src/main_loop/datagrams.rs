@@ -18,7 +18,7 @@ use ferrosm_sim::umad::{Errno, sysfs};
 use tracing::{debug, warn};
 
 use super::SimulatorLoop;
-use crate::simulator::request::{ConnId, VerbsAnswer};
+use crate::request::{ConnId, VerbsAnswer};
 
 /// Maximum number of datagrams taken from one queue pair before the next one.
 const BURST: usize = 32;
@@ -27,13 +27,13 @@ const EVENTS_MAX: usize = 256;
 
 /// Port events (`enum ibv_event_type`).
 mod event {
-    pub(in crate::simulator) const PORT_ACTIVE: u32 = 9;
-    pub(in crate::simulator) const PORT_ERR: u32 = 10;
-    pub(in crate::simulator) const LID_CHANGE: u32 = 11;
-    pub(in crate::simulator) const PKEY_CHANGE: u32 = 12;
-    pub(in crate::simulator) const SM_CHANGE: u32 = 13;
-    pub(in crate::simulator) const CLIENT_REREGISTER: u32 = 17;
-    pub(in crate::simulator) const GID_CHANGE: u32 = 18;
+    pub(crate) const PORT_ACTIVE: u32 = 9;
+    pub(crate) const PORT_ERR: u32 = 10;
+    pub(crate) const LID_CHANGE: u32 = 11;
+    pub(crate) const PKEY_CHANGE: u32 = 12;
+    pub(crate) const SM_CHANGE: u32 = 13;
+    pub(crate) const CLIENT_REREGISTER: u32 = 17;
+    pub(crate) const GID_CHANGE: u32 = 18;
 }
 
 /// A queue pair of a program.
@@ -69,14 +69,14 @@ struct PortEventWatch {
 /// Objects of verbs programs.
 #[derive(Debug, Default)]
 pub struct Verbs {
-    pub(in crate::simulator) datagrams: Datagrams,
+    pub(crate) datagrams: Datagrams,
     queue_pairs: Vec<QueuePair>,
     watches: Vec<PortEventWatch>,
 }
 
 impl Verbs {
     /// Whether a program wrote to a ring, or freed space in one.
-    pub(in crate::simulator) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.queue_pairs.iter().any(|qp| qp.end.is_ready())
             || self.watches.iter().any(|watch| watch.end.is_ready())
     }
@@ -84,7 +84,7 @@ impl Verbs {
 
 impl SimulatorLoop {
     /// Executes a verbs request.
-    pub(in crate::simulator) fn verbs_call(
+    pub(crate) fn verbs_call(
         &mut self,
         conn: ConnId,
         call: VerbsRequest,
@@ -178,7 +178,7 @@ impl SimulatorLoop {
     }
 
     /// Takes datagrams from the programs, a burst from each; returns whether there were any.
-    pub(in crate::simulator) fn take_datagrams(&mut self) -> bool {
+    pub(crate) fn take_datagrams(&mut self) -> bool {
         let mut any_taken = false;
         let mut corrupt = None;
         for index in 0..self.verbs.queue_pairs.len() {
@@ -223,7 +223,7 @@ impl SimulatorLoop {
     }
 
     /// Writes pending datagrams and events to the rings, as far as these have space.
-    pub(in crate::simulator) fn send_datagrams(&mut self) {
+    pub(crate) fn send_datagrams(&mut self) {
         let Verbs {
             datagrams,
             queue_pairs,
@@ -276,7 +276,7 @@ impl SimulatorLoop {
     }
 
     /// Queues events for changes of watched ports since the last call.
-    pub(in crate::simulator) fn update_port_events(&mut self) {
+    pub(crate) fn update_port_events(&mut self) {
         let fabric = self.net.fabric();
         let mut has_events = false;
         for watch in &mut self.verbs.watches {
@@ -301,7 +301,7 @@ impl SimulatorLoop {
     }
 
     /// Closes the objects of a connection.
-    pub(in crate::simulator) fn close_verbs(&mut self, conn: ConnId) {
+    pub(crate) fn close_verbs(&mut self, conn: ConnId) {
         let Verbs {
             datagrams,
             queue_pairs,

@@ -3,11 +3,11 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use crate::port::sim_net::SimNet;
 use ferrosm_mad::mad::MadOut;
+use ferrosm_sim_server::in_process::SimNet;
 use ferrosm_umad::transport::{MadReceiver, MadSender, Received, TransportError};
 
-use super::MadPort;
+use crate::port::MadPort;
 
 /// Interval at which an idle simulated port is polled.
 const SIM_POLL: Duration = Duration::from_millis(100);

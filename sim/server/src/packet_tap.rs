@@ -11,11 +11,8 @@ use ferrosm_mad::mad::MAD_LEN;
 use ferrosm_sim::datagram::header;
 use ferrosm_sim::fabric::Packet;
 use ferrosm_sim::net::{MadEvent, Net};
-use ferrosm_umad::capture::{CaptureUntilError, WirePacket};
+use ferrosm_umad::capture::{CaptureUntilError, CaptureWriter, WirePacket};
 use tracing::error;
-
-use crate::failure::Failure;
-use crate::run::capture;
 
 /// A capture in progress.
 #[derive(Debug)]
@@ -25,12 +22,14 @@ pub struct PacketTap {
 }
 
 impl PacketTap {
-    /// Creates a file and captures all packets from now on.
-    ///
-    /// # Errors
-    /// The file cannot be created.
-    pub fn create(path: &Path, net: &mut Net) -> Result<Self, Failure> {
-        let writer = capture::create(path, "simulated fabric")?;
+    /// Captures all packets from now on in the new file `path`; `clock` returns nanoseconds since
+    /// 1970.
+    pub fn new(
+        path: &Path,
+        writer: CaptureWriter<BufWriter<File>>,
+        clock: fn() -> u64,
+        net: &mut Net,
+    ) -> Self {
         let capture = Arc::new(Mutex::new(CaptureUntilError::new(writer)));
         let observed = Arc::clone(&capture);
         net.observe(move |event| {
@@ -43,13 +42,13 @@ impl PacketTap {
             };
             let mut capture = observed.lock().unwrap_or_else(PoisonError::into_inner);
             capture.record(|writer| {
-                writer.write_wire_packet(capture::unix_ns(), &on_wire(event.packet), &comment)
+                writer.write_wire_packet(clock(), &on_wire(event.packet), &comment)
             });
         });
-        Ok(Self {
+        Self {
             capture,
             path: path.to_owned(),
-        })
+        }
     }
 
     /// Flushes the buffer; logs once if the capture has stopped.

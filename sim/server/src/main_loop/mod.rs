@@ -9,8 +9,9 @@ pub mod console;
 pub mod datagrams;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
-use std::time::Instant as WallInstant;
+use std::time::{Duration, Instant as WallInstant};
 
 use ferrosm_channel::{ClientFds, ServerDoorbell, ServerEnd, SpinWait};
 use ferrosm_mad::time::Instant;
@@ -20,9 +21,13 @@ use ferrosm_sim::spec::{FabricSpec, NodeIdx};
 use ferrosm_sim::umad::{Errno, FileId, IssmId, UmadLayer, sysfs};
 use tracing::{debug, warn};
 
-use super::hosts;
 use super::packet_tap::PacketTap;
-use super::request::{ConnId, Disconnected, LoopRequest, ReplySender, RequestReceiver};
+use super::request::{
+    ConnId, Disconnected, LoopRequest, ReplySender, RequestReceiver, RequestSender, request_channel,
+};
+use super::socket::ServerSocket;
+use super::{hosts, listener};
+use console::PathSlParser;
 use datagrams::Verbs;
 
 /// MADs taken from one program before the next program is served.
@@ -66,6 +71,7 @@ pub struct SimulatorLoop {
     issm_waiters: Vec<IssmWaiter>,
     pub(super) served: u64,
     pub(super) rejected: u64,
+    path_sl_parser: PathSlParser,
     tap: Option<PacketTap>,
     doorbell: Arc<ServerDoorbell>,
     requests: RequestReceiver,
@@ -83,17 +89,32 @@ enum Turn {
     Stop,
 }
 
+/// Options of the server.
+pub struct ServerOptions {
+    /// Time to poll for the next MAD before sleeping.
+    pub spin: Duration,
+    /// The capture of packets.
+    pub tap: Option<PacketTap>,
+    /// Parser of the file of the command `judge FILE`.
+    pub path_sl_parser: PathSlParser,
+}
+
 impl SimulatorLoop {
-    /// The loop for this fabric.
-    pub fn new(
+    /// Accepts connections on `socket` from now on, in threads. Their requests wait until
+    /// [`Self::run`]. Returns the loop, and a sender of requests.
+    ///
+    /// # Errors
+    /// A descriptor or thread cannot be created.
+    pub fn start(
         net: Net,
         spec: FabricSpec,
-        doorbell: Arc<ServerDoorbell>,
-        requests: RequestReceiver,
-        spin: SpinWait,
-        tap: Option<PacketTap>,
-    ) -> Self {
-        Self {
+        socket: &ServerSocket,
+        options: ServerOptions,
+    ) -> io::Result<(Self, RequestSender)> {
+        let doorbell = Arc::new(ServerDoorbell::new()?);
+        let (sender, requests) = request_channel(Arc::clone(&doorbell));
+        listener::listen(socket.share()?, sender.clone())?;
+        let simulator = Self {
             net,
             umad: UmadLayer::new(),
             verbs: Verbs::default(),
@@ -104,14 +125,16 @@ impl SimulatorLoop {
             issm_waiters: Vec::new(),
             served: 0,
             rejected: 0,
-            tap,
+            path_sl_parser: options.path_sl_parser,
+            tap: options.tap,
             doorbell,
             requests,
             started: WallInstant::now(),
-            spin,
+            spin: SpinWait::new(options.spin),
             deliveries: Vec::new(),
             buffer: Vec::new(),
-        }
+        };
+        Ok((simulator, sender))
     }
 
     /// Runs until [`LoopRequest::Stop`].

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
+use std::sync::Arc;
 
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, PortGuid, Sl};
-use ferrosm_opensm_compat::input::sls;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::oracle::{
     self, Expectations, FabricSnapshot, SlTable, Traffic, connected_end_ports,
@@ -14,13 +14,20 @@ use ferrosm_sim::oracle::{
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use super::{FailedCommand, port_name};
-use crate::output::table::count;
+
+/// Parses the SL of each path: for each source, the SLs indexed by destination LID. A source is the
+/// GUID of a port or of its node. An SL above 15 means that the path has none.
+pub type PathSlParser = fn(&str) -> Result<BTreeMap<PortGuid, Arc<[u8]>>, String>;
 
 /// Verdict on every connected part that contains the SM in its MasterSMLIDs, and the nodes that
 /// were not checked. Fails if there are violations. `argument` is the SL of all packets, the path
 /// of a dump with the SL of each path, or empty.
-pub(super) fn judge(fabric: &Fabric, argument: &str) -> Result<String, FailedCommand> {
-    let traffic = traffic(fabric, argument)?;
+pub(super) fn judge(
+    fabric: &Fabric,
+    argument: &str,
+    parse_path_sl: PathSlParser,
+) -> Result<String, FailedCommand> {
+    let traffic = traffic(fabric, argument, parse_path_sl)?;
     let state = FabricSnapshot::from(fabric);
     let parts = connected_end_ports(&state);
     let mut out = String::new();
@@ -96,7 +103,11 @@ fn master_sm_lid(state: &FabricSnapshot, part: &[PortAt]) -> Option<Lid> {
 }
 
 /// The SLs of packets, from the command's argument.
-fn traffic(fabric: &Fabric, argument: &str) -> Result<Traffic, String> {
+fn traffic(
+    fabric: &Fabric,
+    argument: &str,
+    parse_path_sl: PathSlParser,
+) -> Result<Traffic, String> {
     if argument.is_empty() {
         return Ok(Traffic::Unknown);
     }
@@ -108,12 +119,7 @@ fn traffic(fabric: &Fabric, argument: &str) -> Result<Traffic, String> {
     }
     let text = fs::read_to_string(argument)
         .map_err(|e| format!("cannot read the path SLs in {argument}: {e}"))?;
-    let rows = sls::parse_path_sl(&text).map_err(|errors| {
-        let first = errors.first().map(ToString::to_string).unwrap_or_default();
-        format!("{argument}: {first}")
-    })?;
-    let rows: BTreeMap<_, _> = rows.into_iter().collect();
-    // Dumps name sources by the GUID of a port, or of its node.
+    let rows = parse_path_sl(&text).map_err(|error| format!("{argument}: {error}"))?;
     let row_of = |at: PortAt| {
         let node_guid = fabric.node_guid(at.node);
         let row = rows
@@ -140,6 +146,10 @@ fn expectations(state: &FabricSnapshot, master: PortAt, traffic: Traffic) -> Exp
     let operational_vls = ports.map(|port| port.info.operational_vls).max();
     expect.max_operational_vls = operational_vls.unwrap_or(expect.max_operational_vls);
     expect
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// `2 switches, 1 channel adapter`.
