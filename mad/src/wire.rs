@@ -2,12 +2,14 @@
 //!
 //! The [`wire!`](crate::wire!) macro takes a table with one line per field (name, type, bit offset,
 //! width, and component mask bits of fields of SA records) and generates a struct with `decode`,
-//! `encode`, `encode_onto` (preserves reserved and vendor bits), `FIELDS` and `COMPONENTS`. Bit 0
-//! is the most significant bit of byte 0, as in the specification. Decoding cannot fail: the type
-//! determines the length, and unknown codes are preserved. Fields that overlap, are out of order or
-//! exceed the layout do not compile, nor does decoding an array that is too short. [`part`] selects
-//! bytes of an array, also checked at compile time; bytes of unknown length are decoded with
-//! `decode_slice`.
+//! `encode`, `encode_onto` (preserves reserved and vendor bits), `FIELDS` and `COMPONENTS`, and for
+//! each field a [`SingleField`] that reads and writes it alone in raw bytes. Bit 0 is the most
+//! significant bit of byte 0, as in the specification. Decoding cannot fail: the type determines
+//! the length, and unknown codes are preserved. Fields that overlap, are out of order or exceed the
+//! layout do not compile, nor does decoding an array that is too short. [`part`] selects bytes of
+//! an array, also checked at compile time; bytes of unknown length are decoded with `decode_slice`.
+
+use core::marker::PhantomData;
 
 /// A value that fits into up to 64 bits.
 pub trait BitValue: Copy {
@@ -197,23 +199,26 @@ pub const fn part_mut<const AT: usize, const LEN: usize, const N: usize>(
 #[inline]
 #[must_use]
 pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
-    let (first, last) = (bit / 8, (bit + width - 1) / 8);
-    let mut v: u128 = 0;
-    for byte in &buf[first..=last] {
-        v = (v << 8) | u128::from(*byte);
-    }
+    let first = bit / 8;
+    let last = (bit + width - 1) / 8;
+    let bytes = &buf[first..=last];
     let shift = (last + 1) * 8 - bit - width;
-    let mask = if width == 64 {
-        u64::MAX
+    let value = if bytes.len() <= 8 {
+        bytes.iter().fold(0, |v, byte| v << 8 | u64::from(*byte)) >> shift
     } else {
-        (1 << width) - 1
+        let v = bytes.iter().fold(0, |v, byte| v << 8 | u128::from(*byte));
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "masked to the field's width"
+        )]
+        let low = (v >> shift) as u64;
+        low
     };
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "masked to the field's width"
-    )]
-    let low = (v >> shift) as u64;
-    low & mask
+    if width == 64 {
+        value
+    } else {
+        value & ((1 << width) - 1)
+    }
 }
 
 /// Writes the low `width` (1 to 64) bits of `value` at bit offset `bit`; other bits are unchanged.
@@ -298,6 +303,44 @@ impl<T: BitValue + Default, const N: usize> WireField for [T; N] {
     }
 }
 
+/// One field of a layout of `LEN` bytes: reads and writes it without the other fields.
+///
+/// A layout has one as associated constant for each field, with the field's name. With constant
+/// positions, a read of an integer compiles to a load and a shift.
+#[derive(Debug)]
+pub struct SingleField<T, const LEN: usize> {
+    bit: usize,
+    width: usize,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: WireField, const LEN: usize> SingleField<T, LEN> {
+    /// The field at this position.
+    #[must_use]
+    pub const fn new(bit: usize, width: usize) -> Self {
+        Self {
+            bit,
+            width,
+            value: PhantomData,
+        }
+    }
+
+    /// Reads the field from the layout at the start of `buf`.
+    #[inline]
+    #[must_use]
+    pub fn read<const N: usize>(&self, buf: &[u8; N]) -> T {
+        const { assert!(N >= LEN, "the array is shorter than the layout") };
+        T::read(buf, self.bit, self.width)
+    }
+
+    /// Writes the field in the layout at the start of `buf`; all other bits are unchanged.
+    #[inline]
+    pub fn write<const N: usize>(&self, buf: &mut [u8; N], value: T) {
+        const { assert!(N >= LEN, "the array is shorter than the layout") };
+        value.write(buf, self.bit, self.width);
+    }
+}
+
 /// Declares a layout. See the [module](mod@crate::wire).
 ///
 /// In SA records, the component mask bits follow the width:
@@ -321,6 +364,11 @@ impl<T: BitValue + Default, const N: usize> WireField for [T; N] {
 /// let s = Sample::decode(&[0x12, 0xFF, 0x34, 0x56]);
 /// assert_eq!((s.a, s.b, s.c), (1, 2, 0x3456));
 /// assert_eq!(Sample::FIELDS[2].component_mask, 1 << 3);
+///
+/// let mut raw = [0x12, 0xFF, 0x34, 0x56];
+/// Sample::b.write(&mut raw, 7);
+/// assert_eq!(Sample::b.read(&raw), 7);
+/// assert_eq!(raw, [0x17, 0xFF, 0x34, 0x56]);
 /// ```
 #[macro_export]
 macro_rules! wire {
@@ -365,6 +413,15 @@ macro_rules! wire {
             concat!(stringify!($name), ": fields overlap, are out of order, or exceed the layout")
         );
 
+        #[allow(non_upper_case_globals, reason = "the constants stand for fields")]
+        impl $name {
+            $(
+                $(#[$fdoc])*
+                pub const $field: $crate::wire::SingleField<$ty, { $len }> =
+                    $crate::wire::SingleField::new($bit, $width);
+            )*
+        }
+
         impl $name {
             /// Length in bytes.
             pub const LEN: usize = $len;
@@ -393,7 +450,7 @@ macro_rules! wire {
             #[must_use]
             pub fn decode<const N: usize>(buf: &[u8; N]) -> Self {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
-                Self { $($field: $crate::wire::WireField::read(buf, $bit, $width),)* }
+                Self { $($field: Self::$field.read(buf),)* }
             }
 
             /// Reads the fields from the start of `buf`; `None` if it is shorter than `LEN`.
@@ -408,7 +465,7 @@ macro_rules! wire {
             #[inline]
             pub fn encode_onto<const N: usize>(&self, buf: &mut [u8; N]) {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
-                $($crate::wire::WireField::write(&self.$field, buf, $bit, $width);)*
+                $(Self::$field.write(buf, self.$field);)*
             }
 
             /// Calls `visit` with each field and its value, in the order of the layout.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ferrosm_core::SubnetManager;
 use ferrosm_fabric::observed::ObservedFabric;
-use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortState};
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
 use ferrosm_routing::{Lft, SwitchIdx, VerifiedRun};
 
@@ -282,7 +282,7 @@ impl FabricView {
             let codes = ports_read
                 .iter()
                 .flatten()
-                .map(|p| p.info().operational_vls);
+                .map(|p| PortInfo::operational_vls.read(&p.raw));
             FabricLink {
                 a: location(l.a),
                 b: location(l.b),

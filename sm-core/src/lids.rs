@@ -1,5 +1,6 @@
 //! LIDs: which port GUID owns which, and the assignment of the current sweep.
 
+use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::ctx::Ctx;
@@ -107,7 +108,7 @@ impl LidTable {
         }
         let reported = |p: PortRef| {
             let port = ctx.fabric.port(p);
-            port.map_or(Lid::NONE, |port| port.info().lid)
+            port.map_or(Lid::NONE, |port| PortInfo::lid.read(&port.raw))
         };
         let assigned = plan.lids.iter();
         let changed = assigned.filter(|(p, lid, _)| reported(*p) != *lid).count();

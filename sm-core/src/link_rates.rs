@@ -36,18 +36,21 @@ impl Rates {
     }
 }
 
-/// The bytes of PortInfo with width and speed: supported, enabled and active.
-pub(crate) const fn rate_bytes(raw: &[u8; 64]) -> [u8; 8] {
-    let speed_supported = raw[32] & 0xF0;
+/// The fields of PortInfo with width and speed: supported, enabled and active.
+pub(crate) fn rate_fields(raw: &[u8; 64]) -> [u8; 12] {
     [
-        raw[29],
-        raw[30],
-        raw[31],
-        speed_supported,
-        raw[35],
-        raw[56],
-        raw[62],
-        raw[63],
+        PortInfo::link_width_supported.read(raw),
+        PortInfo::link_width_enabled.read(raw),
+        PortInfo::link_width_active.read(raw),
+        PortInfo::link_speed_supported.read(raw),
+        PortInfo::link_speed_enabled.read(raw),
+        PortInfo::link_speed_active.read(raw),
+        PortInfo::link_speed_ext_supported.read(raw),
+        PortInfo::link_speed_ext_enabled.read(raw),
+        PortInfo::link_speed_ext_active.read(raw),
+        PortInfo::link_speed_ext_supported2.read(raw),
+        PortInfo::link_speed_ext_enabled2.read(raw),
+        PortInfo::link_speed_ext_active2.read(raw),
     ]
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_mad::attr::{NodeType, PKEY_BLOCK_LEN, PKeyBlock, id};
+use ferrosm_mad::attr::{NodeType, PKEY_BLOCK_LEN, PKeyBlock, PortInfo, id};
 use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
 use crate::config::SmConfig;
@@ -338,10 +338,9 @@ pub(crate) fn read(ctx: &mut Ctx<'_>, scope: &SweepScope) {
     let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
     for p in end_ports {
         let is_new = !configured
-            && ctx
-                .fabric
-                .port(p)
-                .is_some_and(|port| port.info().lid == Lid::NONE && port.pkeys.is_unknown());
+            && ctx.fabric.port(p).is_some_and(|port| {
+                PortInfo::lid.read(&port.raw) == Lid::NONE && port.pkeys.is_unknown()
+            });
         if configured && let Some(port) = ctx.fabric.port_mut(p) {
             port.pkeys.set_unread_empty(false);
         }
@@ -372,8 +371,10 @@ pub(crate) fn on_block_read(ctx: &mut Ctx<'_>, p: PortRef, block: u16, outcome: 
     let Some(port) = ctx.fabric.port_mut(p) else {
         return;
     };
-    let first_of_fresh =
-        block == 0 && !configured && port.info().lid == Lid::NONE && port.pkeys.is_unknown();
+    let first_of_fresh = block == 0
+        && !configured
+        && PortInfo::lid.read(&port.raw) == Lid::NONE
+        && port.pkeys.is_unknown();
     port.pkeys.set_block(block, keys);
     if first_of_fresh && num_blocks(len) > 1 {
         let empty = |key: &PKey| partition_of(*key) == 0;

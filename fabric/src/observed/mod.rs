@@ -13,6 +13,7 @@ mod removal;
 
 use core::num::NonZeroU32;
 
+use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
@@ -248,7 +249,7 @@ impl ObservedFabric {
     pub fn port_by_lid(&self, lid: Lid) -> Option<PortRef> {
         self.end_ports().find(|p| {
             self.port(*p).is_some_and(|port| {
-                let (base, lmc) = (port.info().lid, port.info().lmc);
+                let (base, lmc) = (PortInfo::lid.read(&port.raw), PortInfo::lmc.read(&port.raw));
                 base.is_unicast()
                     && lid.0 >= base.0
                     && u32::from(lid.0) < u32::from(base.0) + (1 << lmc.0)
@@ -286,7 +287,7 @@ impl ObservedFabric {
     #[must_use]
     pub fn lid(&self, p: PortRef) -> Lid {
         let owner = self.port(self.owner(p));
-        owner.map_or(Lid::NONE, |port| port.info().lid)
+        owner.map_or(Lid::NONE, |port| PortInfo::lid.read(&port.raw))
     }
 
     /// The end port whose LID and GUID identify a port: for an external switch port, port 0.

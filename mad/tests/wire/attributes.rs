@@ -421,7 +421,7 @@ fn bytes_64() -> impl Strategy<Value = [u8; 64]> {
 }
 
 /// For each layout: encoded values decode to themselves, and encoding onto other bytes changes only
-/// the fields' bits. `without` names the bits of every even byte that are reserved although they
+/// the fields' bits. Both use the single-field readers and writers. `without` names the bits of every even byte that are reserved although they
 /// belong to a field.
 macro_rules! layouts {
     ($($test:ident: $layout:ident $(, without $reserved:expr)?;)*) => {$(
@@ -441,6 +441,29 @@ macro_rules! layouts {
             }
         }
     )*};
+}
+
+proptest! {
+    /// The readers of single fields return what `decode` does; a writer changes its field only.
+    #[test]
+    fn single_fields_are_those_of_the_layout(raw in bytes_64(), state: u8, lid: u16) {
+        let info = PortInfo::decode(&raw);
+        prop_assert_eq!(PortInfo::m_key.read(&raw), info.m_key);
+        prop_assert_eq!(PortInfo::lid.read(&raw), info.lid);
+        prop_assert_eq!(PortInfo::port_state.read(&raw), info.port_state);
+        prop_assert_eq!(PortInfo::link_round_trip_latency.read(&raw), info.link_round_trip_latency);
+        let mut written = raw;
+        PortInfo::lid.write(&mut written, Lid(lid));
+        PortInfo::port_state.write(&mut written, PortState(state & 0xF));
+        let mut expected = raw;
+        let changed = PortInfo {
+            lid: Lid(lid),
+            port_state: PortState(state & 0xF),
+            ..info
+        };
+        changed.encode_onto(&mut expected);
+        prop_assert_eq!(written, expected);
+    }
 }
 
 layouts! {

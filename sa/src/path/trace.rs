@@ -65,7 +65,7 @@ fn record(view: &View, hop: &RouteHop) -> TraceRecord {
         gid_prefix: view.prefix,
         node_type: node.node_type,
         node_id: node.guid,
-        chassis_id: NodeInfo::decode(&info).system_image_guid.0,
+        chassis_id: NodeInfo::system_image_guid.read(&info).0,
         entry_port_id: port_guid(view, hop.node, hop.entry),
         exit_port_id: port_guid(view, hop.node, hop.exit),
         entry_port: hop.entry,

@@ -68,7 +68,7 @@ fn select_end_ports<'a>(
 /// Number of entries in an end port's table, at least the port GUID.
 pub(crate) fn entries(view: &View, at: EndPortIdx) -> usize {
     let port = view.port(view.end_port(at).port);
-    usize::from(PortInfo::decode(&port.raw).guid_cap).max(1)
+    usize::from(PortInfo::guid_cap.read(&port.raw)).max(1)
 }
 
 /// Number of blocks in an end port's table.

@@ -382,5 +382,5 @@ impl Adoption {
 fn reported_end_port(fabric: &ObservedFabric, at: PortRef) -> Option<(PortGuid, Lid)> {
     let node = fabric.get(at.node)?;
     let port = fabric.port(at).filter(|_| node.is_end_port(at.port))?;
-    Some((port.guid, port.info().lid))
+    Some((port.guid, PortInfo::lid.read(&port.raw)))
 }

@@ -91,7 +91,7 @@ impl SubnetManager {
     }
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
-        let port_guid = NodeInfo::decode(data).port_guid;
+        let port_guid = NodeInfo::port_guid.read(data);
         let had_lid =
             self.subnet.port_by_guid(port_guid).is_none() && self.lids.lids_of(port_guid).is_some();
         self.discover(|discovery, ctx| {

@@ -76,7 +76,7 @@ impl SubnetManager {
         let Some(last) = self.subnet.port(p).map(Port::local_port_num) else {
             return;
         };
-        if PortInfo::decode(smp::data(mad)).local_port_num == last {
+        if PortInfo::local_port_num.read(smp::data(mad)) == last {
             return;
         }
         let path = DrPath::from_smp(mad);

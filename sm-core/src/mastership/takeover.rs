@@ -249,7 +249,7 @@ impl Mastership {
         // A port that was reset names no master.
         let names_other =
             reported_master.is_unicast() && reported_master != own && new.lid.is_unicast();
-        if !is_end_port || port.info().master_sm_lid != own || !names_other {
+        if !is_end_port || PortInfo::master_sm_lid.read(&port.raw) != own || !names_other {
             return false;
         }
         // An ignored SM raises an alarm and keeps writing: this SM does not overwrite its tables in

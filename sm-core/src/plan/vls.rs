@@ -6,7 +6,7 @@
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
+use ferrosm_mad::attr::{CapMask, PortInfo, SlToVl, VlArb, VlArbEntry};
 use ferrosm_mad::ids::{Lid, PortNum, Sl, Vl};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, VerifiedRun};
 
@@ -214,7 +214,7 @@ fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
 pub(crate) fn has_several_vls(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
-        .is_some_and(|p| p.known && p.info().vl_cap > 1)
+        .is_some_and(|p| p.known && PortInfo::vl_cap.read(&p.raw) > 1)
 }
 
 /// The number of data VLs that the link of a port operates, or will when it is armed: what both
@@ -227,12 +227,14 @@ pub fn operated_vls(subnet: &ObservedFabric, p: PortRef, cfg: &SmConfig) -> u8 {
     let external = port_settings::port_kind(node, p.port) != PortKind::EnhancedPort0;
     let peer = subnet.peer(p).filter(|_| external);
     let peer_port = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
-    let operated = port.info().operational_vls;
+    let operated = PortInfo::operational_vls.read(&port.raw);
     let code = if port.state() >= ferrosm_mad::attr::PortState::Armed && operated <= 5 {
         operated
     } else {
-        let own_vls = port.info().vl_cap.min(cfg.max_operational_vls);
-        peer_port.map_or(own_vls, |f| own_vls.min(f.info().vl_cap))
+        let own_vls = PortInfo::vl_cap
+            .read(&port.raw)
+            .min(cfg.max_operational_vls);
+        peer_port.map_or(own_vls, |f| own_vls.min(PortInfo::vl_cap.read(&f.raw)))
     };
     vls_of_code(code)
 }

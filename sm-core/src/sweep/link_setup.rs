@@ -96,8 +96,7 @@ pub(crate) fn needs_params(
     let (Some(wanted), Some(port)) = (desired, fabric.port(p)) else {
         return false;
     };
-    let is_urgent =
-        port.written_fingerprint.is_none() || PortInfo::decode(&wanted).client_reregister;
+    let is_urgent = port.written_fingerprint.is_none() || PortInfo::client_reregister.read(&wanted);
     wanted != port_settings::current_port_info(port)
         && (is_urgent || port.written_fingerprint != fingerprint(fabric, cfg, p, intent.address))
 }

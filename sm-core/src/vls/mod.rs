@@ -15,7 +15,7 @@ pub(crate) mod kept_readback;
 
 use std::collections::BTreeMap;
 
-use ferrosm_mad::attr::id;
+use ferrosm_mad::attr::{PortInfo, id};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
 
 use crate::config::SmConfig;
@@ -397,7 +397,7 @@ fn is_configured(node: &Node) -> bool {
         Some(info) => info.linear_fdb_top > 0,
         None => node.end_ports().any(|p| {
             let port = node.ports.get(p.index());
-            port.is_some_and(|port| port.info().lid != Lid::NONE)
+            port.is_some_and(|port| PortInfo::lid.read(&port.raw) != Lid::NONE)
         }),
     }
 }

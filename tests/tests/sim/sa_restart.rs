@@ -11,6 +11,7 @@ use ferrosm_core::event::{Observation, ViewMismatch};
 use ferrosm_core::{Event, LidMap, RestoredState, SmConfig};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
+use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
@@ -262,7 +263,8 @@ fn changed_devices_are_removed_from_the_restored_view() {
                 let guid = lab.world.fabric().port_guid(at);
                 let present = core.subnet().port_by_guid(guid);
                 let read = present.and_then(|p| core.subnet().port(p));
-                if read.is_some_and(|port| port.known && port.info().lid != Lid::NONE) {
+                if read.is_some_and(|port| port.known && PortInfo::lid.read(&port.raw) != Lid::NONE)
+                {
                     known.insert(at);
                 }
             }

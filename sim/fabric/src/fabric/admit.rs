@@ -4,6 +4,7 @@
 //! and 258 report them to the SM; trap 259 reports violations at a switch port with partition
 //! enforcement.
 
+use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
 
 use super::{DropReason, Fabric, ModelPort, Packet};
@@ -45,13 +46,14 @@ impl ModelPort {
     /// Whether a GID is one of the port's: the subnet prefix or the default prefix with an entry of
     /// GUIDInfo.
     fn has_gid(&self, gid: Gid) -> bool {
-        let own = GidPrefix(ferrosm_mad::wire::get_bits(&self.info, 64, 64));
+        let own = PortInfo::gid_prefix.read(&self.info);
         if gid.prefix() != own && gid.prefix() != GidPrefix::DEFAULT {
             return false;
         }
         let guid = gid.guid();
         guid != PortGuid(0)
-            && (0..usize::from(self.info[50]).max(1)).any(|i| self.guid_at(i) == guid.0)
+            && (0..usize::from(PortInfo::guid_cap.read(&self.info)).max(1))
+                .any(|i| self.guid_at(i) == guid.0)
     }
 }
 

@@ -11,16 +11,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use ferrosm_mad::attr::PortState;
+use ferrosm_mad::attr::{PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::port_counters::PortCounter;
 use super::{DropReason, Fabric, POWER_ON_SL_TO_VL, Packet};
 use crate::spec::PortAt;
 
-/// PartitionEnforcementInbound and -Outbound in byte 43 of PortInfo.
-const ENFORCE_INBOUND: u8 = 0x08;
-const ENFORCE_OUTBOUND: u8 = 0x04;
 const VL15: u8 = 15;
 
 impl Fabric {
@@ -210,7 +207,7 @@ impl Fabric {
         let byte = port.sl_to_vl(input)[usize::from(sl / 2)];
         let vl = if sl & 1 == 0 { byte >> 4 } else { byte & 0xF };
         // OperationalVLs 1 to 5 stands for 1, 2, 4, 8 and 15 VLs.
-        let data_vls = match port.info[43] >> 4 {
+        let data_vls = match PortInfo::operational_vls.read(&port.info) {
             5 => 15,
             code => 1u8 << code.saturating_sub(1).min(3),
         };
@@ -218,7 +215,8 @@ impl Fabric {
             self.add_errors(packet.at, PortCounter::VlMappingErrors, 1);
             return Err(DropReason::NoVl);
         }
-        if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.forwards_pkey(packet.pkey) {
+        let is_enforced = PortInfo::partition_enforcement_outbound.read(&port.info);
+        if is_switch && is_enforced && !port.forwards_pkey(packet.pkey) {
             self.add_errors(out, PortCounter::XmitConstraintErrors, 1);
             self.raise_switch_p_key_violation(out, packet);
             return Err(DropReason::PKey);
@@ -236,7 +234,8 @@ impl Fabric {
             PortState::Armed => port.set_state(PortState::Active),
             _ => return Err(DropReason::NotActive),
         }
-        if is_switch && port.info[43] & ENFORCE_INBOUND != 0 && !port.forwards_pkey(packet.pkey) {
+        let is_enforced = PortInfo::partition_enforcement_inbound.read(&port.info);
+        if is_switch && is_enforced && !port.forwards_pkey(packet.pkey) {
             self.add_errors(packet.at, PortCounter::RcvConstraintErrors, 1);
             self.raise_switch_p_key_violation(packet.at, packet);
             return Err(DropReason::PKey);

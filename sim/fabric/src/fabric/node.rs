@@ -166,35 +166,35 @@ pub(crate) fn power_on_vl_arb(block: usize) -> [u8; 64] {
 
 impl ModelPort {
     pub(crate) fn state(&self) -> PortState {
-        PortState(self.info[32] & 0xF)
+        PortInfo::port_state.read(&self.info)
     }
 
     pub(crate) fn set_state(&mut self, state: PortState) {
-        self.info[32] = self.info[32] & 0xF0 | state.0;
+        PortInfo::port_state.write(&mut self.info, state);
     }
 
     pub(crate) fn phys(&self) -> PhysState {
-        PhysState(self.info[33] >> 4)
+        PortInfo::port_physical_state.read(&self.info)
     }
 
     pub(crate) fn set_phys(&mut self, phys: PhysState) {
-        self.info[33] = self.info[33] & 0x0F | phys.0 << 4;
+        PortInfo::port_physical_state.write(&mut self.info, phys);
     }
 
     /// Physical state after the link went down: LinkDownDefaultState.
     pub(crate) fn down_default(&self) -> PhysState {
-        match PhysState(self.info[33] & 0xF) {
+        match PhysState(PortInfo::link_down_default_state.read(&self.info)) {
             PhysState::Sleep => PhysState::Sleep,
             _ => PhysState::Polling,
         }
     }
 
     pub(crate) fn lid(&self) -> Lid {
-        Lid(u16::from_be_bytes([self.info[16], self.info[17]]))
+        PortInfo::lid.read(&self.info)
     }
 
     pub(crate) fn lmc(&self) -> u8 {
-        self.info[34] & 7
+        PortInfo::lmc.read(&self.info).raw()
     }
 
     pub(crate) fn owns(&self, lid: Lid) -> bool {
@@ -203,11 +203,11 @@ impl ModelPort {
     }
 
     pub(crate) fn m_key(&self) -> u64 {
-        ferrosm_mad::wire::get_bits(&self.info, 0, 64)
+        PortInfo::m_key.read(&self.info).expose()
     }
 
     pub(crate) fn m_key_protect(&self) -> u8 {
-        self.info[34] >> 6
+        PortInfo::m_key_protect_bits.read(&self.info)
     }
 
     pub(crate) fn tables_mut(&mut self) -> &mut PortTables {

@@ -74,11 +74,11 @@ impl Fabric {
         let (max, base) = (n.max_speed, n.base);
         for (port, slot) in (0..=spec.num_ports).zip(base..) {
             let old = &self.ports[slot];
-            let widths = old.info[30];
+            let widths = PortInfo::link_width_supported.read(&old.info);
             let mut new = node::power_on_port(&spec, port, max, widths);
             new.guid = old.guid;
             new.clients = old.clients;
-            let is_sm_bit = PortInfo::decode(&old.info).capability_mask.0 & CapMask::IS_SM;
+            let is_sm_bit = PortInfo::capability_mask.read(&old.info).0 & CapMask::IS_SM;
             new.update(|info| info.capability_mask.0 |= is_sm_bit);
             self.ports[slot] = new;
             self.clear_raw_counts(slot);

@@ -6,7 +6,7 @@ use ferrosm_mad::attr::{
     PortInfo, PortInfoExtended,
 };
 use ferrosm_mad::mad::Status;
-use ferrosm_mad::wire::{get_bits, set_bits};
+use ferrosm_mad::wire::set_bits;
 
 use super::{AttributeData, SmaRequest};
 use crate::fabric::{Fabric, ModelPort};
@@ -179,7 +179,7 @@ impl Fabric {
 
 impl ModelPort {
     fn fec_supported(&self) -> [u16; 4] {
-        let speeds = get_bits(&self.info, 500, 4);
+        let speeds = PortInfo::link_speed_ext_supported.read(&self.info);
         let mut supported = FEC_SUPPORTED;
         for (speed, modes) in supported.iter_mut().enumerate() {
             if speeds >> speed & 1 == 0 {

@@ -10,6 +10,7 @@
 
 use std::time::Duration;
 
+use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
@@ -46,7 +47,7 @@ impl Fabric {
             return true;
         }
         port.update(|info| info.m_key_violations = info.m_key_violations.saturating_add(1));
-        let period = u16::from_be_bytes([port.info[26], port.info[27]]);
+        let period = PortInfo::m_key_lease_period.read(&port.info);
         if period != 0 && port.lease.is_none() {
             port.lease = Some(now + Duration::from_secs(period.into()));
         }

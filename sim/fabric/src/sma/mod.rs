@@ -206,15 +206,13 @@ impl Fabric {
 
     /// CapabilityMask of the addressed end port; that of port 0 for a switch.
     fn capabilities(&self, r: &SmaRequest) -> CapMask {
-        let info = &self.ports[r.end_slot].info;
-        CapMask(u32::from_be_bytes([info[20], info[21], info[22], info[23]]))
+        PortInfo::capability_mask.read(&self.ports[r.end_slot].info)
     }
 
     /// CapabilityMask2; empty if unsupported.
     fn capabilities2(&self, r: &SmaRequest) -> CapMask2 {
-        let info = &self.ports[r.end_slot].info;
         if self.capabilities(r).has(CapMask::CAP_MASK2) {
-            CapMask2(u16::from_be_bytes([info[60], info[61]]))
+            PortInfo::capability_mask2.read(&self.ports[r.end_slot].info)
         } else {
             CapMask2(0)
         }

@@ -1,6 +1,8 @@
 //! SwitchInfo, and attributes that are read and written in blocks.
 
-use ferrosm_mad::attr::{CapMask, LFT_BLOCK_LEN, MFT_BLOCK_LEN, PKEY_BLOCK_LEN, SwitchInfo};
+use ferrosm_mad::attr::{
+    CapMask, LFT_BLOCK_LEN, MFT_BLOCK_LEN, PKEY_BLOCK_LEN, PortInfo, SwitchInfo,
+};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DATA_LEN;
@@ -63,7 +65,7 @@ impl Fabric {
         *data = [0; DATA_LEN];
         info.encode_onto(data);
         if !has_top {
-            data[18..20].fill(0);
+            SwitchInfo::multicast_fdb_top.write(data, 0);
         }
         status
     }
@@ -179,9 +181,7 @@ impl Fabric {
         if rest != 0 || flags & !3 != 0 || (flags != 0 && (!has_optimized_sets || !r.set)) {
             return Status::BAD_FIELD;
         }
-        let table = [
-            data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7],
-        ];
+        let table = *ferrosm_mad::wire::part::<0, 8, DATA_LEN>(data);
         if !node.is_switch() {
             if self.ports[r.end_slot].has_one_data_vl() {
                 return Status::BAD_METHOD_ATTR;
@@ -261,7 +261,7 @@ impl Fabric {
 
     pub(super) fn guid_info(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let port = &mut self.ports[r.end_slot];
-        let cap = usize::from(port.info[50]);
+        let cap = usize::from(PortInfo::guid_cap.read(&port.info));
         let first = r.modifier as usize * 8;
         if first >= cap {
             return Status::BAD_FIELD;
@@ -322,8 +322,8 @@ impl ModelPort {
     /// Number of entries of an arbitration block: 0 and 1 are low priority, 2 and 3 high priority.
     fn vl_arb_len(&self, block: usize) -> usize {
         let cap = match block {
-            0 | 1 => self.info[40],
-            2 | 3 => self.info[39],
+            0 | 1 => PortInfo::vl_arbitration_low_cap.read(&self.info),
+            2 | 3 => PortInfo::vl_arbitration_high_cap.read(&self.info),
             _ => 0,
         };
         usize::from(cap)
@@ -333,7 +333,7 @@ impl ModelPort {
 
     /// Whether VL0 is the only data VL, so that SLtoVL mapping and arbitration do not apply.
     pub(crate) fn has_one_data_vl(&self) -> bool {
-        self.info[37] >> 4 == 1
+        PortInfo::vl_cap.read(&self.info) == 1
     }
 
     pub(crate) fn guid_at(&self, index: usize) -> u64 {

@@ -1,7 +1,7 @@
 //! P_Key and GID lookups in a port's tables, as the adapter does for each packet.
 
-use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid};
-use ferrosm_mad::wire::get_bits;
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::ids::{Gid, PKey, PortGuid};
 
 use crate::fabric::Fabric;
 use crate::spec::PortAt;
@@ -9,8 +9,6 @@ use crate::spec::PortAt;
 const PKEYS_PER_BLOCK: usize = 32;
 /// Number of blocks of an adapter's table; entries that the port does not have are empty.
 const PKEY_BLOCKS: usize = 4;
-const GID_PREFIX_BIT: usize = 64;
-const GUID_CAP: usize = 50;
 
 fn pkey_in(block: &[u8; 64], index: usize) -> PKey {
     PKey(u16::from_be_bytes([block[index * 2], block[index * 2 + 1]]))
@@ -56,9 +54,9 @@ pub(crate) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
 
 /// Size of a port's GID table.
 pub(crate) fn gid_count(fabric: &Fabric, at: PortAt) -> usize {
-    fabric
-        .slot(at)
-        .map_or(0, |slot| usize::from(fabric.ports[slot].info[GUID_CAP]))
+    fabric.slot(at).map_or(0, |slot| {
+        usize::from(PortInfo::guid_cap.read(&fabric.ports[slot].info))
+    })
 }
 
 /// The GID at an index; `None` beyond the table; empty entries have GUID 0.
@@ -68,7 +66,7 @@ pub(crate) fn gid_at(fabric: &Fabric, at: PortAt, index: usize) -> Option<Gid> {
         return None;
     }
     let port = &fabric.ports[slot];
-    let prefix = GidPrefix(get_bits(&port.info, GID_PREFIX_BIT, 64));
+    let prefix = PortInfo::gid_prefix.read(&port.info);
     Some(Gid::new(prefix, PortGuid(port.guid_at(index))))
 }
 

@@ -13,7 +13,7 @@ mod assign;
 
 use std::collections::BTreeSet;
 
-use ferrosm_mad::attr::PortState;
+use ferrosm_mad::attr::{PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::config::SmConfig;
@@ -154,7 +154,7 @@ fn quarantined_lids(subnet: &ObservedFabric) -> Vec<(Lid, Lmc)> {
     let nodes = subnet.nodes().map(|(_, node)| node);
     let quarantined = nodes.flat_map(Node::quarantined_end_ports);
     let active = quarantined.filter(|port| port.state() == PortState::Active);
-    let lids = active.map(|port| (port.info().lid, port.info().lmc));
+    let lids = active.map(|port| (PortInfo::lid.read(&port.raw), PortInfo::lmc.read(&port.raw)));
     lids.filter(|(lid, _)| lid.is_unicast()).collect()
 }
 
@@ -236,14 +236,14 @@ pub fn plan(
     };
     let master = |p: &PortRef| {
         let port = subnet.port(*p);
-        port.map_or(Lid::NONE, |port| port.info().master_sm_lid)
+        port.map_or(Lid::NONE, |port| PortInfo::master_sm_lid.read(&port.raw))
     };
     let demand = |p: &PortRef| {
         let port = subnet.port(*p);
         LidDemand {
             guid: port.map_or(PortGuid(0), |port| port.guid),
             lmc: lmc_of(subnet, *p, cfg),
-            current: port.map_or(Lid::NONE, |port| port.info().lid),
+            current: port.map_or(Lid::NONE, |port| PortInfo::lid.read(&port.raw)),
             in_use: port.is_some_and(|port| port.state() == PortState::Active) && forwards(p),
             is_unused: !forwards(p) && !master(p).is_unicast(),
             master: master(p),

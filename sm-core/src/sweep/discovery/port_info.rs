@@ -8,7 +8,7 @@ use ferrosm_mad::mad::Status;
 use super::{Discovery, ReadMode, ReadPhase};
 use crate::ctx::Ctx;
 use crate::event::Event;
-use crate::link_rates::rate_bytes;
+use crate::link_rates::rate_fields;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -256,7 +256,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     if change.is_switch
         && at.port == PortNum::ZERO
         && known_port0.is_some_and(|port0| {
-            let known_lid = port0.info().lid;
+            let known_lid = PortInfo::lid.read(&port0.raw);
             known_lid != new.lid && (known_lid != Lid::NONE || node.installed.is_some())
         })
     {
@@ -273,7 +273,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     let is_down = !change.is_switch
         && new.port_state < PortState::Armed
         && mode.phase != ReadPhase::LightSweep;
-    let is_reset = |port: &Port| is_down || port.info().lid != new.lid;
+    let is_reset = |port: &Port| is_down || PortInfo::lid.read(&port.raw) != new.lid;
     if has_own_keys
         && let Some(port) = node.ports.get(at.port.index())
         && (!port.known || is_reset(port))
@@ -287,7 +287,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         && is_reset(port)
     {
         // One that stays down, because it rejects PortInfo, is no new device.
-        if port.state() >= PortState::Armed || port.info().lid != new.lid {
+        if port.state() >= PortState::Armed || PortInfo::lid.read(&port.raw) != new.lid {
             node.rejections.retry_soon();
         }
         node.forget_port_tables(at.port);
@@ -307,7 +307,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     if has_link
         && !is_full
         && new.port_state != PortState::Down
-        && rate_bytes(&port.raw) != rate_bytes(raw)
+        && rate_fields(&port.raw) != rate_fields(raw)
     {
         ctx.effects.changed_rates.push(*at);
     }
@@ -315,7 +315,10 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0
         // has no link that can be down.
         let mut states = *port.raw;
-        states[32..34].copy_from_slice(&raw[32..34]);
+        PortInfo::link_speed_supported.write(&mut states, new.link_speed_supported);
+        PortInfo::port_state.write(&mut states, new.port_state);
+        PortInfo::port_physical_state.write(&mut states, new.port_physical_state);
+        PortInfo::link_down_default_state.write(&mut states, new.link_down_default_state);
         node.store_port_info(at.port, &states);
     } else {
         node.store_port_info(at.port, raw);
