@@ -15,7 +15,7 @@ use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_sa::registry::multicast::{GroupMember, GroupParameters};
+use ferrosm_sa::registry::group::{GroupMember, GroupParameters};
 use ferrosm_sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
 };

@@ -13,7 +13,7 @@ use ferrosm::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{Record, RecordUpdate};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
-use ferrosm_sa::registry::multicast::GroupMember;
+use ferrosm_sa::registry::group::GroupMember;
 use ferrosm_sa::registry::registration::Registration;
 
 const LIDS: u64 = 48_000;

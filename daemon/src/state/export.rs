@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
+use ferrosm_sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
 use ferrosm_sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
 };

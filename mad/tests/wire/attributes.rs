@@ -421,8 +421,8 @@ fn bytes_64() -> impl Strategy<Value = [u8; 64]> {
 }
 
 /// For each layout: encoded values decode to themselves, and encoding onto other bytes changes only
-/// the fields' bits. Both use the single-field readers and writers. `without` names the bits of every even byte that are reserved although they
-/// belong to a field.
+/// the fields' bits. Both use the single-field readers and writers. `without` names the bits of
+/// every even byte that are reserved although they belong to a field.
 macro_rules! layouts {
     ($($test:ident: $layout:ident $(, without $reserved:expr)?;)*) => {$(
         proptest! {

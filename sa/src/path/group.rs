@@ -4,7 +4,8 @@ use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::refusal::SaRefusal;
-use crate::registry::multicast::{MulticastGroup, MulticastGroups};
+use crate::registry::group::MulticastGroup;
+use crate::registry::multicast::MulticastGroups;
 use crate::view::View;
 use ferrosm_fabric::pkey_set::partition_number;
 

@@ -17,6 +17,7 @@
 //! their trees.
 
 pub mod aliases;
+pub mod group;
 pub mod multicast;
 mod persist;
 pub mod registration;
@@ -36,7 +37,7 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::time::Instant;
 
 use super::message::{SaReply, SaRequest};
-use super::path::group;
+use super::path;
 use super::refusal::SaRefusal;
 use crate::view::View;
 use aliases::AliasRegistry;
@@ -176,7 +177,7 @@ impl Registry {
             }
             (id::PATH, Method::Get | Method::GetTable) => {
                 let requested = PathRecord::decode(request.data);
-                group::answer(view, &self.groups, request, &requested)
+                path::group::answer(view, &self.groups, request, &requested)
             }
             _ => SaReply::refused(SaRefusal::Unsupported),
         };

@@ -8,7 +8,7 @@ use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 
-use super::multicast::{GroupMember, GroupParameters, MulticastGroup};
+use super::group::{GroupMember, GroupParameters, MulticastGroup};
 
 /// A registration.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrId, Lid, Lmc, NodeGuid, PortGuid};
 use ferrosm_mad::mad::Status;
 
 use crate::fabric::{Fabric, PortCounter};
-use crate::net::ForeignSm;
+use crate::foreign_sm::ForeignSm;
 use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
 /// Faults of the whole fabric, or of one node.

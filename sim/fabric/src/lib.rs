@@ -7,9 +7,11 @@
 //! |---|---|
 //! | [`spec`] | description of a fabric |
 //! | [`generate`], [`ibnet`] | generators and file readers of descriptions |
+//! | [`hardware`] | models of devices, with their capabilities |
 //! | [`fabric`] | devices: SMAs, links, forwarding tables |
 //! | [`oracle`] | checks of the configured devices |
 //! | [`net`], [`faults`] | packets in flight, fault injection |
+//! | [`foreign_sm`] | scripted SMs |
 //! | [`world`] | SMs in virtual time |
 //! | [`scenario`] | scripted changes of a fabric |
 //! | [`umad`] | the kernel's MAD layer, for attached programs |
@@ -18,7 +20,9 @@
 pub mod datagram;
 pub mod fabric;
 pub mod faults;
+pub mod foreign_sm;
 pub mod generate;
+pub mod hardware;
 pub mod ibnet;
 mod io_unit;
 pub mod net;

@@ -5,7 +5,7 @@
 use ferrosm_mad::attr::{CapMask, LinkSpeed, LinkWidth, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
-use crate::generate::hardware::{self, HardwareCaps};
+use crate::hardware::{self, HardwareCaps};
 
 /// Index of a node in [`FabricSpec::nodes`].
 pub type NodeIdx = usize;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{RecordChange, RecordKey, RecordKind};
 use crate::lid_map::LidMap;
-use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
+use crate::sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
     RegistrationUpdate,

@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
 use super::routing::RoutingRecord;
 use super::{Record, RecordError, RecordKey, RecordKind, RestoredState, node_and_part};
-use crate::sa::registry::multicast::{GroupMember, GroupParameters, MulticastGroup};
+use crate::sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{Registration, RegistrationKey};
 use ferrosm_fabric::routing_origin::SlToVlEpoch;
 use ferrosm_fabric::snapshot::persist::{self, RestoredSnapshot};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::Gid;
 
 use crate::config::SmConfig;
-use crate::sa::registry::multicast::{GroupParameters, MulticastGroups};
+use crate::sa::registry::group::GroupParameters;
+use crate::sa::registry::multicast::MulticastGroups;
 use ferrosm_fabric::snapshot::Snapshot;
 
 /// Creates the groups that partitions define, and withdraws groups that no partition defines any

@@ -4,6 +4,9 @@
 //! A node is a file. An edge leads from a file to the file that defines an item it names, with
 //! re-exports followed to the definition. Edges from a module to its own descendants do not count:
 //! a parent composes its children. Code under `#[cfg(test)]` does not count.
+//!
+//! The graph of rooms has the files and folders of one folder as nodes, and the paths as the code
+//! writes them as edges.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -111,6 +114,94 @@ impl Crate {
                 text
             })
             .collect()
+    }
+
+    /// Import cycles between rooms, with a path for each arrow. A room is a file or folder of the
+    /// crate; the rooms of one folder are compared with each other.
+    pub(crate) fn room_cycles(&self) -> Vec<String> {
+        let mut folders: BTreeMap<&[String], BTreeMap<(&str, &str), String>> = BTreeMap::new();
+        for (path, module) in &self.modules {
+            for reference in &module.references {
+                let Some(target) = self.written_module(path, reference, 0) else {
+                    continue;
+                };
+                let shared = path.iter().zip(&target).take_while(|(a, b)| a == b).count();
+                // A folder composes its rooms, and they use what it defines.
+                let room = target
+                    .get(..=shared)
+                    .and_then(|room| self.modules.get_key_value(room));
+                let (Some(from), Some(to)) = (path.get(shared), room.and_then(|(to, _)| to.last()))
+                else {
+                    continue;
+                };
+                let arrows = folders.entry(&path[..shared]).or_default();
+                let arrow = format!("{} ({})", self.files[path], reference.join("::"));
+                arrows.entry((from, to)).or_insert(arrow);
+            }
+        }
+        let mut cycles = Vec::new();
+        for arrows in folders.values() {
+            let graph: DiGraphMap<&str, ()> = arrows.keys().copied().collect();
+            for rooms in tarjan_scc(&graph).into_iter().filter(|scc| scc.len() > 1) {
+                let mut text = format!("import cycle of {} rooms", rooms.len());
+                for ((from, to), arrow) in arrows {
+                    if rooms.contains(from) && rooms.contains(to) {
+                        let _ = write!(text, "\n    {from} -> {to}: {arrow}");
+                    }
+                }
+                cycles.push(text);
+            }
+        }
+        cycles
+    }
+
+    /// The module that a reader of `segments` in the module `at` looks into. Re-exports count only
+    /// in the folders that contain `at`, and in `lib.rs`.
+    fn written_module(
+        &self,
+        at: &[String],
+        segments: &[String],
+        depth: usize,
+    ) -> Option<ModulePath> {
+        if depth > 16 {
+            return None;
+        }
+        let mut module = match segments.first()?.as_str() {
+            "crate" => Vec::new(),
+            "self" => at.to_vec(),
+            "super" => at.split_last()?.1.to_vec(),
+            first if self.modules.get(at)?.names.contains_key(first) => {
+                return self.step(at, at, segments, depth);
+            }
+            _ => return None,
+        };
+        let mut rest = &segments[1..];
+        while rest.first().is_some_and(|segment| segment == "super") {
+            module.pop()?;
+            rest = &rest[1..];
+        }
+        self.step(at, &module, rest, depth)
+    }
+
+    /// Follows `segments` from `module`, for a reader in the module `at`.
+    fn step(
+        &self,
+        at: &[String],
+        module: &[String],
+        segments: &[String],
+        depth: usize,
+    ) -> Option<ModulePath> {
+        let Some((first, rest)) = segments.split_first() else {
+            return Some(module.to_vec());
+        };
+        match self.modules.get(module)?.names.get(first) {
+            Some(Name::Module(child)) => self.step(at, child, rest, depth),
+            Some(Name::Import(path)) if at.starts_with(module) => {
+                let found = self.written_module(module, path, depth + 1);
+                found.or_else(|| Some(module.to_vec()))
+            }
+            Some(Name::Import(_) | Name::Item) | None => Some(module.to_vec()),
+        }
     }
 
     /// The module that defines what `segments` name in the module `at`; `None` if it is outside the

@@ -5,9 +5,10 @@ use ferrosm_mad::ids::{Gid, PKey, PortGuid};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
-use super::{GroupMember, GroupParameters, MulticastGroup, MulticastGroups};
+use super::MulticastGroups;
 use crate::message::{SaRequest, component_value};
 use crate::refusal::{Bound, SaRefusal};
+use crate::registry::group::{GroupMember, GroupParameters, MulticastGroup};
 use crate::view::View;
 use ferrosm_fabric::pkey_set::partition_number;
 use ferrosm_fabric::snapshot::{EndPortIdx, SnapshotPort};

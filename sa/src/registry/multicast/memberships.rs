@@ -1,4 +1,5 @@
-//! Index of groups by member, the inverse of [`MulticastGroup::members`](super::MulticastGroup).
+//! Index of groups by member, the inverse of
+//! [`MulticastGroup::members`](crate::registry::group::MulticastGroup).
 //!
 //! All changes of memberships go through the functions of this module, which keep both directions
 //! consistent.
@@ -7,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::ids::{Gid, PortGuid};
 
-use super::{GroupMember, MulticastGroups};
+use super::MulticastGroups;
+use crate::registry::group::GroupMember;
 
 /// Groups by member GUID.
 #[derive(Debug, Clone, Default)]
@@ -78,9 +80,10 @@ mod tests {
     use ferrosm_mad::sa::{DATA_LEN, id};
     use proptest::prelude::*;
 
-    use super::super::{GroupParameters, join::component};
+    use super::super::join::component;
     use super::*;
     use crate::message::SaRequest;
+    use crate::registry::group::GroupParameters;
     use crate::registry::registration::RegistrationUpdate;
     use crate::view::View;
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::ids::{Gid, Lid};
 use ferrosm_mad::sa::multicast::mgid;
 
-use super::{GroupParameters, MulticastGroup};
+use crate::registry::group::{GroupParameters, MulticastGroup};
 use ferrosm_fabric::pkey_set::partition_number;
 
 /// Lowest multicast LID.

@@ -3,7 +3,6 @@
 //! | module | contents |
 //! |---|---|
 //! | this | all groups, and their changes |
-//! | `group` | a group, its parameters and members |
 //! | [`mlid`] | allocation of MLIDs |
 //! | [`join`] | join, create, leave |
 //! | `memberships` | index of groups by member |
@@ -12,7 +11,6 @@
 //! This module does not access switches: the SM computes trees from
 //! [`MulticastGroups::members_of_mlid`].
 
-mod group;
 pub mod join;
 mod memberships;
 pub mod mlid;
@@ -23,11 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 
+use super::group::{GroupMember, GroupParameters, MulticastGroup};
 use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
 use crate::refusal::SaRefusal;
 use crate::view::View;
 use ferrosm_fabric::snapshot::EndPortIdx;
-pub use group::{GroupMember, GroupParameters, MulticastGroup};
 use join::check_port;
 use memberships::MembershipIndex;
 use mlid::MlidAllocator;

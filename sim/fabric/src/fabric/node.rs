@@ -12,7 +12,7 @@ use ferrosm_mad::time::Instant;
 
 use super::counters::NodeCounters;
 use super::emulation::Emulator;
-use crate::generate::hardware::HardwareCaps;
+use crate::hardware::HardwareCaps;
 use crate::spec::{NodeOptions, NodeSpec};
 
 /// SubnetTimeOut after power-on: about 1 s.

@@ -7,7 +7,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PKey, PortGuid, SystemImageGuid};
 
 use super::{Fabric, SpecError, Switch, node};
-use crate::generate::hardware::HardwareCaps;
+use crate::hardware::HardwareCaps;
 use crate::spec::{NodeIdx, NodeSpec, PortAt};
 
 impl Fabric {

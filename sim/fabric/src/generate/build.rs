@@ -4,8 +4,8 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use super::extras::TopologyOptions;
-use super::hardware;
 use super::plan::{Plan, PlanNode, PlanPort, below, shuffle};
+use crate::hardware;
 use crate::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
 
 /// Distance between node GUIDs, with room for port GUIDs.

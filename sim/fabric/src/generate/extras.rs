@@ -5,7 +5,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::plan::{MAX_HOST_PORTS, Plan, PlanPort, shuffle};
-use super::{SpecProblem, hardware, number};
+use super::{SpecProblem, number};
+use crate::hardware;
 use crate::spec::DisjointSets;
 
 /// Early limit on the number of nodes; the exact limit is the number of LIDs.

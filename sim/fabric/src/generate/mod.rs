@@ -48,7 +48,6 @@ mod build;
 mod extras;
 mod field;
 mod groups;
-pub mod hardware;
 #[cfg(test)]
 mod literature;
 mod plan;

@@ -1,6 +1,7 @@
 //! Sizes of topologies, and errors of invalid SPECs.
 
 use super::*;
+use crate::hardware;
 
 /// SPEC, and the number of switches, hosts and links of its fabric.
 const SIZES: &[(&str, usize, usize, usize)] = &[

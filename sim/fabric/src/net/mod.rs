@@ -9,7 +9,6 @@
 //! is set.
 
 mod act;
-mod foreign;
 mod queue;
 mod table;
 mod trace;
@@ -24,9 +23,8 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
 use crate::faults::{FabricAction, Faults};
+use crate::foreign_sm::{ForeignSm, ForeignSmId, ForeignSmSlot};
 use crate::spec::{NodeIdx, PortAt};
-use foreign::ForeignSmSlot;
-pub use foreign::{ForeignSm, ForeignSmId};
 use queue::{EventQueue, QueuedEvent};
 pub(crate) use queue::{OwnerNotice, SmProcessChange};
 use table::{FaultLocation, FaultTable};

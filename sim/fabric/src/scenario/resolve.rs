@@ -12,7 +12,7 @@ use super::ast::{
 use super::error::{ScenarioError, ScenarioProblem};
 use crate::fabric::{Fabric, PortCounter};
 use crate::faults::{AgentFault, FabricAction, FaultScope, LinkDirection, TransportFault};
-use crate::net::ForeignSm;
+use crate::foreign_sm::ForeignSm;
 use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
 type Result<T> = std::result::Result<T, ScenarioError>;

@@ -18,8 +18,10 @@ pub use liveness::{Liveness, LivenessTiming, REQUESTS_PER_PORT, SWEEPS_ALLOWED};
 
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};
 use crate::faults::{FabricAction, Faults};
-pub use crate::net::{ForeignSm, HOP_TIME, MadEvent, TraceEvent};
-use crate::net::{ForeignSmId, Net, OwnerNotice, SmProcessChange};
+pub use crate::foreign_sm::ForeignSm;
+use crate::foreign_sm::ForeignSmId;
+pub use crate::net::{HOP_TIME, MadEvent, TraceEvent};
+use crate::net::{Net, OwnerNotice, SmProcessChange};
 use crate::spec::{NodeIdx, PortAt};
 
 /// An SM in a world; numbered in the order of addition.

@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{AttrId, Lid, PKey, PortGuid, PortNum, Vl};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp;
-use ferrosm_sim::generate::hardware::{HARDWARE_MODELS, HardwareCaps, caps};
+use ferrosm_sim::hardware::{HARDWARE_MODELS, HardwareCaps, caps};
 use ferrosm_sim::spec::{AgentModel, FabricSpec, PortAt};
 
 use crate::rig::{Rig, chain, path_to};

@@ -9,7 +9,8 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::{Delivery, Fabric, Packet};
 use ferrosm_sim::faults::{AgentFault, FabricAction, FaultScope, LinkDirection, TransportFault};
-use ferrosm_sim::net::{ForeignSm, Net};
+use ferrosm_sim::foreign_sm::ForeignSm;
+use ferrosm_sim::net::Net;
 use ferrosm_sim::spec::PortAt;
 
 use crate::packets::{configured, multicast_packet, set_mft};

@@ -7,7 +7,7 @@ use ferrosm_mad::sa::path::RateCode;
 use serde::{Deserialize, Serialize};
 
 use super::{FULL, Partitions};
-use crate::sa::registry::multicast::GroupParameters;
+use crate::sa::registry::group::GroupParameters;
 
 /// Default Q_Key of IPoIB groups (docs/sm-behaviour.md 10.12).
 pub const IP_QKEY: u32 = 0x0B1B;

@@ -127,39 +127,39 @@ pub struct ForeignSmId(pub usize);
 
 /// Slot of a foreign SM; it remains after the SM is removed.
 #[derive(Debug)]
-pub(super) struct ForeignSmSlot {
-    pub(super) at: PortAt,
-    pub(super) sm: Option<Box<ForeignSm>>,
-    pub(super) paused: bool,
+pub(crate) struct ForeignSmSlot {
+    pub(crate) at: PortAt,
+    pub(crate) sm: Option<Box<ForeignSm>>,
+    pub(crate) paused: bool,
 }
 
 impl ForeignSmSlot {
     /// Whether the SM exists and is not paused.
-    pub(super) const fn is_active(&self) -> bool {
+    pub(crate) const fn is_active(&self) -> bool {
         self.sm.is_some() && !self.paused
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         if self.paused {
             return None;
         }
         self.sm.as_ref()?.poll_timeout()
     }
 
-    pub(super) fn poll_send(&mut self) -> Option<MadOut> {
+    pub(crate) fn poll_send(&mut self) -> Option<MadOut> {
         if self.paused {
             return None;
         }
         self.sm.as_mut()?.outbox.pop_front()
     }
 
-    pub(super) fn handle_mad(&mut self, mad: MadIn, now: Instant) {
+    pub(crate) fn handle_mad(&mut self, mad: MadIn, now: Instant) {
         if let Some(sm) = &mut self.sm {
             sm.handle_mad(mad, now);
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if let Some(sm) = &mut self.sm {
             sm.handle_timeout(now);
         }

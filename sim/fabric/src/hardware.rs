@@ -19,14 +19,14 @@ pub const QLOGIC: u32 = 0x00_1175;
 pub const BULL: u32 = 0x00_119F;
 
 /// Vendor used by the generators.
-pub(super) const VENDOR: u32 = MELLANOX;
+pub(crate) const VENDOR: u32 = MELLANOX;
 /// Device ID of the aggregation CA inside a switch.
-pub(super) const AGGREGATION_DEVICE: u16 = 0xcf09;
+pub(crate) const AGGREGATION_DEVICE: u16 = 0xcf09;
 /// NodeDescription of that CA.
-pub(super) const AGGREGATION_NAME: &str = "Mellanox Technologies Aggregation Node";
+pub(crate) const AGGREGATION_NAME: &str = "Mellanox Technologies Aggregation Node";
 
 /// Generations of a mixed fabric, slowest first.
-pub(super) const GENERATIONS: [LinkSpeed; 6] = [
+pub(crate) const GENERATIONS: [LinkSpeed; 6] = [
     LinkSpeed::Qdr,
     LinkSpeed::Fdr,
     LinkSpeed::Edr,
@@ -276,7 +276,7 @@ pub fn caps(kind: NodeType, vendor_id: u32, device_id: u16) -> HardwareCaps {
 }
 
 /// Device ID of a node built for a speed.
-pub(super) fn device(kind: NodeType, speed: LinkSpeed) -> u16 {
+pub(crate) fn device(kind: NodeType, speed: LinkSpeed) -> u16 {
     let (switch, ca) = match speed {
         LinkSpeed::Sdr | LinkSpeed::Ddr => (0xb924, 0x6282),
         LinkSpeed::Qdr => (0xbd36, 0x673c),
