@@ -1,10 +1,10 @@
 //! Writes linear forwarding tables: the blocks that differ, in an order in which no intermediate
 //! state loops or deadlocks.
 //!
-//! The order comes from [`ferrosm_routing::update::transition`]. Blocks of one stage are written at once;
-//! the next stage waits until all of them are accepted. If a switch rejects a block that later
-//! stages depend on, these stages are not written: the next sweep reads the tables and computes
-//! routes from what is installed.
+//! The order comes from [`ferrosm_routing::update::transition`]. Blocks of one stage are written at
+//! once; the next stage waits until all of them are accepted. If a switch rejects a block that
+//! later stages depend on, these stages are not written: the next sweep reads the tables and
+//! computes routes from what is installed.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
