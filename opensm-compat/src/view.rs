@@ -221,7 +221,7 @@ impl FabricView {
     /// From the SM's state, with the installed routing.
     #[must_use]
     pub fn from_manager(sm: &SubnetManager) -> Self {
-        let subnet = sm.subnet();
+        let subnet = sm.fabric();
         let mut view = Self::from_subnet(subnet);
         view.routing = sm.routing().and_then(|(run, nodes)| {
             let mut position = Vec::new();

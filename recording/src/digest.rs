@@ -185,7 +185,7 @@ pub(crate) fn digest_of_result(computed: &RoutingJobResult) -> u64 {
                 digest.write_bytes(lft.entries());
             }
             let writes = &routes.writes;
-            if let Some(trees) = &writes.trees_if_aborted {
+            if let Some(trees) = &writes.abort_trees {
                 let _written = write!(digest, "{trees:?}");
             }
             write!(

@@ -15,7 +15,7 @@ use crate::plan::messages::EngineMessage;
 use crate::report::ProblemKind;
 use crate::smp::Smps;
 use crate::smp::outcome::{SetEcho, SmpOutcome};
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef, RejectionEffect};
 
 /// The context in which a component handles an input.
@@ -83,13 +83,13 @@ pub(crate) struct Effects {
     /// Messages for the report of the current sweep.
     pub(crate) messages: Vec<EngineMessage>,
     /// Switches to read again after the next light sweep.
-    pub(crate) reread_switches: BTreeSet<NodeIdx>,
+    pub(crate) switches_after_light_sweep: BTreeSet<NodeIdx>,
     /// Ports to read again after the next light sweep.
-    pub(crate) reread_ports: BTreeSet<PortRef>,
+    pub(crate) ports_after_light_sweep: BTreeSet<PortRef>,
     /// Switches to read again by the next local sweep, if one is requested.
-    pub(crate) next_switches: BTreeSet<NodeIdx>,
+    pub(crate) switches_of_local_sweep: BTreeSet<NodeIdx>,
     /// Ports to read again by the next local sweep, if one is requested.
-    pub(crate) next_ports: BTreeSet<PortRef>,
+    pub(crate) ports_of_local_sweep: BTreeSet<PortRef>,
     /// Nodes that were added to the fabric.
     pub(crate) added_nodes: Vec<NodeIdx>,
     /// Links that were added to the fabric.
@@ -104,10 +104,10 @@ pub(crate) struct Effects {
     /// Nodes that were removed from the fabric.
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Ports behind which new switches were excluded until they are counted, and why.
-    pub(crate) uncounted_ports: Vec<(PortRef, QuarantineReason)>,
+    pub(crate) uncounted_ports: Vec<(PortRef, ExclusionReason)>,
     /// Something that routes depend on has changed.
     pub(crate) routing_stale: bool,
-    /// Request a local sweep of `next_switches` and `next_ports`.
+    /// Request a local sweep of `switches_of_local_sweep` and `ports_of_local_sweep`.
     pub(crate) local_sweep: bool,
     /// End ports that were sent ClientReregister.
     pub(crate) reregister_sent: Vec<PortGuid>,
@@ -133,10 +133,10 @@ impl Effects {
         let Self {
             problems,
             messages,
-            reread_switches,
-            reread_ports,
-            next_switches,
-            next_ports,
+            switches_after_light_sweep,
+            ports_after_light_sweep,
+            switches_of_local_sweep,
+            ports_of_local_sweep,
             added_nodes,
             added_links,
             changed_rates,
@@ -163,10 +163,10 @@ impl Effects {
         // Without branches: this is checked several times per response.
         let entries = problems.len()
             | messages.len()
-            | reread_switches.len()
-            | reread_ports.len()
-            | next_switches.len()
-            | next_ports.len()
+            | switches_after_light_sweep.len()
+            | ports_after_light_sweep.len()
+            | switches_of_local_sweep.len()
+            | ports_of_local_sweep.len()
             | added_nodes.len()
             | added_links.len()
             | changed_rates.len()
@@ -189,7 +189,7 @@ impl Effects {
 
     /// Reports a problem at a port, and reads the port again after the next light sweep.
     pub(crate) fn port_problem(&mut self, at: PortRef, kind: ProblemKind) {
-        self.reread_ports.insert(at);
+        self.ports_after_light_sweep.insert(at);
         self.problems.push((Some(at), kind));
     }
 

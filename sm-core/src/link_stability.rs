@@ -352,7 +352,7 @@ fn report_stable(ctx: &mut Ctx<'_>, (a, b): (PortRef, PortRef)) {
 /// Reports an inactive link, and reads both ends again after the next light sweep.
 fn retry_soon(ctx: &mut Ctx<'_>, p: PortRef, state: PortState) {
     let peer = ctx.fabric.peer(p);
-    ctx.effects.reread_ports.extend(peer);
+    ctx.effects.ports_after_light_sweep.extend(peer);
     ctx.effects.port_problem(p, ProblemKind::NotActive(state));
 }
 

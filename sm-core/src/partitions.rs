@@ -47,7 +47,7 @@ fn has_pkey_table(fabric: &ObservedFabric, p: PortRef) -> bool {
     let (Some(node), Some(port)) = (fabric.get(p.node), fabric.port(p)) else {
         return false;
     };
-    let usable = port.known && port.quarantine.is_none() && node.info.partition_cap > 0;
+    let usable = port.known && port.exclusion.is_none() && node.info.partition_cap > 0;
     usable && node.is_switch() == (p.port == PortNum::ZERO) && (node.is_switch() || port.is_up())
 }
 
@@ -75,7 +75,7 @@ fn enforced_end_port(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> Opt
         || (enforcement.outbound() && switch.outbound_enforcement_cap);
     let peer_port = fabric
         .peer(p)
-        .filter(|_| port_settings::is_live(fabric, p))?;
+        .filter(|_| port_settings::can_carry_traffic(fabric, p))?;
     let is_end_port = fabric.get(peer_port.node)?.info.node_type != NodeType::Switch;
     let has_room = switch.partition_enforcement_cap > 0;
     (able && is_end_port && has_room && has_pkey_table(fabric, peer_port)).then_some(peer_port)

@@ -48,7 +48,7 @@ pub(crate) struct NewRouting {
     pub(crate) unreachable: Vec<Lid>,
     /// The constraint of multicast trees if its LFT update stops between two stages; `None` if no
     /// tree is known to be deadlock-free then.
-    pub(crate) trees_if_aborted: Option<TreeConstraint>,
+    pub(crate) abort_trees: Option<TreeConstraint>,
 }
 
 /// What an aborted LFT update left in the switches.
@@ -96,8 +96,8 @@ pub(crate) struct RoutingState {
     /// Something that routes depend on has changed since the last job began.
     is_stale: bool,
     trees: TreeRouting,
-    /// [`NewRouting::trees_if_aborted`] of the routing in force.
-    trees_if_aborted: Option<TreeConstraint>,
+    /// [`NewRouting::abort_trees`] of the routing in force.
+    abort_trees: Option<TreeConstraint>,
     /// The last LFT update was aborted: the next sweep computes routes again.
     is_aborted: bool,
     /// No LFT update has completed since the last one was aborted. Only then do jobs determine
@@ -140,7 +140,7 @@ impl Default for RoutingState {
             computed_for: None,
             is_stale: true,
             trees: TreeRouting::InForce,
-            trees_if_aborted: None,
+            abort_trees: None,
             is_aborted: false,
             has_aborted_before: false,
             retry_at: None,
@@ -243,8 +243,7 @@ impl RoutingState {
     /// The routing in force, with trees that are deadlock-free between the stages of its LFT
     /// update.
     fn interim_trees(&self) -> TreeRouting {
-        let Some(((run, nodes), trees)) =
-            self.installed.as_ref().zip(self.trees_if_aborted.clone())
+        let Some(((run, nodes), trees)) = self.installed.as_ref().zip(self.abort_trees.clone())
         else {
             return TreeRouting::None;
         };
@@ -335,7 +334,7 @@ impl RoutingState {
         let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
         job.generation = self.configuration;
         job.may_drain |= job.nodes().len() >= STARTUP_GROWTH * self.engine_switches;
-        job.finds_interim_trees = self.has_aborted_before;
+        job.plans_abort_trees = self.has_aborted_before;
         self.job = Some((id, job.abandoned.clone()));
         job
     }
@@ -403,7 +402,7 @@ impl RoutingState {
         self.installed = Some(new.routing);
         self.unreachable = new.unreachable;
         self.trees = TreeRouting::InForce;
-        self.trees_if_aborted = new.trees_if_aborted;
+        self.abort_trees = new.abort_trees;
         self.is_aborted = false;
         self.retry_at = None;
         self.job_start = RoutingStart::Incremental;

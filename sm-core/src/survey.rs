@@ -24,7 +24,7 @@ use crate::smp::op::{SmpOp, SurveyPort};
 use crate::smp::outcome::SmpOutcome;
 use crate::sweep::discovery::budget::{Allowance, UNCOUNTED_MAX};
 use crate::sweep::discovery::endless::WITHOUT_HOST_MAX;
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{ObservedFabric, PortRef, plausible};
 
 /// Ports that one batch reads.
@@ -41,7 +41,7 @@ pub(crate) enum SurveyResult {
     /// A sweep may accept what is behind the port.
     Counted(PortRef),
     /// More than `sweep.new-port-budget` is behind the port, for this reason; reported once.
-    Excluded(PortRef, QuarantineReason),
+    Excluded(PortRef, ExclusionReason),
     /// As before.
     Unchanged,
 }
@@ -51,7 +51,7 @@ pub(crate) enum SurveyResult {
 struct ExcludedPort {
     /// Switch ports that the next sweep accepts.
     counted: Option<u32>,
-    reason: QuarantineReason,
+    reason: ExclusionReason,
     /// No survey begins earlier.
     any_from: Instant,
     /// No survey up to `sweep.new-port-budget` begins earlier.
@@ -113,7 +113,7 @@ impl Surveys {
     }
 
     /// A sweep excluded new switches behind a port.
-    pub(crate) fn on_excluded(&mut self, at: PortRef, reason: QuarantineReason, now: Instant) {
+    pub(crate) fn on_excluded(&mut self, at: PortRef, reason: ExclusionReason, now: Instant) {
         let port = self.ports.entry(at).or_insert(ExcludedPort {
             counted: None,
             reason,
@@ -297,9 +297,9 @@ impl Surveys {
         }
         port.full_from = now + port.take_delay();
         let reason = if survey.ports > survey.max {
-            QuarantineReason::TooManySwitchPorts(survey.max)
+            ExclusionReason::TooManySwitchPorts(survey.max)
         } else {
-            QuarantineReason::EndlessSwitches(WITHOUT_HOST_MAX)
+            ExclusionReason::EndlessSwitches(WITHOUT_HOST_MAX)
         };
         let is_known = core::mem::replace(&mut port.reason, reason) == reason;
         Some(if is_known {
@@ -382,7 +382,7 @@ mod tests {
         let ctx = &mut test.ctx();
         let mut surveys = Surveys::default();
         let at = PortRef::new(known, PortNum(1));
-        surveys.on_excluded(at, QuarantineReason::Uncounted(1), ctx.now);
+        surveys.on_excluded(at, ExclusionReason::Uncounted(1), ctx.now);
         assert!(surveys.begin_batch(ctx));
         let first = SurveyPort {
             switch: 0,

@@ -122,7 +122,7 @@ impl Shell for DiscoveryShell {
             Event::SweepCompleted(done) => {
                 self.bar.clear();
                 log::log_problems(&done.problems, &[]);
-                ControlFlow::Break(Ok(FabricView::from_subnet(sm.subnet())))
+                ControlFlow::Break(Ok(FabricView::from_subnet(sm.fabric())))
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("local port unusable: {why}"),

@@ -36,7 +36,7 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
         map: &LidMap::new(),
         confirmed_lids: &ConfirmedLids::default(),
         present: demands.iter().map(|d| d.guid).collect(),
-        quarantined: Vec::new(),
+        excluded: Vec::new(),
         highest: Lid::UNICAST_MAX,
     };
     let assigned = assign(&demands, &known, LidPolicy::Map).lids;

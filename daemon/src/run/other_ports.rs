@@ -90,7 +90,7 @@ impl OtherPorts {
     pub fn report_in_subnet(&self, sm: &SubnetManager) {
         self.with(|state| {
             state.elsewhere.retain(|other| {
-                let found = sm.subnet().port_by_guid(other.port_guid).is_some();
+                let found = sm.fabric().port_by_guid(other.port_guid).is_some();
                 if found {
                     info!(served = %state.served, %other, "local ports in one subnet");
                 }

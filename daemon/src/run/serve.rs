@@ -302,8 +302,8 @@ impl Shell for ServiceShell {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
                 self.log_engine_change(report);
-                if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
-                    capture.set_local_lid(sm.subnet().lid(local));
+                if let (Some(capture), Some(local)) = (&self.capture, sm.fabric().local()) {
+                    capture.set_local_lid(sm.fabric().lid(local));
                 }
                 if !self.options.once {
                     self.logged.sweep(report, role);

@@ -2,9 +2,9 @@
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
-/// Why a port or node is quarantined.
+/// Why a port or node is excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QuarantineReason {
+pub enum ExclusionReason {
     /// Another node already has this node GUID.
     DuplicateNodeGuid(NodeGuid),
     /// Another port already has this port GUID.

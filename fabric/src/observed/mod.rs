@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::location::{NodeName, PortName};
 use departed::DepartedNodes;
 
-pub use exclusion::QuarantineReason;
+pub use exclusion::ExclusionReason;
 pub use mft::Mft;
 pub use node::{Node, Port, SpeedQuery, TableCaps, VlTableOrigin};
 pub use paths::STABLE_AFTER;

@@ -14,7 +14,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use super::LinkIdx;
-use super::exclusion::QuarantineReason;
+use super::exclusion::ExclusionReason;
 use super::mft::Mft;
 use super::rejections::Rejections;
 use crate::location::NodeName;
@@ -174,9 +174,9 @@ pub struct Port {
     pub enforces_p_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
     pub vl_arbitration: VlArbitrationBlocks,
-    /// The reason of its quarantine. On a switch port it concerns the node behind the port, on a CA
+    /// The reason of its exclusion. On a switch port it concerns the node behind the port, on a CA
     /// or router port the port itself.
-    pub quarantine: Option<Box<QuarantineReason>>,
+    pub exclusion: Option<Box<ExclusionReason>>,
 }
 
 // A fabric of 10,000 hosts has 80,000 ports.
@@ -201,7 +201,7 @@ impl Default for Port {
             pkeys: PKeyTable::default(),
             enforces_p_keys: false,
             vl_arbitration: VlArbitrationBlocks::default(),
-            quarantine: None,
+            exclusion: None,
         }
     }
 }
@@ -518,16 +518,16 @@ impl Node {
     pub fn is_end_port(&self, num: PortNum) -> bool {
         let port = self.ports.get(num.index());
         self.is_switch() == (num == PortNum::ZERO)
-            && port.is_some_and(|port| port.known && port.quarantine.is_none())
+            && port.is_some_and(|port| port.known && port.exclusion.is_none())
     }
 
-    /// End ports that were discovered and are quarantined.
-    pub fn quarantined_end_ports(&self) -> impl Iterator<Item = &Port> {
+    /// End ports that were discovered and are excluded.
+    pub fn excluded_end_ports(&self) -> impl Iterator<Item = &Port> {
         let is_end_port = |(number, _): &(usize, &Port)| self.is_switch() == (*number == 0);
         let end_ports = self.ports.iter().enumerate().filter(is_end_port);
         end_ports
             .map(|(_, port)| port)
-            .filter(|port| port.known && port.quarantine.is_some())
+            .filter(|port| port.known && port.exclusion.is_some())
     }
 
     /// Numbers of the physical ports.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::exclusion::QuarantineReason;
+use super::exclusion::ExclusionReason;
 
 /// Why a node was removed from the subnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum NodeRemovalReason {
     /// Another device has its node GUID.
     Replaced,
     /// It is excluded.
-    Excluded(QuarantineReason),
+    Excluded(ExclusionReason),
 }
 
 impl fmt::Display for NodeRemovalReason {
@@ -23,21 +23,21 @@ impl fmt::Display for NodeRemovalReason {
             Self::LinkDown => "all links that led to it are down",
             Self::NoPath => "no path leads to it",
             Self::Replaced => "another device with its node GUID took its place",
-            Self::Excluded(QuarantineReason::NoResponse) => "it does not respond",
-            Self::Excluded(QuarantineReason::PathTooLong) => "more than 63 hops from the SM",
+            Self::Excluded(ExclusionReason::NoResponse) => "it does not respond",
+            Self::Excluded(ExclusionReason::PathTooLong) => "more than 63 hops from the SM",
             Self::Excluded(
-                QuarantineReason::Uncounted(_)
-                | QuarantineReason::TooManySwitchPorts(_)
-                | QuarantineReason::EndlessSwitches(_),
+                ExclusionReason::Uncounted(_)
+                | ExclusionReason::TooManySwitchPorts(_)
+                | ExclusionReason::EndlessSwitches(_),
             ) => "too many new switches are behind the same port",
-            Self::Excluded(QuarantineReason::SubnetFull) => "the subnet has no LID for it",
-            Self::Excluded(QuarantineReason::Implausible(what)) => {
+            Self::Excluded(ExclusionReason::SubnetFull) => "the subnet has no LID for it",
+            Self::Excluded(ExclusionReason::Implausible(what)) => {
                 return write!(f, "excluded: invalid response: {what}");
             }
-            Self::Excluded(QuarantineReason::DuplicateNodeGuid(_)) => {
+            Self::Excluded(ExclusionReason::DuplicateNodeGuid(_)) => {
                 "excluded: another device has the same node GUID"
             }
-            Self::Excluded(QuarantineReason::DuplicatePortGuid(_)) => {
+            Self::Excluded(ExclusionReason::DuplicatePortGuid(_)) => {
                 "excluded: another device has the same port GUID"
             }
         })

@@ -115,7 +115,7 @@ pub struct LocalSweepReasons {
     pub changed_switches: usize,
     /// Switches that did not respond, or rejected a write.
     pub failed_switches: usize,
-    /// Ports with a link whose neighbour is unknown or quarantined.
+    /// Ports with a link whose neighbour is unknown or excluded.
     pub silent_ports: usize,
     /// Ports that did not respond, rejected a write, or may have changed since they were read.
     pub unverified_ports: usize,

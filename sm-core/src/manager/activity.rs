@@ -386,7 +386,7 @@ impl SubnetManager {
 
     pub(super) fn replace_activity(&mut self, activity: Activity) {
         if let Some(update) = self.activity.table_update() {
-            update.lfts.abandon(&mut self.subnet);
+            update.lfts.abandon(&mut self.fabric);
         }
         self.activity = activity;
     }

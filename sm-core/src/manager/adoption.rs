@@ -79,24 +79,24 @@ impl SubnetManager {
     /// A port was read: corrects the restored view.
     pub(super) fn correct_restored_view(&mut self, at: PortRef) {
         let published = self.sa.snapshot();
-        let update = self.adoption.on_port_read(&self.subnet, at, published);
+        let update = self.adoption.on_port_read(&self.fabric, at, published);
         self.publish_restored(update);
     }
 
     /// Discovery is complete: compares the restored view with it.
     pub(super) fn compare_restored_view(&mut self) {
         let published = self.sa.snapshot();
-        let update = self.adoption.on_discovered(&self.subnet, published);
+        let update = self.adoption.on_discovered(&self.fabric, published);
         self.publish_restored(update);
     }
 
     /// Before anything is written: determines the VL tables of devices that this SM did not write.
     pub(super) fn find_vl_table_origins(&mut self) {
         let announced_master = self.announced_master();
-        for n in vls::nodes_of_unknown_origin(&self.subnet) {
-            if let Some(node) = self.subnet.get(n) {
+        for n in vls::nodes_of_unknown_origin(&self.fabric) {
+            if let Some(node) = self.fabric.get(n) {
                 let inherited = self.adoption.inherited_vls(node, announced_master);
-                vls::set_origin(&mut self.subnet, n, inherited);
+                vls::set_origin(&mut self.fabric, n, inherited);
             }
         }
     }

@@ -21,7 +21,7 @@ impl SubnetManager {
             }
             Command::Reroute => {
                 self.routing.rebalance();
-                if let Some(count) = common_mlid_count(&self.subnet) {
+                if let Some(count) = common_mlid_count(&self.fabric) {
                     self.sa.move_groups_below(count);
                 }
                 self.request_full_sweep();
@@ -30,12 +30,12 @@ impl SubnetManager {
             // completed first.
             Command::Handover
                 if self.activity.is_writing()
-                    && self.mastership.may_have_successor(&self.subnet, &self.cfg) =>
+                    && self.mastership.may_have_successor(&self.fabric, &self.cfg) =>
             {
                 self.hands_over_after_sweep = true;
             }
             Command::Handover => self.begin_handover(AfterHandover::StandBy),
-            Command::Takeover => self.elect(election::ElectionInput::TakeOver),
+            Command::Takeover => self.step_election(election::ElectionInput::TakeOver),
             Command::Stop => self.begin_handover(AfterHandover::Stop),
         }
     }

@@ -13,7 +13,7 @@ use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{self, Discovery, NodeInfoOutcome, ReadMode, ReadPhase};
-use crate::sweep::quarantine::is_in_fabric;
+use crate::sweep::exclusion::is_in_fabric;
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
@@ -27,7 +27,7 @@ impl SubnetManager {
         self.begin_sweep(SweepScope::Full);
         self.commands
             .on_full_sweep_started(&mut self.out, self.last_sweep.number);
-        self.subnet.begin_full_sweep();
+        self.fabric.begin_full_sweep();
         self.routing.mark_stale();
         self.enqueue(SmpOp::NodeInfo(None));
     }
@@ -42,12 +42,12 @@ impl SubnetManager {
     pub(super) fn enqueue_rereads(&mut self) {
         let rereads = self.schedule.take_rereads();
         for n in rereads.switches {
-            if self.subnet.get(n).is_some_and(Node::is_switch) {
+            if self.fabric.get(n).is_some_and(Node::is_switch) {
                 self.enqueue(SmpOp::SwitchInfo(n));
             }
         }
         for p in rereads.ports {
-            if is_in_fabric(&self.subnet, p) {
+            if is_in_fabric(&self.fabric, p) {
                 self.enqueue(SmpOp::PortInfo(p));
             }
         }
@@ -65,9 +65,9 @@ impl SubnetManager {
     /// before anything is written.
     pub(super) fn distrust_tables(&mut self) {
         self.remember_tables();
-        let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
+        let nodes: Vec<NodeIdx> = self.fabric.node_indices().collect();
         for n in nodes {
-            if let Some(node) = self.subnet.get_mut(n) {
+            if let Some(node) = self.fabric.get_mut(n) {
                 node.forget_tables();
             }
         }
@@ -93,7 +93,7 @@ impl SubnetManager {
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let port_guid = NodeInfo::port_guid.read(data);
         let had_lid =
-            self.subnet.port_by_guid(port_guid).is_none() && self.lids.lids_of(port_guid).is_some();
+            self.fabric.port_by_guid(port_guid).is_none() && self.lids.lids_of(port_guid).is_some();
         self.discover(|discovery, ctx| {
             Some(discovery.on_node_info(ctx, from, status, data, had_lid))
         });
@@ -147,12 +147,12 @@ impl SubnetManager {
     fn finish_node_info(&mut self, outcome: NodeInfoOutcome) {
         match outcome {
             NodeInfoOutcome::Done => {}
-            NodeInfoOutcome::NoLocalNode(why) => self.no_link(why),
+            NodeInfoOutcome::NoLocalNode(why) => self.enter_no_link(why),
             NodeInfoOutcome::LinkMoved(at) => {
                 self.distrust_vl_tables();
                 self.distrust_tables();
                 if self.activity.is_local_sweep() {
-                    let observation = Observation::LinkMoved(self.subnet.port_name(at));
+                    let observation = Observation::LinkMoved(self.fabric.port_name(at));
                     self.emit(Event::Observation(observation));
                     self.begin_full_sweep();
                 }
@@ -180,8 +180,8 @@ impl SubnetManager {
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
         with_ctx!(self, |ctx| discovery::read_fdr10(ctx, &change, mode));
-        let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
-        let is_own = self.subnet.local() == Some(at) && !is_switch;
+        let is_switch = self.fabric.get(at.node).is_some_and(Node::is_switch);
+        let is_own = self.fabric.local() == Some(at) && !is_switch;
         if mode.phase == ReadPhase::LightSweep && is_own && new.port_state < PortState::Active {
             self.abandon_light_sweep();
             return;
@@ -202,7 +202,7 @@ impl SubnetManager {
             }
         } else if is_own {
             if new.port_state == PortState::Down {
-                self.no_link(NoLinkReason::PortDown(self.subnet.port_name(at)));
+                self.enter_no_link(NoLinkReason::PortDown(self.fabric.port_name(at)));
             } else if !self.reload_replica() {
                 self.enqueue(SmpOp::NodeInfo(Some(at)));
             }
@@ -216,7 +216,7 @@ impl SubnetManager {
         ));
     }
 
-    pub(super) fn no_link(&mut self, reason: NoLinkReason) {
+    pub(super) fn enter_no_link(&mut self, reason: NoLinkReason) {
         self.abandon_for(Activity::NoLink);
         // Also if light sweeps are disabled: nothing else may report that the link is up.
         let interval = self.cfg.sweep_interval;
@@ -227,7 +227,7 @@ impl SubnetManager {
         };
         self.schedule.arm_timer(self.now, retry);
         // Another SM may become master while the link is down.
-        self.elect(crate::election::ElectionInput::LinkDown);
+        self.step_election(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.out);
         self.report_no_link(reason);
@@ -255,20 +255,20 @@ impl SubnetManager {
     /// Discovery has received all responses.
     pub(super) fn finish_discovery(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
         with_ctx!(self, |ctx| discovery.remove_absent(ctx));
-        let Some(local) = self.subnet.local() else {
-            self.no_link(NoLinkReason::LocalNodeUnknown);
+        let Some(local) = self.fabric.local() else {
+            self.enter_no_link(NoLinkReason::LocalNodeUnknown);
             return None;
         };
         if !self.read_only
             && self.mastership.is_first_as_master()
-            && let Some(reason) = isolation(&self.subnet, local)
+            && let Some(reason) = isolation(&self.fabric, local)
         {
             self.report_isolation(reason);
-            self.no_link(reason);
+            self.enter_no_link(reason);
             return None;
         }
         if self.last_sweep.no_link.take().is_some() {
-            self.emit(Event::LocalPortUsable(self.subnet.port_name(local)));
+            self.emit(Event::LocalPortUsable(self.fabric.port_name(local)));
         }
         self.report_additions();
         if self.read_only {

@@ -73,14 +73,14 @@ impl SubnetManager {
     /// requests, a cable on the DR path was exchanged, so that Sets may have reached other devices:
     /// all devices are read again.
     fn verify_entry_port(&mut self, p: PortRef, mad: &Mad) {
-        let Some(last) = self.subnet.port(p).map(Port::local_port_num) else {
+        let Some(last) = self.fabric.port(p).map(Port::local_port_num) else {
             return;
         };
         if PortInfo::local_port_num.read(smp::data(mad)) == last {
             return;
         }
         let path = DrPath::from_smp(mad);
-        let end = path.and_then(|path| self.subnet.end_of_path(&path));
+        let end = path.and_then(|path| self.fabric.end_of_path(&path));
         let was_expected = end == Some(PortRef::new(p.node, last));
         if !was_expected {
             return;
@@ -126,7 +126,7 @@ impl SubnetManager {
             return 0;
         }
         let (own, target) = (self.cfg.m_key, op.spec().target);
-        self.keys.retries_for_all_keys(&self.subnet, own, target)
+        self.keys.retries_for_all_keys(&self.fabric, own, target)
     }
 
     fn on_unanswered(&mut self, op: SmpOp) {
@@ -272,7 +272,7 @@ impl SubnetManager {
             SmpOp::SurveyPortInfo(at) => {
                 with_ctx!(self, |ctx| self.surveys.on_port_info(ctx, at, outcome));
             }
-            SmpOp::SurveyNodeInfo(at) => self.surveys.on_node_info(&self.subnet, at, outcome),
+            SmpOp::SurveyNodeInfo(at) => self.surveys.on_node_info(&self.fabric, at, outcome),
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
                 if let Some(TableReadback { kept, .. }) = self.activity.readback() {
                     with_ctx!(self, |ctx| kept.on_table(ctx, op, outcome));
@@ -281,7 +281,7 @@ impl SubnetManager {
             SmpOp::GuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
                 self.alias_guids
-                    .on_read(&self.subnet, aliases, (p, block), outcome);
+                    .on_read(&self.fabric, aliases, (p, block), outcome);
             }
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
@@ -304,7 +304,7 @@ impl SubnetManager {
     }
 
     pub(super) fn on_trap(&mut self, received: &MadIn) {
-        let own_lid = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.fabric);
         let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
         if outcome.needs_light_sweep {
             self.schedule.request_light();
@@ -337,12 +337,12 @@ impl SubnetManager {
                 self.request_local_sweep();
             }
             Reread::Description(n) => {
-                if let Some(node) = self.subnet.get_mut(n) {
+                if let Some(node) = self.fabric.get_mut(n) {
                     node.is_description_current = false;
                     self.enqueue(SmpOp::NodeDescription(n));
                 }
             }
-            Reread::Sms => self.elect(election::ElectionInput::PriorityTrapReceived),
+            Reread::Sms => self.step_election(election::ElectionInput::PriorityTrapReceived),
         }
     }
 

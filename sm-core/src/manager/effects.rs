@@ -12,13 +12,13 @@ impl SubnetManager {
         if let Some(report) = self.activity.report() {
             report.engine_messages.extend(effects.messages);
         }
-        for n in effects.reread_switches {
+        for n in effects.switches_after_light_sweep {
             self.schedule.reread_switch_later(n);
         }
-        for n in effects.next_switches {
+        for n in effects.switches_of_local_sweep {
             self.schedule.reread_switch(n);
         }
-        for p in effects.next_ports {
+        for p in effects.ports_of_local_sweep {
             self.schedule.reread_port(p);
         }
         for guid in effects.reregister_sent {
@@ -65,7 +65,7 @@ impl SubnetManager {
         if effects.invalid_response {
             self.schedule.record_inconsistency(self.now);
         }
-        for p in effects.reread_ports {
+        for p in effects.ports_after_light_sweep {
             self.schedule.reread_port_later(p);
         }
         if let Some(port) = effects.blocking_port

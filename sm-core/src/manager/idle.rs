@@ -24,7 +24,7 @@ impl SubnetManager {
             LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
             LocalPortEvent::Up | LocalPortEvent::Down => self.request_full_sweep(),
             LocalPortEvent::Changed => {
-                if let Some(local) = self.subnet.local() {
+                if let Some(local) = self.fabric.local() {
                     self.schedule.reread_port(local);
                     self.request_local_sweep();
                 }
@@ -44,7 +44,7 @@ impl SubnetManager {
         }
         let retry = &mut self.last_sweep.next_table_retry;
         if may_sweep && retry.take_if(|due| *due <= self.now).is_some() {
-            for p in due_ports(&self.subnet, self.now) {
+            for p in due_ports(&self.fabric, self.now) {
                 self.schedule.reread_port(p);
             }
             self.request_local_sweep();

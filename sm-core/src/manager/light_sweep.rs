@@ -14,7 +14,7 @@ use crate::event::{Event, LocalSweepReasons, Observation};
 use crate::mastership;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{Node, NodeIdx, Port, PortRef};
 
 impl SubnetManager {
@@ -31,7 +31,7 @@ impl SubnetManager {
 
     /// The SM's own port, if it has a link of its own: not port 0 of a switch.
     pub(super) fn own_link_port(&self) -> Option<PortRef> {
-        self.subnet.local().filter(|p| p.port != PortNum::ZERO)
+        self.fabric.local().filter(|p| p.port != PortNum::ZERO)
     }
 
     /// No request is outstanding: reads the fabric after the own port, then ends the light sweep.
@@ -84,15 +84,15 @@ impl SubnetManager {
     }
 
     fn read_fabric_lightly(&mut self) {
-        let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
+        let switches: Vec<NodeIdx> = self.fabric.switches().map(|(i, _)| i).collect();
         for n in switches {
             self.enqueue(SmpOp::SwitchInfo(n));
         }
-        for p in mastership::sm_ports(&self.subnet) {
+        for p in mastership::sm_ports(&self.fabric) {
             self.enqueue(SmpOp::SmInfo(p));
         }
         let undescribed: Vec<NodeIdx> = self
-            .subnet
+            .fabric
             .nodes()
             .filter(|(_, n)| !n.is_description_current)
             .map(|(i, _)| i)
@@ -136,7 +136,7 @@ impl SubnetManager {
         for p in silent_ports {
             self.schedule.reread_port(p);
             for owner_port in self.ports_to_guid_owner(p) {
-                if let Some(port) = self.subnet.port_mut(owner_port) {
+                if let Some(port) = self.fabric.port_mut(owner_port) {
                     port.peer_unverified = true;
                 }
                 self.schedule.reread_port(owner_port);
@@ -155,11 +155,11 @@ impl SubnetManager {
         self.request_local_sweep();
     }
 
-    /// Ports with a link and an unknown or quarantined neighbour, which may respond by now.
+    /// Ports with a link and an unknown or excluded neighbour, which may respond by now.
     pub(super) fn silent_ports(&self) -> BTreeSet<PortRef> {
-        let local = self.subnet.local();
+        let local = self.fabric.local();
         let mut ports = BTreeSet::new();
-        for (n, node) in self.subnet.nodes() {
+        for (n, node) in self.fabric.nodes() {
             for num in node.physical_ports() {
                 let p = PortRef::new(n, num);
                 let Some(port) = node.ports.get(num.index()) else {
@@ -169,14 +169,14 @@ impl SubnetManager {
                     ports.insert(p);
                 }
                 // The port on the other side asks again.
-                if port.quarantine.is_some() {
-                    ports.extend(self.subnet.peer(p));
+                if port.exclusion.is_some() {
+                    ports.extend(self.fabric.peer(p));
                 }
             }
         }
         ports.retain(|p| {
-            let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
-            let is_up = self.subnet.port(*p).is_some_and(Port::is_up);
+            let is_switch = self.fabric.get(p.node).is_some_and(Node::is_switch);
+            let is_up = self.fabric.port(*p).is_some_and(Port::is_up);
             is_up && (is_switch || local == Some(*p))
         });
         ports
@@ -184,31 +184,30 @@ impl SubnetManager {
 
     /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
     fn ports_to_guid_owner(&self, p: PortRef) -> Vec<PortRef> {
-        let quarantine_reason = |p: PortRef| self.subnet.port(p)?.quarantine.as_deref().copied();
-        let owner = match quarantine_reason(p)
-            .or_else(|| self.subnet.peer(p).and_then(quarantine_reason))
-        {
-            Some(QuarantineReason::DuplicatePortGuid(guid)) => {
-                self.subnet.port_by_guid(guid).map(|p| p.node)
-            }
-            Some(QuarantineReason::DuplicateNodeGuid(guid)) => self.subnet.node_by_guid(guid),
-            Some(
-                QuarantineReason::Implausible(_)
-                | QuarantineReason::NoResponse
-                | QuarantineReason::PathTooLong
-                | QuarantineReason::Uncounted(_)
-                | QuarantineReason::TooManySwitchPorts(_)
-                | QuarantineReason::EndlessSwitches(_)
-                | QuarantineReason::SubnetFull,
-            )
-            | None => None,
-        };
-        let Some((n, node)) = owner.and_then(|n| Some((n, self.subnet.get(n)?))) else {
+        let exclusion_reason = |p: PortRef| self.fabric.port(p)?.exclusion.as_deref().copied();
+        let owner =
+            match exclusion_reason(p).or_else(|| self.fabric.peer(p).and_then(exclusion_reason)) {
+                Some(ExclusionReason::DuplicatePortGuid(guid)) => {
+                    self.fabric.port_by_guid(guid).map(|p| p.node)
+                }
+                Some(ExclusionReason::DuplicateNodeGuid(guid)) => self.fabric.node_by_guid(guid),
+                Some(
+                    ExclusionReason::Implausible(_)
+                    | ExclusionReason::NoResponse
+                    | ExclusionReason::PathTooLong
+                    | ExclusionReason::Uncounted(_)
+                    | ExclusionReason::TooManySwitchPorts(_)
+                    | ExclusionReason::EndlessSwitches(_)
+                    | ExclusionReason::SubnetFull,
+                )
+                | None => None,
+            };
+        let Some((n, node)) = owner.and_then(|n| Some((n, self.fabric.get(n)?))) else {
             return Vec::new();
         };
         node.physical_ports()
-            .filter_map(|port| self.subnet.peer(PortRef::new(n, port)))
-            .filter(|peer| self.subnet.get(peer.node).is_some_and(Node::is_switch))
+            .filter_map(|port| self.fabric.peer(PortRef::new(n, port)))
+            .filter(|peer| self.fabric.get(peer.node).is_some_and(Node::is_switch))
             .collect()
     }
 }

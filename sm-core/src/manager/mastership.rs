@@ -34,7 +34,7 @@ impl SubnetManager {
     /// Another SM, with its location.
     #[must_use]
     pub fn describe_sm(&self, guid: PortGuid) -> AboutSm<PortGuid> {
-        self.mastership.describe_sm(&self.subnet, guid)
+        self.mastership.describe_sm(&self.fabric, guid)
     }
 
     /// The SM that a standby polls.
@@ -55,7 +55,7 @@ impl SubnetManager {
     pub(super) fn own_sm_info(&self, control: Option<SmControl>) -> SmInfo {
         let sent = self.out.sent();
         self.mastership
-            .sm_info(&self.cfg, &self.subnet, sent, control)
+            .sm_info(&self.cfg, &self.fabric, sent, control)
     }
 
     fn work_in_progress(&self) -> WorkInProgress {
@@ -75,13 +75,13 @@ impl SubnetManager {
     }
 
     /// Steps the election and carries out its decisions.
-    pub(super) fn elect(&mut self, input: election::ElectionInput) {
-        self.decide(input, None);
+    pub(super) fn step_election(&mut self, input: election::ElectionInput) {
+        self.apply_election_step(input, None);
     }
 
-    fn decide(&mut self, input: election::ElectionInput, request: Option<&MadIn>) {
+    fn apply_election_step(&mut self, input: election::ElectionInput, request: Option<&MadIn>) {
         let step = with_ctx!(self, |ctx| self.mastership.step(ctx, input, request));
-        self.execute(step.actions);
+        self.apply_mastership_actions(step.actions);
         for decision in step.decisions {
             let (origin, is_master) = (&step.origin, self.is_master());
             let has_view = self.view().is_some();
@@ -89,7 +89,7 @@ impl SubnetManager {
             let actions = with_ctx!(self, |ctx| self
                 .mastership
                 .carry_out(ctx, decision, origin, is_master, has_view));
-            self.execute(actions);
+            self.apply_mastership_actions(actions);
             if let Some((state, handed_to)) = role {
                 let handed_to = handed_to.map(|guid| self.describe_sm(guid));
                 let master = self.polled_master();
@@ -113,12 +113,15 @@ impl SubnetManager {
     }
 
     /// Executes actions of mastership in order.
-    pub(super) fn execute(&mut self, actions: impl IntoIterator<Item = MastershipAction>) {
+    pub(super) fn apply_mastership_actions(
+        &mut self,
+        actions: impl IntoIterator<Item = MastershipAction>,
+    ) {
         for action in actions {
             match action {
-                MastershipAction::Elect(input) => self.elect(input),
+                MastershipAction::Elect(input) => self.step_election(input),
                 MastershipAction::ElectOnRequest(input, request) => {
-                    self.decide(input, Some(&request));
+                    self.apply_election_step(input, Some(&request));
                 }
                 MastershipAction::SendUntracked(op) => self.send_untracked(op),
                 MastershipAction::QuerySender(query) => self.query_sender(query),
@@ -136,7 +139,7 @@ impl SubnetManager {
                 }
                 MastershipAction::DiscardReplica => self.adoption.forget(),
                 MastershipAction::DiscardStateOfOtherSm => {
-                    if self.adoption.is_of_another_sm(&self.subnet) {
+                    if self.adoption.is_of_another_sm(&self.fabric) {
                         self.adoption.forget_installed();
                     }
                 }
@@ -182,7 +185,7 @@ impl SubnetManager {
             op,
             paths: self.path_policy(),
         };
-        if let Some(mad) = self.frame(&transaction, 0, UNTRACKED) {
+        if let Some(mad) = self.build_mad(&transaction, 0, UNTRACKED) {
             self.count_request(op);
             self.out.send(Address::DIRECTED, mad);
         }
@@ -194,7 +197,7 @@ impl SubnetManager {
             return;
         }
         let action = with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
-        self.execute(action);
+        self.apply_mastership_actions(action);
     }
 
     /// Queries the SM at the port that a request came from.
@@ -208,11 +211,11 @@ impl SubnetManager {
         let m_key = sender.port.map_or(MKey::NONE, |port| {
             let target = Target::Port(port);
             self.keys
-                .key_for(&self.subnet, self.cfg.m_key, target, attempt)
+                .key_for(&self.fabric, self.cfg.m_key, target, attempt)
         });
         let mut request = SmpRequest::get(attr, AttrMod(0), m_key);
         if attr == id::SM_INFO {
-            request.data = Mastership::sm_info_request(&self.cfg, &self.subnet, sender.port);
+            request.data = Mastership::sm_info_request(&self.cfg, &self.fabric, sender.port);
         }
         let mad = request.directed(&sender.path, tid);
         self.out.send(Address::DIRECTED, mad);
@@ -224,32 +227,32 @@ impl SubnetManager {
             .mastership
             .on_sender_response(ctx, tid, received));
         let is_answer = answered.is_some();
-        self.execute(answered.flatten());
+        self.apply_mastership_actions(answered.flatten());
         is_answer
     }
 
     pub(super) fn on_sm_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
-        self.mastership.on_sm_info(&self.subnet, at, status, data);
+        self.mastership.on_sm_info(&self.fabric, at, status, data);
     }
 
     pub(super) fn on_poll_response(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
         let action = with_ctx!(self, |ctx| self
             .mastership
             .on_poll_response(ctx, at, status, data));
-        self.execute(action);
+        self.apply_mastership_actions(action);
     }
 
     pub(super) fn on_poll_unanswered(&mut self, at: PortRef) {
-        self.execute(sm_info::on_poll_unanswered(&self.subnet, at));
+        self.apply_mastership_actions(sm_info::on_poll_unanswered(&self.fabric, at));
     }
 
     pub(super) fn on_control_response(&mut self, at: PortRef, control: SmControl, status: Status) {
-        let action = sm_info::on_control_response(&self.subnet, at, control, status);
-        self.execute(action);
+        let action = sm_info::on_control_response(&self.fabric, at, control, status);
+        self.apply_mastership_actions(action);
     }
 
     pub(super) fn on_control_unanswered(&mut self, at: PortRef, control: SmControl) {
-        self.execute(sm_info::on_control_unanswered(&self.subnet, at, control));
+        self.apply_mastership_actions(sm_info::on_control_unanswered(&self.fabric, at, control));
     }
 
     /// Replication reports about the replica.
@@ -271,7 +274,7 @@ impl SubnetManager {
                 uncertain,
             } => {
                 self.mastership.on_master_end(in_sync);
-                self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
+                self.step_election(election::ElectionInput::PeerSilent { guid, uncertain });
             }
             PeerEvent::Leaving {
                 guid,
@@ -282,7 +285,7 @@ impl SubnetManager {
                 // A handover is announced by HANDOVER.
                 if reason == StepDownReason::NoSuccessor {
                     let uncertain = false;
-                    self.elect(election::ElectionInput::PeerSilent { guid, uncertain });
+                    self.step_election(election::ElectionInput::PeerSilent { guid, uncertain });
                 }
             }
             PeerEvent::Stalled => {
@@ -290,7 +293,7 @@ impl SubnetManager {
                 self.on_stalled();
             }
             PeerEvent::LeaseLost => self.on_lease_lost(),
-            PeerEvent::Deposed(by) => self.elect(election::ElectionInput::Deposed(by)),
+            PeerEvent::Deposed(by) => self.step_election(election::ElectionInput::Deposed(by)),
         }
     }
 
@@ -298,10 +301,10 @@ impl SubnetManager {
         let sms_known = match after {
             // If the last SMInfo scan found no eligible SM, no SM is queried: the running sweep
             // continues.
-            AfterHandover::StandBy => self.mastership.may_have_successor(&self.subnet, &self.cfg),
-            AfterHandover::Stop => !sm_ports(&self.subnet).is_empty(),
+            AfterHandover::StandBy => self.mastership.may_have_successor(&self.fabric, &self.cfg),
+            AfterHandover::Stop => !sm_ports(&self.fabric).is_empty(),
         };
-        self.elect(election::ElectionInput::HandOver {
+        self.step_election(election::ElectionInput::HandOver {
             then: after,
             sms_known,
         });
@@ -310,24 +313,24 @@ impl SubnetManager {
     fn on_stalled(&mut self) {
         let work = self.work_in_progress();
         let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
-        self.execute(actions);
+        self.apply_mastership_actions(actions);
     }
 
     fn on_lease_lost(&mut self) {
         let work = self.work_in_progress();
         let input = with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, work));
-        self.elect(input);
+        self.step_election(input);
     }
 
     /// Ends what has timed out.
     pub(super) fn on_mastership_timeout(&mut self) {
         if let Some(report) = self.mastership.end_sa_reads(self.now) {
-            self.execute([report]);
+            self.apply_mastership_actions([report]);
         }
         while self.mastership.awaits_sender()
             && let Some(action) = with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx))
         {
-            self.execute(action);
+            self.apply_mastership_actions(action);
         }
         if self.mastership.on_timeout(&mut self.out, self.now) {
             self.adopt_replica(None);
@@ -336,10 +339,10 @@ impl SubnetManager {
             self.lids.rewrite_records(&mut self.out);
         }
         if let Some(is_incomplete) = self.mastership.take_replica_change() {
-            self.elect(election::ElectionInput::ReplicaChanged { is_incomplete });
+            self.step_election(election::ElectionInput::ReplicaChanged { is_incomplete });
         }
         if self.mastership.is_timer_due(self.now) {
-            self.elect(election::ElectionInput::Timer);
+            self.step_election(election::ElectionInput::Timer);
         }
     }
 
@@ -362,7 +365,7 @@ impl SubnetManager {
             self.set_activity(Activity::Idle);
         }
         let action = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx));
-        self.execute([action]);
+        self.apply_mastership_actions([action]);
     }
 
     /// Abandons an SMInfo scan outside a sweep.
@@ -399,27 +402,27 @@ impl SubnetManager {
 
     /// Steps the election with the SMs as they last responded.
     pub(super) fn compare_sms(&mut self) {
-        let own_lid = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.fabric);
         let last_master = self.adoption.last_master_lid();
         let lids = self.lids.map();
         let input =
             self.mastership
-                .scan_result(&self.subnet, &self.cfg, lids, own_lid, last_master);
-        self.elect(input);
+                .scan_result(&self.fabric, &self.cfg, lids, own_lid, last_master);
+        self.step_election(input);
         with_ctx!(self, |ctx| self.mastership.report_sms(ctx));
     }
 
     /// Discards a replica that may be outdated.
     pub(super) fn distrust_replica(&mut self) {
         let action = with_ctx!(self, |ctx| self.mastership.distrust_replica(ctx));
-        self.execute(action);
+        self.apply_mastership_actions(action);
     }
 
     /// Requests an outdated replica again; returns whether it does.
     pub(super) fn reload_replica(&mut self) -> bool {
         let action = with_ctx!(self, |ctx| self.mastership.reload_replica(ctx));
         let reloads = action.is_some();
-        self.execute(action);
+        self.apply_mastership_actions(action);
         reloads
     }
 
@@ -432,7 +435,7 @@ impl SubnetManager {
 
     /// Continues the takeover with the replica; `None` if there is none.
     fn adopt_replica(&mut self, restored: Option<RestoredState>) {
-        self.elect(election::ElectionInput::ReplicaLoadEnded);
+        self.step_election(election::ElectionInput::ReplicaLoadEnded);
         if self.role() != SmState::Master {
             // The view of this SM's own term, which has just ended, is older than the replica.
             let _ = self.withdraw_view();
@@ -447,7 +450,7 @@ impl SubnetManager {
         self.set_activity(Activity::Idle);
         let own_guid = self.own_sm_info(None).guid;
         let view = self.adoption.restored_view().map(Arc::as_ref);
-        if self.role() == SmState::Discovering && knows_all_sms(&self.subnet, own_guid, view) {
+        if self.role() == SmState::Discovering && knows_all_sms(&self.fabric, own_guid, view) {
             self.set_activity(Activity::SmScan);
             with_ctx!(self, |ctx| self.mastership.start_takeover_scan(ctx));
         } else {
@@ -503,7 +506,7 @@ impl SubnetManager {
         if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
             return;
         }
-        let own_lid = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.fabric);
         let last_master = self.adoption.last_master_lid();
         with_ctx!(self, |ctx| {
             let lids = self.lids.map();
@@ -515,7 +518,7 @@ impl SubnetManager {
     /// A port was read; `new` is not yet in the fabric.
     pub(super) fn detect_foreign_change(&mut self, at: PortRef, new: &PortInfo) {
         let is_master = self.is_master();
-        let own_lid = self.lids.sm_lid(&self.subnet);
+        let own_lid = self.lids.sm_lid(&self.fabric);
         let detected = with_ctx!(self, |ctx| self
             .mastership
             .detect_foreign_change(ctx, at, new, is_master, own_lid));
@@ -538,7 +541,7 @@ impl SubnetManager {
     /// In a takeover: this SM's LID, which devices may name as their master already.
     pub(super) fn announced_master(&self) -> Option<Lid> {
         self.lids
-            .sm_lid(&self.subnet)
+            .sm_lid(&self.fabric)
             .filter(|_| self.mastership.has_replica_view())
     }
 }

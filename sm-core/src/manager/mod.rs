@@ -11,7 +11,7 @@ macro_rules! with_ctx {
         let $ctx = &mut $crate::ctx::Ctx {
             now: $sm.now,
             cfg: &$sm.cfg,
-            fabric: &mut $sm.subnet,
+            fabric: &mut $sm.fabric,
             smps: &mut $sm.smps,
             outbox: &mut $sm.out,
             effects: &mut $sm.effects,
@@ -97,7 +97,7 @@ use crate::plan::vls::FabricVlPlan;
 use crate::records::RestoredState;
 use crate::report::SweepReport;
 use crate::routing_state::RoutingState;
-use crate::sa_owner::SaOwner;
+use crate::sa_owner::SaState;
 use crate::schedule::SweepSchedule;
 use crate::smp::Smps;
 use crate::smp::op::SmpOp;
@@ -119,7 +119,7 @@ pub struct SubnetManager {
     cfg: SmConfig,
     read_only: bool,
     now: Instant,
-    subnet: ObservedFabric,
+    fabric: ObservedFabric,
     smps: Smps,
     out: Outbox,
     activity: Activity,
@@ -136,7 +136,7 @@ pub struct SubnetManager {
     keys: MKeyRing,
     effects: Effects,
     traps: TrapMonitor,
-    sa: SaOwner,
+    sa: SaState,
     multicast: MulticastTables,
     adoption: Adoption,
     alias_guids: AliasGuids,
@@ -162,7 +162,7 @@ impl SubnetManager {
     fn build_new(cfg: SmConfig, restored: RestoredState, now: Instant, read_only: bool) -> Self {
         let adoption = Adoption::new(&restored, now);
         let vls = VlTables::new(last_epoch(&restored));
-        let sa = SaOwner::new(&restored, now);
+        let sa = SaState::new(&restored, now);
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
             smps: Smps::new(Limits::new(&cfg)),
@@ -170,7 +170,7 @@ impl SubnetManager {
             cfg,
             read_only,
             now,
-            subnet: ObservedFabric::default(),
+            fabric: ObservedFabric::default(),
             out: Outbox::default(),
             activity: Activity::Idle,
             transitions: 0,
@@ -197,8 +197,8 @@ impl SubnetManager {
 
     /// The observed fabric.
     #[must_use]
-    pub const fn subnet(&self) -> &ObservedFabric {
-        &self.subnet
+    pub const fn fabric(&self) -> &ObservedFabric {
+        &self.fabric
     }
 
     /// The routing in force, and the node of each of its switches.
@@ -273,7 +273,7 @@ impl SubnetManager {
             self.on_timeout(tid);
         }
         self.advance_with_commands();
-        self.administer();
+        self.update_sa();
     }
 
     /// The next output; `None` if there is none before the next input.
@@ -285,8 +285,8 @@ impl SubnetManager {
             }
             let may_write = self.out.may_write(self.now);
             let dispatch = self.smps.next(self.now, may_write)?;
-            self.subnet.refresh_stale_paths(self.now);
-            if let Some(mad) = self.frame(&dispatch.item, dispatch.attempt, dispatch.tid) {
+            self.fabric.refresh_stale_paths(self.now);
+            if let Some(mad) = self.build_mad(&dispatch.item, dispatch.attempt, dispatch.tid) {
                 self.out.count_sent();
                 self.count_request(dispatch.item.op);
                 return Some(Output::Send(MadOut {
@@ -349,7 +349,7 @@ impl SubnetManager {
             self.routing.begin_configuration();
         }
         if self.is_master() {
-            let ports = partitions::count_lost_full_memberships(&self.subnet, &self.cfg, &cfg);
+            let ports = partitions::count_lost_full_memberships(&self.fabric, &self.cfg, &cfg);
             if ports > 0 {
                 let observation = Observation::FullMembershipsLost { ports };
                 self.emit(Event::Observation(observation));
@@ -361,7 +361,7 @@ impl SubnetManager {
         let priority = cfg.priority;
         self.cfg = cfg;
         self.mastership.update_settings(&self.cfg);
-        self.elect(election::ElectionInput::SetPriority(priority));
+        self.step_election(election::ElectionInput::SetPriority(priority));
         if self.is_master() {
             // Ports get the new key from now on, also within a sweep.
             with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));

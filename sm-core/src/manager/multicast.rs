@@ -10,11 +10,11 @@ use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
 use crate::plan::messages::EngineMessage;
-use crate::sa_owner::SaOwner;
+use crate::sa_owner::SaState;
 use ferrosm_fabric::observed::NodeIdx;
 
 fn tree_inputs<'a>(
-    sa: &'a SaOwner,
+    sa: &'a SaState,
     routing: Option<&'a (Arc<VerifiedRun>, Vec<NodeIdx>)>,
 ) -> TreeInputs<'a> {
     TreeInputs {
@@ -33,7 +33,7 @@ impl SubnetManager {
             }
             return self.begin_arming();
         }
-        if let Some(count) = mlid_count(&self.subnet) {
+        if let Some(count) = mlid_count(&self.fabric) {
             self.sa.set_mlid_count(count);
         }
         let changed = self.sa.take_changed_groups();

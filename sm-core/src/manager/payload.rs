@@ -14,7 +14,7 @@ use crate::lids::LidTable;
 use crate::mastership::{Mastership, with_sm_lid};
 use crate::multicast;
 use crate::plan::port_settings::{self, EndPortAddress};
-use crate::sa_owner::SaOwner;
+use crate::sa_owner::SaState;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec, Target};
 use crate::smp::{SmpTransaction, route};
 use crate::sweep::link_setup::wanted_port_info;
@@ -23,13 +23,18 @@ use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 
 impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
-    pub(super) fn frame(&self, transaction: &SmpTransaction, attempt: u8, tid: Tid) -> Option<Mad> {
+    pub(super) fn build_mad(
+        &self,
+        transaction: &SmpTransaction,
+        attempt: u8,
+        tid: Tid,
+    ) -> Option<Mad> {
         let op = transaction.op;
         let spec = op.spec();
         let path = if spec.target == Target::Surveyed {
             self.surveys.path_of(op)?
         } else {
-            route::path_of(&self.subnet, transaction, attempt)?
+            route::path_of(&self.fabric, transaction, attempt)?
         };
         let configured = self.cfg.m_key;
         // An SM with another M_Key drops HANDOVER: it could not configure the subnet.
@@ -38,14 +43,14 @@ impl SubnetManager {
             configured
         } else {
             self.keys
-                .key_for(&self.subnet, configured, spec.target, attempt)
+                .key_for(&self.fabric, configured, spec.target, attempt)
         };
         let modifier = self.modifier_of(&spec);
         let request = if spec.is_set {
             SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)
         } else if let SmpOp::SmInfo(p) | SmpOp::SmInfoPoll(p) = op {
             SmpRequest {
-                data: Mastership::sm_info_request(&self.cfg, &self.subnet, Some(p)),
+                data: Mastership::sm_info_request(&self.cfg, &self.fabric, Some(p)),
                 ..SmpRequest::get(spec.attr, modifier, key)
             }
         } else {
@@ -58,7 +63,7 @@ impl SubnetManager {
     fn modifier_of(&self, spec: &SmpSpec) -> AttrMod {
         let modifier = spec.modifier;
         let port = spec.target.port();
-        let node = port.and_then(|p| self.subnet.get(p.node));
+        let node = port.and_then(|p| self.fabric.get(p.node));
         match (spec.attr, node) {
             (id::PORT_INFO, Some(node))
                 if !port.is_some_and(|p| node.asks_extended_speeds(p.port, spec.is_set)) =>
@@ -79,7 +84,7 @@ impl SubnetManager {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
             SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.lids.top())),
             SmpOp::SetLft(n, block) => Some(self.routing.desired().get(n)?.block(block)),
-            SmpOp::SetMft(n, at) => multicast::payload(&self.subnet, n, at),
+            SmpOp::SetMft(n, at) => multicast::payload(&self.fabric, n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
             SmpOp::SetSlToVl(p, at) => {
                 let vls = &self.table_update()?.vls;
@@ -92,7 +97,7 @@ impl SubnetManager {
             SmpOp::SetPKeyTable(p, block) => self.table_update()?.partitions.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
-                alias_guid_block(&self.subnet, aliases, p, block)
+                alias_guid_block(&self.fabric, aliases, p, block)
             }
             SmpOp::SetSmInfo(_, control) => Some(self.own_sm_info(Some(control)).encode()),
             SmpOp::SmInfo(_)
@@ -125,14 +130,14 @@ impl SubnetManager {
     /// SwitchInfo with PortStateChange cleared, or with the LinearFDBTop for the highest LID `top`.
     /// The latter preserves PortStateChange: a change during the LFT update may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
-        let node = self.subnet.get(n)?;
+        let node = self.fabric.get(n)?;
         let mut raw = node.switch_raw?;
         let mut info = SwitchInfo::decode(&raw);
         info.port_state_change = top.is_none();
         if let Some(top) = top {
             info.linear_fdb_top = node.lft_top(top).0;
             info.life_time_value = self.cfg.packet_life_time;
-            info.multicast_fdb_top = self.multicast.fdb_top(&self.subnet, n, &info);
+            info.multicast_fdb_top = self.multicast.fdb_top(&self.fabric, n, &info);
         }
         info.encode_onto(&mut raw);
         Some(raw)
@@ -146,21 +151,21 @@ impl SubnetManager {
                 PortState::Armed,
             )),
             PortSetting::ArmOnly => Some(port_settings::with_port_state(
-                port_settings::current_port_info(self.subnet.port(p)?),
+                port_settings::current_port_info(self.fabric.port(p)?),
                 PortState::Armed,
             )),
             PortSetting::Activate => Some(port_settings::with_port_state(
-                port_settings::current_port_info(self.subnet.port(p)?),
+                port_settings::current_port_info(self.fabric.port(p)?),
                 PortState::Active,
             )),
             PortSetting::SmLid => with_sm_lid(
-                &self.subnet,
+                &self.fabric,
                 p,
-                self.lids.sm_lid(&self.subnet)?,
+                self.lids.sm_lid(&self.fabric)?,
                 self.sa.snapshot().map(AsRef::as_ref),
             ),
             PortSetting::Bounce => Some(port_settings::with_port_state(
-                port_settings::current_port_info(self.subnet.port(p)?),
+                port_settings::current_port_info(self.fabric.port(p)?),
                 PortState::Down,
             )),
         }
@@ -169,7 +174,7 @@ impl SubnetManager {
     /// The PortInfo that a port should have, without a change of state.
     fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
         port_intents!(self, intents);
-        wanted_port_info(&self.subnet, &self.cfg, p, intents.intent(&self.subnet, p))
+        wanted_port_info(&self.fabric, &self.cfg, p, intents.intent(&self.fabric, p))
     }
 }
 
@@ -198,7 +203,7 @@ pub(super) fn must_reregister(
     address: EndPortAddress,
     is_first_sweep: bool,
     adoption: &Adoption,
-    sa: &SaOwner,
+    sa: &SaState,
 ) -> bool {
     let info = port.info();
     let is_new_to_host = is_first_sweep || info.master_sm_lid != address.sm_lid;

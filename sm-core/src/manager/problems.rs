@@ -11,9 +11,9 @@ use ferrosm_mad::ids::PortNum;
 use super::SubnetManager;
 use crate::event::Event;
 use crate::report::{ExcludedDevice, Problem, ProblemKind};
-use crate::sweep::quarantine::is_in_fabric;
+use crate::sweep::exclusion::is_in_fabric;
 use ferrosm_fabric::location::{Location, PortName};
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{Node, NodeIdx, PortRef};
 
 impl SubnetManager {
@@ -40,17 +40,17 @@ impl SubnetManager {
         &self,
         problems: Vec<(Option<PortRef>, ProblemKind)>,
     ) -> Vec<Problem> {
-        // This SM's own port stores no quarantine of its neighbour; the problem is solved if a link
+        // This SM's own port stores no exclusion of its neighbour; the problem is solved if a link
         // was found later.
-        let local_port = self.subnet.local();
+        let local_port = self.fabric.local();
         let is_solved = |at: &Option<PortRef>, kind: &ProblemKind| {
             *at == local_port
-                && matches!(kind, ProblemKind::Quarantined(..))
-                && at.is_some_and(|p| self.subnet.peer(p).is_some())
+                && matches!(kind, ProblemKind::Excluded(..))
+                && at.is_some_and(|p| self.fabric.peer(p).is_some())
         };
         let in_fabric = problems.into_iter().filter(|(at, kind)| {
             let is_outside = matches!(kind, ProblemKind::LinkToOtherSubnet { .. });
-            at.is_none_or(|p| is_outside || is_in_fabric(&self.subnet, p)) && !is_solved(at, kind)
+            at.is_none_or(|p| is_outside || is_in_fabric(&self.fabric, p)) && !is_solved(at, kind)
         });
         let mut located: Vec<Problem> = Vec::new();
         // The problem of each device that does not respond.
@@ -77,7 +77,7 @@ impl SubnetManager {
             let location = Location::LocalNode;
             return (Problem { location, kind }, None);
         };
-        let name = self.subnet.port_name(at);
+        let name = self.fabric.port_name(at);
         let problem = |port, kind| Problem {
             location: Location::Port(port),
             kind,
@@ -85,18 +85,18 @@ impl SubnetManager {
         if matches!(kind, ProblemKind::NoResponse { .. }) {
             return (problem(name, self.explain(at, kind)), Some(at.node));
         }
-        let ProblemKind::Quarantined(reason, _) = kind else {
+        let ProblemKind::Excluded(reason, _) = kind else {
             return (problem(name, kind), None);
         };
-        if reason != QuarantineReason::NoResponse {
+        if reason != ExclusionReason::NoResponse {
             let details = self.excluded_device(at, reason);
-            let kind = ProblemKind::Quarantined(reason, Box::new(details));
+            let kind = ProblemKind::Excluded(reason, Box::new(details));
             return (problem(name, kind), None);
         }
         // The node that was found behind this port last.
-        let last = || self.subnet.port(at).and_then(|port| port.last_peer);
-        let behind = self.subnet.peer(at).or_else(last).map(|p| p.node);
-        let node = behind.and_then(|n| Some((n, self.subnet.node_name(n)?)));
+        let last = || self.fabric.port(at).and_then(|port| port.last_peer);
+        let behind = self.fabric.peer(at).or_else(last).map(|p| p.node);
+        let node = behind.and_then(|n| Some((n, self.fabric.node_name(n)?)));
         let Some((n, node)) = node else {
             return (problem(name, self.explain(at, kind)), None);
         };
@@ -106,52 +106,52 @@ impl SubnetManager {
         };
         let details = ExcludedDevice {
             behind: Some((name, 0)),
-            hosts: self.subnet.hosts_lost_with(n),
+            hosts: self.fabric.hosts_lost_with(n),
             ..ExcludedDevice::default()
         };
-        let kind = ProblemKind::Quarantined(reason, Box::new(details));
+        let kind = ProblemKind::Excluded(reason, Box::new(details));
         (problem(device, self.explain(at, kind)), Some(n))
     }
 
     /// The excluded device behind a port, and the owner of its GUID.
-    fn excluded_device(&self, at: PortRef, reason: QuarantineReason) -> ExcludedDevice {
-        let subnet = &self.subnet;
+    fn excluded_device(&self, at: PortRef, reason: ExclusionReason) -> ExcludedDevice {
+        let fabric = &self.fabric;
         let (owner, port) = match reason {
-            QuarantineReason::DuplicatePortGuid(guid) => {
-                (subnet.port_by_guid(guid), subnet.peer(at))
+            ExclusionReason::DuplicatePortGuid(guid) => {
+                (fabric.port_by_guid(guid), fabric.peer(at))
             }
-            QuarantineReason::DuplicateNodeGuid(guid) => {
-                (subnet.node_by_guid(guid).map(|n| self.linked_port(n)), None)
+            ExclusionReason::DuplicateNodeGuid(guid) => {
+                (fabric.node_by_guid(guid).map(|n| self.linked_port(n)), None)
             }
-            QuarantineReason::Implausible(_)
-            | QuarantineReason::NoResponse
-            | QuarantineReason::PathTooLong
-            | QuarantineReason::Uncounted(_)
-            | QuarantineReason::TooManySwitchPorts(_)
-            | QuarantineReason::EndlessSwitches(_)
-            | QuarantineReason::SubnetFull => (None, None),
+            ExclusionReason::Implausible(_)
+            | ExclusionReason::NoResponse
+            | ExclusionReason::PathTooLong
+            | ExclusionReason::Uncounted(_)
+            | ExclusionReason::TooManySwitchPorts(_)
+            | ExclusionReason::EndlessSwitches(_)
+            | ExclusionReason::SubnetFull => (None, None),
         };
-        let name = |p: PortRef| subnet.port_name(p);
+        let name = |p: PortRef| fabric.port_name(p);
         ExcludedDevice {
             port: port.map(name),
-            owner: owner.map(|owner| (name(owner), subnet.peer(owner).map(name))),
+            owner: owner.map(|owner| (name(owner), fabric.peer(owner).map(name))),
             ..ExcludedDevice::default()
         }
     }
 
     /// The first port of a CA or router that has a link; port 0 of a switch.
     fn linked_port(&self, n: NodeIdx) -> PortRef {
-        let node = self.subnet.get(n).filter(|node| !node.is_switch());
+        let node = self.fabric.get(n).filter(|node| !node.is_switch());
         let mut ports = node.into_iter().flat_map(Node::physical_ports);
-        let linked = ports.find(|p| self.subnet.peer(PortRef::new(n, *p)).is_some());
+        let linked = ports.find(|p| self.fabric.peer(PortRef::new(n, *p)).is_some());
         PortRef::new(n, linked.unwrap_or(PortNum::ZERO))
     }
 
     /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM
     /// does not know.
     fn explain(&self, at: PortRef, kind: ProblemKind) -> ProblemKind {
-        let last = || self.subnet.port(at).and_then(|port| port.last_peer);
-        let behind = self.subnet.peer(at).or_else(last);
+        let last = || self.fabric.port(at).and_then(|port| port.last_peer);
+        let behind = self.fabric.peer(at).or_else(last);
         let mut nodes = [Some(at), behind].into_iter().flatten().map(|p| p.node);
         if nodes.any(|n| self.traps.has_m_key_violation(n)) {
             ProblemKind::MKeyRejected
@@ -171,7 +171,7 @@ fn merge(first: &mut Problem, further: &Problem) {
     {
         *attr = last;
     }
-    if let ProblemKind::Quarantined(_, device) = &mut first.kind
+    if let ProblemKind::Excluded(_, device) = &mut first.kind
         && let Some((_, others)) = &mut device.behind
     {
         *others += 1;

@@ -55,13 +55,13 @@ impl SubnetManager {
     pub fn snapshot(&self, before: Option<&Snapshot>) -> Snapshot {
         let aliases = self.registry().aliases().tables();
         let inputs = self.view_inputs();
-        build_snapshot(&self.subnet, &self.cfg, inputs, aliases, before)
+        build_snapshot(&self.fabric, &self.cfg, inputs, aliases, before)
     }
 
     fn view_inputs(&self) -> ViewInputs {
         // An SM with another SM_Key belongs to another administrative domain.
         let other_sms = self.mastership.other_sms(&self.cfg);
-        let other_sms = other_sms.map(|(at, info)| sm_record(self.subnet.lid(at), info));
+        let other_sms = other_sms.map(|(at, info)| sm_record(self.fabric.lid(at), info));
         ViewInputs {
             run: self.routing.installed().map(|(run, nodes)| {
                 let node_indices = nodes.iter().map(|n| n.index()).collect();
@@ -78,15 +78,15 @@ impl SubnetManager {
     fn origin(&self) -> Option<RoutingOrigin> {
         Some(RoutingOrigin {
             inputs: self.routing.inputs()?.clone(),
-            nodes_without_vl_tables: vls::nodes_with_uncertain_tables(&self.subnet),
+            nodes_without_vl_tables: vls::nodes_with_uncertain_tables(&self.fabric),
             sl_to_vl_epoch: self.vls.epoch(),
         })
     }
 
     /// The SMInfoRecord of this SM.
     pub(super) fn own_sm_record(&self) -> SmInfoRecord {
-        let local_port = self.subnet.local();
-        let lid = local_port.map_or_else(Default::default, |p| self.subnet.lid(p));
+        let local_port = self.fabric.local();
+        let lid = local_port.map_or_else(Default::default, |p| self.fabric.lid(p));
         sm_record(lid, &self.own_sm_info(None))
     }
 
@@ -119,7 +119,7 @@ impl SubnetManager {
 
     /// After each input: withdraws the view if mastership ended, otherwise publishes, persists and
     /// sends what is due.
-    pub(super) fn administer(&mut self) {
+    pub(super) fn update_sa(&mut self) {
         if self.mastership.has_ended() {
             // The next start begins with what is persisted.
             return;

@@ -57,10 +57,10 @@ impl SubnetManager {
                 self.request_local_sweep();
             }
             Some(SurveyResult::Excluded(at, reason)) => {
-                if let Some(port) = self.subnet.port_mut(at).filter(|port| port.is_up()) {
-                    port.quarantine = Some(Box::new(reason));
+                if let Some(port) = self.fabric.port_mut(at).filter(|port| port.is_up()) {
+                    port.exclusion = Some(Box::new(reason));
                 }
-                let kind = ProblemKind::quarantined(reason);
+                let kind = ProblemKind::excluded(reason);
                 for problem in self.locate_problems(vec![(Some(at), kind)]) {
                     self.emit(Event::ProblemFound(problem));
                 }

@@ -31,11 +31,11 @@ use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{Discovery, reread_uncleared};
+use crate::sweep::exclusion::report_excluded;
 use crate::sweep::kept::report_kept;
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, Arming};
-use crate::sweep::quarantine::report_quarantined;
 use crate::vls::kept_readback::{self, KeptReadback};
 use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
@@ -79,7 +79,7 @@ impl SubnetManager {
         self.routing.cancel_job();
         self.last_sweep.number += 1;
         self.last_sweep.found_local_peer = false;
-        self.subnet.begin_sweep();
+        self.fabric.begin_sweep();
         let number = self.last_sweep.number;
         // After the first complete sweep, the fabric is known.
         let last_snapshot = self.adoption.restored_view().cloned();
@@ -94,16 +94,16 @@ impl SubnetManager {
     pub(super) fn report_additions(&mut self) {
         let added_nodes = core::mem::take(&mut self.last_sweep.added_nodes);
         for &n in &added_nodes {
-            if let Some(node) = self.subnet.get(n) {
+            if let Some(node) = self.fabric.get(n) {
                 let ports = node.physical_ports().map(|p| PortRef::new(n, p));
-                let links = ports.filter(|p| self.subnet.peer(*p).is_some()).count();
+                let links = ports.filter(|p| self.fabric.peer(*p).is_some()).count();
                 self.out.emit(Event::NodeAdded(node.name(), links));
             }
         }
         for (a, b) in core::mem::take(&mut self.last_sweep.added_links) {
             let is_of_added_node = [a, b].iter().any(|p| added_nodes.contains(&p.node));
-            if !is_of_added_node && self.subnet.peer(a) == Some(b) {
-                let (a, b) = (self.subnet.port_name(a), self.subnet.port_name(b));
+            if !is_of_added_node && self.fabric.peer(a) == Some(b) {
+                let (a, b) = (self.fabric.port_name(a), self.fabric.port_name(b));
                 self.out.emit(Event::LinkUp(a, b));
             }
         }
@@ -111,7 +111,7 @@ impl SubnetManager {
 
     /// Reports members of partitions that were not absent in the last sweep.
     fn report_absent_members(&mut self) {
-        let absent = absent_members(&self.cfg.partitions, &self.subnet);
+        let absent = absent_members(&self.cfg.partitions, &self.fabric);
         let last = core::mem::take(&mut self.last_sweep.absent_members);
         // Both are in order of GUID; a partition file can have many members.
         let is_new = |member: &&AbsentMember| {
@@ -146,7 +146,7 @@ impl SubnetManager {
         // PortStateChange bits seen so far are cleared before tables are written: a bit set later
         // is a new change. LFTs are read after that, because the Set hides that a switch restarted
         // before: it restores LinearFDBTop.
-        let switches = self.subnet.nodes();
+        let switches = self.fabric.nodes();
         let changed =
             switches.filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change));
         let changed: BTreeSet<NodeIdx> = changed.map(|(n, _)| n).collect();
@@ -192,18 +192,18 @@ impl SubnetManager {
             self.routing.mark_stale();
         }
         with_ctx!(self, |ctx| self.link_stability.choose_avoided(ctx));
-        if !self.routing.take_due(&self.subnet) {
+        if !self.routing.take_due(&self.fabric) {
             return self.begin_tables(Box::default(), Vec::new());
         }
         let plan = self.lids.plan();
-        let mut job = self.routing.begin_job(&self.subnet, plan, &self.cfg);
+        let mut job = self.routing.begin_job(&self.fabric, plan, &self.cfg);
         job.previous_vls = self.vls.plan().cloned();
         let groups = self.registry().groups();
-        job.groups = InstalledGroups::new(&self.subnet, job.nodes(), groups);
+        job.groups = InstalledGroups::new(&self.fabric, job.nodes(), groups);
         if self.routing.may_adopt() {
             job.inherited = self
                 .adoption
-                .installed_routing(&self.subnet, &self.cfg, job.nodes());
+                .installed_routing(&self.fabric, &self.cfg, job.nodes());
         }
         for n in self.unroutable_switches() {
             self.problem(
@@ -216,7 +216,7 @@ impl SubnetManager {
     }
 
     fn unroutable_switches(&self) -> Vec<NodeIdx> {
-        self.subnet
+        self.fabric
             .nodes()
             .filter(|(_, n)| n.switch_info().is_some() && n.table_caps().lft == 0)
             .map(|(i, _)| i)
@@ -271,12 +271,12 @@ impl SubnetManager {
                     messages: routes.messages,
                     proof: routes.proof,
                     unreachable: routes.unreachable,
-                    trees_if_aborted: writes.trees_if_aborted,
+                    abort_trees: writes.abort_trees,
                 };
                 self.routing.on_engine_run(routes.is_of_engine, switches);
                 let (order, vls_first) = (writes.order, routes.sl_to_vl_first);
                 let (lfts, tables, new) =
-                    LftUpdate::new(&self.subnet, tables, new, order, vls_first);
+                    LftUpdate::new(&self.fabric, tables, new, order, vls_first);
                 self.routing
                     .set_desired(DesiredLfts::new(tables, switch_order, routes.stubs));
                 if let Some(new) = new {
@@ -290,7 +290,7 @@ impl SubnetManager {
     /// Reports end ports that some others do not reach, because switches keep LFT entries.
     fn report_unreached(&mut self) {
         for lid in self.routing.unreachable().to_vec() {
-            if let Some(at) = self.subnet.port_by_lid(lid) {
+            if let Some(at) = self.fabric.port_by_lid(lid) {
                 self.problem(Some(at), ProblemKind::NotReached);
             }
         }
@@ -317,9 +317,9 @@ impl SubnetManager {
         }
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
-        kept_readback::forget(&mut self.subnet);
+        kept_readback::forget(&mut self.fabric);
         if let Some(scope) = self.activity.scope() {
-            for (p, _) in link_setup::inactive_ports(&self.subnet, scope) {
+            for (p, _) in link_setup::inactive_ports(&self.fabric, scope) {
                 self.schedule.reread_port(p);
             }
         }
@@ -342,7 +342,7 @@ impl SubnetManager {
     fn begin_activation(&mut self, arming: Arming) -> SweepPhase {
         self.begin_phase(Phase::Activate);
         let scope = self.activity.scope();
-        let ports = scope.map_or_else(Vec::new, |scope| arming.finish(&self.subnet, scope));
+        let ports = scope.map_or_else(Vec::new, |scope| arming.finish(&self.fabric, scope));
         if !ports.is_empty() {
             // A host joins groups and queries paths as soon as its port is Active; the SA must know
             // its LID by then.
@@ -377,15 +377,15 @@ impl SubnetManager {
         let has_link = self.last_sweep.no_link.is_none();
         let configured = !self.read_only && has_link && !sweep.report.failed;
         if configured && let Some(scope) = self.activity.scope() {
-            let inactive = link_setup::inactive_ports(&self.subnet, scope);
+            let inactive = link_setup::inactive_ports(&self.fabric, scope);
             with_ctx!(self, |ctx| self
                 .link_stability
                 .on_sweep_completed(ctx, &inactive));
         }
-        with_ctx!(self, |ctx| report_quarantined(ctx));
+        with_ctx!(self, |ctx| report_excluded(ctx));
         if !self.read_only {
             self.last_sweep.next_table_retry = with_ctx!(self, |ctx| report_kept(ctx));
-            if self.subnet.nodes().any(|(_, node)| node.is_switch()) {
+            if self.fabric.nodes().any(|(_, node)| node.is_switch()) {
                 self.report_unreached();
             }
         }
@@ -404,7 +404,7 @@ impl SubnetManager {
         let mut report = sweep.report;
         report.problems = self.locate_problems(sweep.problems);
         let count = |t: NodeType| {
-            self.subnet
+            self.fabric
                 .nodes()
                 .filter(|(_, n)| n.info.node_type == t)
                 .count()
@@ -412,7 +412,7 @@ impl SubnetManager {
         report.switches = count(NodeType::Switch);
         report.cas = count(NodeType::Ca);
         report.routers = count(NodeType::Router);
-        report.links = self.subnet.link_count();
+        report.links = self.fabric.link_count();
         report.took = self.now.since(sweep.started);
         if !self.read_only {
             report.lids = self.lids.count();
@@ -422,9 +422,9 @@ impl SubnetManager {
         if report.switches > 0 && configured {
             self.routing.report(&mut report, &self.cfg);
         }
-        self.surveys.forget_linked(&self.subnet);
+        self.surveys.forget_linked(&self.fabric);
         if configured {
-            self.lids.confirm(&self.subnet);
+            self.lids.confirm(&self.fabric);
             if self.is_master() && !report.local {
                 self.lids.on_full_sweep(self.last_sweep.number);
             }

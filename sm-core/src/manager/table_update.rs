@@ -30,7 +30,7 @@ impl SubnetManager {
             with_ctx!(self, |ctx| update.partitions.write(ctx, scope));
         }
         // The SM's own port gets its LID even if nothing is connected to it.
-        if let Some(local_port) = self.subnet.local() {
+        if let Some(local_port) = self.fabric.local() {
             self.configure_unlinked(local_port);
         }
         if with_ctx!(self, |ctx| clear_entries(ctx, conflicting)) {
@@ -45,8 +45,8 @@ impl SubnetManager {
     /// switch, or the SM's own port without a link.
     fn configure_unlinked(&mut self, p: PortRef) {
         port_intents!(self, intents);
-        let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intents);
-        if !port_settings::is_live(&self.subnet, p) && differs {
+        let differs = link_setup::needs_params(&self.fabric, &self.cfg, p, intents);
+        if !port_settings::can_carry_traffic(&self.fabric, p) && differs {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
         }
     }
@@ -62,8 +62,8 @@ impl SubnetManager {
 
     fn write_lfts(&mut self, lfts: &mut LftUpdate) {
         lfts.begin_pass();
-        let (top, local) = (self.lids.top(), self.subnet.local());
-        let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
+        let (top, local) = (self.lids.top(), self.fabric.local());
+        let switches: Vec<NodeIdx> = self.fabric.switches().map(|(i, _)| i).collect();
         for n in switches {
             with_ctx!(self, |ctx| lfts.write_switch(
                 ctx,
@@ -82,7 +82,7 @@ impl SubnetManager {
     pub(super) fn continue_tables(&mut self, mut update: Box<TableUpdate>) -> SweepPhase {
         let lfts = &mut update.lfts;
         let precondition = lfts.take_precondition();
-        if let Some(port) = lfts.take_blocking_port(&self.subnet) {
+        if let Some(port) = lfts.take_blocking_port(&self.fabric) {
             return self.abort_tables(update, port, precondition);
         }
         match precondition {

@@ -12,13 +12,13 @@ use crate::ctx::Ctx;
 use crate::event::{self, AboutSm, Event, SmLocation};
 use crate::smp::PathPolicy;
 use crate::smp::op::SmpOp;
-use crate::sweep::quarantine::is_in_fabric;
+use crate::sweep::exclusion::is_in_fabric;
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// A step of the election.
 #[derive(Debug)]
 pub(crate) struct Step<'a> {
-    pub(crate) origin: Origin<'a>,
+    pub(crate) origin: StepContext<'a>,
     /// Actions that precede the decisions.
     pub(crate) actions: Vec<MastershipAction>,
     pub(crate) decisions: Vec<Decision>,
@@ -28,7 +28,7 @@ pub(crate) struct Step<'a> {
 
 /// The state before a step, and its request.
 #[derive(Debug)]
-pub(crate) struct Origin<'a> {
+pub(crate) struct StepContext<'a> {
     /// The SM state before the step.
     role: SmState,
     /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply, which is that from
@@ -49,7 +49,7 @@ impl Mastership {
     ) -> Step<'a> {
         let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         self.election.set_guid(own_info.guid);
-        let origin = Origin {
+        let origin = StepContext {
             role: self.role(),
             request: request.map(|request| (request, own_info)),
             is_link_down: input == ElectionInput::LinkDown,
@@ -77,7 +77,7 @@ impl Mastership {
         &mut self,
         ctx: &mut Ctx<'_>,
         decision: Decision,
-        origin: &Origin<'_>,
+        origin: &StepContext<'_>,
         is_master: bool,
         has_view: bool,
     ) -> Vec<MastershipAction> {

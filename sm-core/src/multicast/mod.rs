@@ -296,7 +296,7 @@ impl MulticastTables {
                 if ctx.record_acceptance(n, DeviceTable::Mft) {
                     self.update_all(ctx.now);
                     // The next report is without it.
-                    ctx.effects.reread_switches.insert(n);
+                    ctx.effects.switches_after_light_sweep.insert(n);
                 }
                 ctx.effects.set_echoed(port0, id::MFT, echo);
                 return;
@@ -309,7 +309,7 @@ impl MulticastTables {
         self.skipped.insert(n);
         match ctx.record_rejection(n, DeviceTable::Mft, outcome) {
             RejectionEffect::Unanswered | RejectionEffect::WriteAgain => {
-                ctx.effects.reread_switches.insert(n);
+                ctx.effects.switches_after_light_sweep.insert(n);
                 ctx.effects.problem(port0, kind);
             }
             RejectionEffect::Keeps => self.update_all(ctx.now),

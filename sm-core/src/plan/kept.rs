@@ -14,13 +14,13 @@ const BLOCK_LIDS: u16 = 64;
 
 /// The tables that the switches of a graph keep. `nodes` are its switches.
 pub(crate) fn kept_tables(
-    subnet: &ObservedFabric,
+    fabric: &ObservedFabric,
     topo: &Topology,
     nodes: &[NodeIdx],
 ) -> KeptTables {
     let mut kept = KeptTables::default();
     for (n, switch) in nodes.iter().zip(topo.switches()) {
-        let Some(node) = subnet.get(*n) else {
+        let Some(node) = fabric.get(*n) else {
             continue;
         };
         let installed = node.installed.as_ref().or(node.last_known.as_ref());
@@ -48,8 +48,8 @@ pub(crate) fn kept_tables(
 
 /// Data VLs that a port serves, as far as the VLArbitrationTable that it keeps limits them; at
 /// least VL 0.
-pub(crate) fn weighted_vls(subnet: &ObservedFabric, p: PortRef) -> u8 {
-    let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
+pub(crate) fn weighted_vls(fabric: &ObservedFabric, p: PortRef) -> u8 {
+    let Some((node, port)) = fabric.get(p.node).zip(fabric.port(p)) else {
         return DATA_VLS_MAX;
     };
     if !node.rejections.keeps(DeviceTable::VlArbitration(p.port)) {

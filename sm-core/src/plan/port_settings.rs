@@ -88,18 +88,18 @@ pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
 /// `address` is for end ports; `reregister` sets ClientReregister.
 #[must_use]
 pub fn wanted_port_info(
-    subnet: &ObservedFabric,
+    fabric: &ObservedFabric,
     at: PortRef,
     address: Option<EndPortAddress>,
     cfg: &SmConfig,
     reregister: bool,
 ) -> Option<[u8; 64]> {
-    let node = subnet.get(at.node)?;
+    let node = fabric.get(at.node)?;
     let port = node.ports.get(at.port.index()).filter(|p| p.known)?;
     let now = port.info();
     let mut want = neutral(&now);
-    let peer = subnet.peer(at);
-    let peer_port = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
+    let peer = fabric.peer(at);
+    let peer_port = peer.and_then(|p| fabric.port(p)).filter(|p| p.known);
     let kind = port_kind(node, at.port);
 
     if kind != PortKind::External {
@@ -136,7 +136,7 @@ pub fn wanted_port_info(
         }
     }
     if kind == PortKind::External
-        && let Some(peer_node) = peer.and_then(|p| subnet.get(p.node))
+        && let Some(peer_node) = peer.and_then(|p| fabric.get(p.node))
     {
         let leaf = peer_node.info.node_type != NodeType::Switch;
         // Ports between switches do not enforce P_Keys (docs/sm-behaviour.md 9.7).
@@ -196,7 +196,7 @@ fn neutral(info: &PortInfo) -> PortInfo {
 /// Whether a port carries data, or will once it is configured: its link is up and both ends were
 /// read.
 #[must_use]
-pub fn is_live(fabric: &ObservedFabric, p: PortRef) -> bool {
+pub fn can_carry_traffic(fabric: &ObservedFabric, p: PortRef) -> bool {
     let Some(node) = fabric.get(p.node) else {
         return false;
     };
@@ -208,7 +208,7 @@ pub fn is_live(fabric: &ObservedFabric, p: PortRef) -> bool {
         PortKind::EnhancedPort0 => true,
         PortKind::EndPort | PortKind::External => {
             let peer_port = fabric.peer(p).and_then(|far| fabric.port(far));
-            port.quarantine.is_none() && peer_port.is_some_and(Port::is_up)
+            port.exclusion.is_none() && peer_port.is_some_and(Port::is_up)
         }
     };
     live && port.is_up()
@@ -249,7 +249,7 @@ mod tests {
         switch: &PortInfo,
         enhanced: bool,
     ) -> (ObservedFabric, NodeIdx, NodeIdx) {
-        let mut subnet = ObservedFabric::default();
+        let mut fabric = ObservedFabric::default();
         let mut add = |node_type, guid: u64, info: &PortInfo| {
             let node_info = NodeInfo {
                 node_type,
@@ -269,20 +269,20 @@ mod tests {
                 port.known = true;
                 port.raw = info.encode().into();
             }
-            subnet.add_node(node)
+            fabric.add_node(node)
         };
         let a = add(NodeType::Ca, 1, ca);
         let b = add(NodeType::Switch, 2, switch);
-        subnet.connect(PortRef::new(a, PortNum(1)), PortRef::new(b, PortNum(1)));
-        (subnet, a, b)
+        fabric.connect(PortRef::new(a, PortNum(1)), PortRef::new(b, PortNum(1)));
+        (fabric, a, b)
     }
 
-    fn wanted_of(subnet: &ObservedFabric, at: PortRef, reregister: bool) -> PortInfo {
+    fn wanted_of(fabric: &ObservedFabric, at: PortRef, reregister: bool) -> PortInfo {
         let cfg = SmConfig {
             m_key: MKey::new(7),
             ..SmConfig::default()
         };
-        PortInfo::decode(&wanted_port_info(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
+        PortInfo::decode(&wanted_port_info(fabric, at, Some(ADDRESS), &cfg, reregister).unwrap())
     }
 
     /// A CA of MTU 4096 and 15 VLs on a switch of MTU 2048 and 8 VLs: both ends get 2048 and 8 VLs,
@@ -291,13 +291,13 @@ mod tests {
     #[test]
     fn settings_depend_on_the_kind_of_port() {
         let init = |mtu, vls| port_info(PortState::Initialize, mtu, vls);
-        let (subnet, ca, switch) = linked_nodes(
+        let (fabric, ca, switch) = linked_nodes(
             &init(MtuCode::Mtu4096, 5),
             &init(MtuCode::Mtu2048, 4),
             false,
         );
-        let ca = wanted_of(&subnet, PortRef::new(ca, PortNum(1)), true);
-        let external = wanted_of(&subnet, PortRef::new(switch, PortNum(1)), true);
+        let ca = wanted_of(&fabric, PortRef::new(ca, PortNum(1)), true);
+        let external = wanted_of(&fabric, PortRef::new(switch, PortNum(1)), true);
         for end in [&ca, &external] {
             assert_eq!(
                 (end.neighbor_mtu, end.operational_vls),
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!((external.lid, external.m_key), (Lid(0), MKey::NONE));
         assert!(!external.client_reregister);
         assert_eq!((external.hoq_life, external.vl_stall_count), (16, 7));
-        let port0 = wanted_of(&subnet, PortRef::new(switch, PortNum::ZERO), false);
+        let port0 = wanted_of(&fabric, PortRef::new(switch, PortNum::ZERO), false);
         assert_eq!(
             (port0.lid, port0.lmc, port0.neighbor_mtu),
             (Lid(8), Lmc(0), MtuCode::Mtu256)
@@ -322,8 +322,8 @@ mod tests {
     #[test]
     fn enhanced_port_0_is_configured_as_end_port() {
         let info = port_info(PortState::Active, MtuCode::Mtu2048, 4);
-        let (subnet, _, switch) = linked_nodes(&info, &info, true);
-        let port0 = wanted_of(&subnet, PortRef::new(switch, PortNum::ZERO), false);
+        let (fabric, _, switch) = linked_nodes(&info, &info, true);
+        let port0 = wanted_of(&fabric, PortRef::new(switch, PortNum::ZERO), false);
         assert_eq!(
             (port0.lmc, port0.neighbor_mtu, port0.operational_vls),
             (Lmc(2), MtuCode::Mtu2048, 4)
@@ -334,8 +334,8 @@ mod tests {
     #[test]
     fn mtu_and_vls_of_an_armed_port_are_preserved() {
         let info = port_info(PortState::Armed, MtuCode::Mtu4096, 5);
-        let (subnet, ca, _) = linked_nodes(&info, &info, false);
-        let ca = wanted_of(&subnet, PortRef::new(ca, PortNum(1)), false);
+        let (fabric, ca, _) = linked_nodes(&info, &info, false);
+        let ca = wanted_of(&fabric, PortRef::new(ca, PortNum(1)), false);
         assert_eq!((ca.neighbor_mtu, ca.operational_vls), (MtuCode::Mtu256, 1));
     }
 
@@ -347,9 +347,9 @@ mod tests {
             operational_vls: 3,
             ..info
         };
-        let (subnet, ca, switch) = linked_nodes(&info, &other, false);
+        let (fabric, ca, switch) = linked_nodes(&info, &other, false);
         for node in [ca, switch] {
-            let end = wanted_of(&subnet, PortRef::new(node, PortNum(1)), false);
+            let end = wanted_of(&fabric, PortRef::new(node, PortNum(1)), false);
             let values = (end.neighbor_mtu, end.operational_vls);
             assert_eq!(values, (MtuCode::Mtu2048, 4));
             assert_eq!(end.port_state, PortState::NoChange);

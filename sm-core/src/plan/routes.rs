@@ -79,9 +79,9 @@ pub struct RoutingJob {
     pub kept: KeptTables,
     /// Names of the switches, for messages.
     pub names: SwitchNames,
-    /// Also determines [`LftWritePlan::trees_if_aborted`], which can take longer than the rest of
+    /// Also determines [`LftWritePlan::abort_trees`], which can take longer than the rest of
     /// an incremental reroute.
-    pub finds_interim_trees: bool,
+    pub plans_abort_trees: bool,
     /// The routing of an earlier run or another SM that may be installed.
     pub inherited: Option<InheritedRouting>,
     /// Whether routes that have not lost a link may be drained.
@@ -181,8 +181,8 @@ pub struct LftWritePlan {
     /// Multicast entries that must be cleared before LFTs are written.
     pub conflicting_groups: Vec<(Lid, NodeIdx)>,
     /// The constraint of multicast trees if the update stops between two stages; `None` if no tree
-    /// is known to be deadlock-free then, or without [`RoutingJob::finds_interim_trees`].
-    pub trees_if_aborted: Option<TreeConstraint>,
+    /// is known to be deadlock-free then, or without [`RoutingJob::plans_abort_trees`].
+    pub abort_trees: Option<TreeConstraint>,
     /// Number of LIDs of which packets are dropped before the new entries are written.
     pub drained_lids: usize,
 }
@@ -199,11 +199,11 @@ struct PlannedUpdate {
 }
 
 /// The end of a link at a port of a switch.
-fn link_end(subnet: &ObservedFabric, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEnd {
+fn link_end(fabric: &ObservedFabric, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEnd {
     LinkEnd {
         at: (s, p.port),
-        vls: Some(operated_vls(subnet, p, cfg).min(weighted_vls(subnet, p))),
-        mbps: subnet.port(p).and_then(Port::mbps),
+        vls: Some(operated_vls(fabric, p, cfg).min(weighted_vls(fabric, p))),
+        mbps: fabric.port(p).and_then(Port::mbps),
     }
 }
 
@@ -227,7 +227,7 @@ impl RoutingJob {
     #[must_use]
     pub(crate) fn new(
         id: u64,
-        subnet: &ObservedFabric,
+        fabric: &ObservedFabric,
         lids: &LidPlan,
         cfg: &SmConfig,
         last: Option<&(Arc<VerifiedRun>, Vec<NodeIdx>)>,
@@ -241,7 +241,7 @@ impl RoutingJob {
         let base: FxHashMap<NodeIdx, (Lid, Lmc)> = of_switches
             .map(|(p, lid, lmc)| (p.node, (*lid, *lmc)))
             .collect();
-        for (idx, node) in subnet.nodes() {
+        for (idx, node) in fabric.nodes() {
             if node.table_caps().lft == 0 {
                 continue;
             }
@@ -255,16 +255,16 @@ impl RoutingJob {
             previous.lfts.push(node.installed.clone());
             previous.order.push(desired.order(idx));
         }
-        let end_of = |p: PortRef, s| link_end(subnet, p, s, cfg);
-        let is_avoided = |p: PortRef| subnet.port(p).is_some_and(|port| port.is_avoided);
-        for link in subnet.links().filter(|link| !is_avoided(link.a)) {
+        let end_of = |p: PortRef, s| link_end(fabric, p, s, cfg);
+        let is_avoided = |p: PortRef| fabric.port(p).is_some_and(|port| port.is_avoided);
+        for link in fabric.links().filter(|link| !is_avoided(link.a)) {
             let a = graph.switch(link.a.node.index());
             if let Some((a, b)) = a.zip(graph.switch(link.b.node.index())) {
                 graph.add_link(end_of(link.a, a), end_of(link.b, b));
             }
         }
         let limited: Vec<LimitedSwitch> = lids
-            .limited_lfts(subnet)
+            .limited_lfts(fabric)
             .filter_map(|LimitedLft { node, entries }| {
                 let switch = graph.switch(node.index())?;
                 Some(LimitedSwitch { switch, entries })
@@ -272,9 +272,9 @@ impl RoutingJob {
             .collect();
         for (p, lid, lmc) in &lids.lids {
             if graph.switch(p.node.index()).is_none()
-                && let Some(peer) = subnet.peer(*p)
+                && let Some(peer) = fabric.peer(*p)
                 && let Some(s) = graph.switch(peer.node.index())
-                && let Some((node, port)) = subnet.get(p.node).zip(subnet.port(*p))
+                && let Some((node, port)) = fabric.get(p.node).zip(fabric.port(*p))
             {
                 let port = GraphNode {
                     guid: node.info.node_guid,
@@ -315,7 +315,7 @@ impl RoutingJob {
         previous.pinned_engine = last
             .filter(|(run, run_nodes)| is_subgraph(&topology, &nodes, &run.topo, run_nodes))
             .map(|(run, _)| run.routing.engine);
-        let kept = kept_tables(subnet, &topology, &nodes).with_cut_off_switches(&topology);
+        let kept = kept_tables(fabric, &topology, &nodes).with_cut_off_switches(&topology);
         let (hints, hint_warnings) = routing_hints::resolve(&cfg.hints, &guid_index);
         let installed = previous.lfts.clone();
         match start {
@@ -348,7 +348,7 @@ impl RoutingJob {
             hint_warnings,
             kept,
             names: names.into_iter().collect(),
-            finds_interim_trees: false,
+            plans_abort_trees: false,
             inherited: None,
             may_drain: cfg.routing_drain == DrainPolicy::Allow,
             nodes,
@@ -539,7 +539,8 @@ impl RoutingJob {
         messages.extend(planned_messages);
         let before = self.previous_vls.as_ref();
         let had_several_vls = before.is_some_and(|before| !before.is_single());
-        let sl_to_vl_first = self.is_live() && (had_several_vls || !routing.vl_plan.is_single());
+        let sl_to_vl_first =
+            self.has_installed_routes() && (had_several_vls || !routing.vl_plan.is_single());
         let stubs = routed.stubs.iter().map(|s| self.nodes[s.index()]);
         VerifiedRoutes {
             tables,
@@ -567,7 +568,7 @@ impl RoutingJob {
         let Some(inherited) = self
             .inherited
             .as_ref()
-            .filter(|_| self.is_live() && self.kept.is_empty())
+            .filter(|_| self.has_installed_routes() && self.kept.is_empty())
         else {
             return (None, None);
         };
@@ -603,7 +604,7 @@ impl RoutingJob {
             };
             return Some(self.plan_update(adopted, request.topo));
         }
-        let last = last.filter(|_| !self.may_drain && self.is_live());
+        let last = last.filter(|_| !self.may_drain && self.has_installed_routes());
         let has_several_vls = last.is_some_and(|last| !last.routing.vl_plan.is_single());
         let has_only_losses = self.previous.pinned_engine.is_some();
         let mut kept = None;
@@ -690,7 +691,7 @@ impl RoutingJob {
         multicast::resolve_trees(topology, &mut adopted.routing, groups);
         let tables = truncated_tables(&adopted.routing.tables, &self.limited);
         let mut messages = Vec::new();
-        let writes = if self.is_live() {
+        let writes = if self.has_installed_routes() {
             self.plan_writes((&adopted.routing, &tables), &adopted.cache, &mut messages)
         } else {
             LftWritePlan::default()
@@ -706,7 +707,7 @@ impl RoutingJob {
     }
 
     /// Whether any switch has a route.
-    fn is_live(&self) -> bool {
+    fn has_installed_routes(&self) -> bool {
         let has_route = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
         self.installed.iter().flatten().any(has_route)
     }
@@ -749,8 +750,8 @@ impl RoutingJob {
         };
         let before = self.previous_vls.as_ref();
         let conflicting_groups = self.groups.conflicting(replacement, &self.nodes, before);
-        let trees_if_aborted = match transition {
-            Transition::Stages(_) if self.finds_interim_trees => {
+        let abort_trees = match transition {
+            Transition::Stages(_) if self.plans_abort_trees => {
                 transition::trees_in_all_phases(replacement, &routing.trees)
             }
             Transition::Stages(_) | Transition::AnyOrder | Transition::Drain { .. } => None,
@@ -793,7 +794,7 @@ impl RoutingJob {
         LftWritePlan {
             order,
             conflicting_groups,
-            trees_if_aborted,
+            abort_trees,
             drained_lids,
         }
     }

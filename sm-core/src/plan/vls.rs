@@ -48,16 +48,16 @@ impl FabricVlPlan {
 
     /// A hash of all that the tables of a node depend on.
     #[must_use]
-    pub fn fingerprint(&self, subnet: &ObservedFabric, n: NodeIdx, cfg: &SmConfig) -> u64 {
+    pub fn fingerprint(&self, fabric: &ObservedFabric, n: NodeIdx, cfg: &SmConfig) -> u64 {
         let mut h = rustc_hash::FxHasher::default();
         self.id.hash(&mut h);
-        if let Some(node) = subnet.get(n) {
+        if let Some(node) = fabric.get(n) {
             node.rejects_optimized_sl_to_vl.hash(&mut h);
             for port in node.physical_ports() {
                 let p = PortRef::new(n, port);
                 let live = node.ports.get(port.index()).is_some_and(Port::is_up);
-                if live && subnet.peer(p).is_some() {
-                    (port, operated_vls(subnet, p, cfg)).hash(&mut h);
+                if live && fabric.peer(p).is_some() {
+                    (port, operated_vls(fabric, p, cfg)).hash(&mut h);
                 }
             }
         }
@@ -77,11 +77,11 @@ impl FabricVlPlan {
 
     /// The SL of packets from an end port to a LID; SL 0 where the routing does not know the two.
     #[must_use]
-    pub fn sl(&self, subnet: &ObservedFabric, from: PortRef, to: Lid) -> Sl {
+    pub fn sl(&self, fabric: &ObservedFabric, from: PortRef, to: Lid) -> Sl {
         let at = if from.port == PortNum::ZERO {
             Some(from.node)
         } else {
-            subnet.peer(from).map(|p| p.node)
+            fabric.peer(from).map(|p| p.node)
         };
         let destinations = self.run.topo.destinations();
         let to = destinations
@@ -145,14 +145,14 @@ impl FabricVlPlan {
     #[must_use]
     pub fn end_port_map(
         &self,
-        subnet: &ObservedFabric,
+        fabric: &ObservedFabric,
         p: PortRef,
         cfg: &SmConfig,
     ) -> Option<[u8; 64]> {
-        let node = subnet.get(p.node)?;
+        let node = fabric.get(p.node)?;
         (!node.is_switch() && has_sl_to_vl(node, p.port) && has_several_vls(node, p.port)).then(
             || {
-                let vls = operated_vls(subnet, p, cfg).min(weighted_vls(subnet, p));
+                let vls = operated_vls(fabric, p, cfg).min(weighted_vls(fabric, p));
                 table(self.run.routing.vl_plan.end_port_map(vls))
             },
         )
@@ -163,11 +163,11 @@ impl FabricVlPlan {
     #[must_use]
     pub fn arbitration(
         &self,
-        subnet: &ObservedFabric,
+        fabric: &ObservedFabric,
         p: PortRef,
         cfg: &SmConfig,
     ) -> Vec<(u8, [u8; 64])> {
-        let Some(node) = subnet.get(p.node).filter(|n| has_several_vls(n, p.port)) else {
+        let Some(node) = fabric.get(p.node).filter(|n| has_several_vls(n, p.port)) else {
             return Vec::new();
         };
         let Some(info) = node.ports.get(p.port.index()).map(Port::info) else {
@@ -178,7 +178,7 @@ impl FabricVlPlan {
             .routing
             .vl_plan
             .vls
-            .min(operated_vls(subnet, p, cfg));
+            .min(operated_vls(fabric, p, cfg));
         let block = |entries: usize, weight: u8| {
             let mut out = VlArb::default();
             let vls = (0..used).zip(out.entries.iter_mut()).take(entries);
@@ -220,13 +220,13 @@ pub(crate) fn has_several_vls(node: &Node, port: PortNum) -> bool {
 /// The number of data VLs that the link of a port operates, or will when it is armed: what both
 /// ends support and the configuration allows.
 #[must_use]
-pub fn operated_vls(subnet: &ObservedFabric, p: PortRef, cfg: &SmConfig) -> u8 {
-    let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
+pub fn operated_vls(fabric: &ObservedFabric, p: PortRef, cfg: &SmConfig) -> u8 {
+    let Some((node, port)) = fabric.get(p.node).zip(fabric.port(p)) else {
         return 1;
     };
     let external = port_settings::port_kind(node, p.port) != PortKind::EnhancedPort0;
-    let peer = subnet.peer(p).filter(|_| external);
-    let peer_port = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
+    let peer = fabric.peer(p).filter(|_| external);
+    let peer_port = peer.and_then(|p| fabric.port(p)).filter(|p| p.known);
     let operated = PortInfo::operational_vls.read(&port.raw);
     let code = if port.state() >= ferrosm_mad::attr::PortState::Armed && operated <= 5 {
         operated

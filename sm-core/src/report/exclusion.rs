@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 
 use ferrosm_fabric::location::PortName;
 
@@ -21,16 +21,16 @@ pub struct ExcludedDevice {
 }
 
 /// An exclusion as a text.
-pub(super) struct Exclusion<'a>(pub(super) QuarantineReason, pub(super) &'a ExcludedDevice);
+pub(super) struct Exclusion<'a>(pub(super) ExclusionReason, pub(super) &'a ExcludedDevice);
 
 impl fmt::Display for Exclusion<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(reason, device) = self;
-        if let QuarantineReason::Implausible(what) = reason {
+        if let ExclusionReason::Implausible(what) = reason {
             return write!(f, "excluded from the subnet: invalid response: {what}");
         }
         match (device.port, device.behind) {
-            (None, None) if *reason == QuarantineReason::NoResponse => {
+            (None, None) if *reason == ExclusionReason::NoResponse => {
                 return f.write_str(
                     "the device behind this port does not respond; it, and what only it connects, is not in the subnet",
                 );
@@ -47,16 +47,16 @@ impl fmt::Display for Exclusion<'_> {
         }
         f.write_str(": ")?;
         match reason {
-            QuarantineReason::DuplicateNodeGuid(guid) => {
+            ExclusionReason::DuplicateNodeGuid(guid) => {
                 write!(f, "it has the node GUID {guid} of ")?;
                 device.fmt_owner(f)
             }
-            QuarantineReason::DuplicatePortGuid(guid) => {
+            ExclusionReason::DuplicatePortGuid(guid) => {
                 write!(f, "it has the port GUID {guid} of ")?;
                 device.fmt_owner(f)
             }
-            QuarantineReason::Implausible(what) => write!(f, "invalid response: {what}"),
-            QuarantineReason::NoResponse => {
+            ExclusionReason::Implausible(what) => write!(f, "invalid response: {what}"),
+            ExclusionReason::NoResponse => {
                 f.write_str("it does not respond")?;
                 match device.behind {
                     Some((port, 0)) => write!(f, "; it is behind {port}"),
@@ -65,22 +65,22 @@ impl fmt::Display for Exclusion<'_> {
                     None => Ok(()),
                 }
             }
-            QuarantineReason::PathTooLong => f.write_str("it is more than 63 hops from the SM"),
-            QuarantineReason::Uncounted(max) => write!(
+            ExclusionReason::PathTooLong => f.write_str("it is more than 63 hops from the SM"),
+            ExclusionReason::Uncounted(max) => write!(
                 f,
                 "it leads to new switches with more than {max} ports, which the master SM counts before it includes them"
             ),
-            QuarantineReason::TooManySwitchPorts(max) => write!(
+            ExclusionReason::TooManySwitchPorts(max) => write!(
                 f,
                 "it leads to new switches with more than {max} ports (sweep.new-port-budget): disconnect a device that emulates switches \
                  without end, or raise the limit for a fabric of that size; `ferrosm sweep` counts again"
             ),
-            QuarantineReason::EndlessSwitches(max) => write!(
+            ExclusionReason::EndlessSwitches(max) => write!(
                 f,
                 "it leads to new switches with more than {max} ports and no host, as if without end; repair or disconnect it, `ferrosm \
                  sweep` counts again"
             ),
-            QuarantineReason::SubnetFull => f.write_str(
+            ExclusionReason::SubnetFull => f.write_str(
                 "the subnet has as many nodes as there are unicast LIDs; disconnect nodes",
             ),
         }
@@ -127,7 +127,7 @@ mod tests {
             owner: Some((port("host1", 1, 1), Some(port("leaf", 9, 3)))),
             ..ExcludedDevice::default()
         };
-        let reason = QuarantineReason::DuplicatePortGuid(PortGuid(7));
+        let reason = ExclusionReason::DuplicatePortGuid(PortGuid(7));
         assert_eq!(
             Exclusion(reason, &device).to_string(),
             "\"host2\" (0x0000000000000002) port 1, the device behind this port, is excluded from the subnet: it has the port GUID \
@@ -143,7 +143,7 @@ mod tests {
                 hosts,
                 ..ExcludedDevice::default()
             };
-            Exclusion(QuarantineReason::NoResponse, &device).to_string()
+            Exclusion(ExclusionReason::NoResponse, &device).to_string()
         };
         let leaf = port("leaf", 9, 3);
         assert_eq!(

@@ -13,7 +13,7 @@ use crate::plan::messages::EngineMessage;
 use crate::sa::refusal::SaRefusal;
 use exclusion::Exclusion;
 use ferrosm_fabric::location::Location;
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 
 pub use exclusion::ExcludedDevice;
 
@@ -30,7 +30,7 @@ pub struct Problem {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProblemKind {
     /// The node behind the port is excluded from the subnet.
-    Quarantined(QuarantineReason, Box<ExcludedDevice>),
+    Excluded(ExclusionReason, Box<ExcludedDevice>),
     /// A known node did not respond to a request.
     NoResponse {
         /// The attribute that was read or written.
@@ -145,16 +145,16 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
-    /// A quarantine; the report adds what is known about the device.
-    pub(crate) fn quarantined(reason: QuarantineReason) -> Self {
-        Self::Quarantined(reason, Box::default())
+    /// An exclusion; the report adds what is known about the device.
+    pub(crate) fn excluded(reason: ExclusionReason) -> Self {
+        Self::Excluded(reason, Box::default())
     }
 
     /// Whether some port is not up, addressed or routed because of it.
     #[must_use]
     pub const fn is_severe(&self) -> bool {
         match self {
-            Self::Quarantined(..)
+            Self::Excluded(..)
             | Self::NoResponse { .. }
             | Self::MKeyRejected
             | Self::SetRejected { .. }
@@ -200,7 +200,7 @@ impl ProblemKind {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Quarantined(..) => "excluded",
+            Self::Excluded(..) => "excluded",
             Self::NoResponse { .. } => "no-response",
             Self::MKeyRejected => "m-key-rejected",
             Self::SetRejected { .. } => "set-rejected",
@@ -235,7 +235,7 @@ impl fmt::Display for ProblemKind {
             ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned)
         };
         match self {
-            Self::Quarantined(why, device) => Exclusion(*why, device).fmt(f),
+            Self::Excluded(why, device) => Exclusion(*why, device).fmt(f),
             Self::NoResponse { attr } => write!(f, "no response to {}", name(attr)),
             Self::MKeyRejected => f.write_str(
                 "M_Key rejected: another SM or program changed the device's M_Key (import that M_Key with `ferrosm state import`, or reset the device)",

@@ -55,7 +55,7 @@ const PERSIST_DELAY: Duration = Duration::from_secs(10);
 
 /// Registrations of clients, and the published view.
 #[derive(Debug, Default)]
-pub(crate) struct SaOwner {
+pub(crate) struct SaState {
     registry: Registry,
     /// The view from which the SA replies; `None` while this SM does not reply.
     view: Option<Arc<View>>,
@@ -82,7 +82,7 @@ pub(crate) struct SaOwner {
     pending_traps: PendingTraps,
 }
 
-impl SaOwner {
+impl SaState {
     /// With the registrations that were restored.
     pub(crate) fn new(restored: &RestoredState, now: Instant) -> Self {
         Self {

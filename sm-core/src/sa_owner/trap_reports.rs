@@ -8,7 +8,7 @@ use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
 use ferrosm_mad::ids::Gid;
 use ferrosm_mad::time::Instant;
 
-use super::SaOwner;
+use super::SaState;
 use crate::ctx::Ctx;
 use crate::event::flags_of;
 use ferrosm_fabric::observed::PortRef;
@@ -30,7 +30,7 @@ struct PendingTrap {
 #[derive(Debug, Default)]
 pub(super) struct PendingTraps(Vec<PendingTrap>);
 
-impl SaOwner {
+impl SaState {
     /// Forwards a trap from a port, with the view of sweep number `sweep` if it starts a re-read.
     /// One whose issuer is unknown is not forwarded.
     pub(crate) fn forward_trap(

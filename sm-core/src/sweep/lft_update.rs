@@ -340,7 +340,7 @@ impl LftUpdate {
                         return;
                     }
                     RejectionEffect::Unanswered => {
-                        ctx.effects.reread_switches.insert(n);
+                        ctx.effects.switches_after_light_sweep.insert(n);
                         ctx.effects.problem(port0, kind);
                     }
                     RejectionEffect::Keeps => ctx.effects.reroute_now(),
@@ -410,7 +410,7 @@ pub(crate) fn on_switch_info_set(
     let wanted_top = ctx.fabric.get(n).map_or(top, |node| node.lft_top(top));
     if info.is_none_or(|info| info.linear_fdb_top != wanted_top.0) {
         let port0 = PortRef::new(n, PortNum::ZERO);
-        ctx.effects.reread_switches.insert(n);
+        ctx.effects.switches_after_light_sweep.insert(n);
         ctx.effects
             .problem(port0, outcome.failed_set(id::SWITCH_INFO));
     }

@@ -18,7 +18,7 @@ use crate::report::ProblemKind;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::sweep::SweepScope;
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef, plausible};
 
 /// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its
@@ -124,7 +124,7 @@ fn live_ports(fabric: &ObservedFabric, scope: &SweepScope) -> Vec<PortRef> {
         .into_iter()
         .chain(other_ports.filter(|p| Some(*p) != local));
     all_ports
-        .filter(|p| port_settings::is_live(fabric, *p))
+        .filter(|p| port_settings::can_carry_traffic(fabric, *p))
         .collect()
 }
 
@@ -135,7 +135,7 @@ fn has_lid(fabric: &ObservedFabric, p: PortRef, intents: PortIntents<'_>) -> boo
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
         _ => {
             let port = fabric.port(p);
-            intents.address(fabric, p).is_some() && port.is_some_and(|x| x.quarantine.is_none())
+            intents.address(fabric, p).is_some() && port.is_some_and(|x| x.exclusion.is_none())
         }
     };
     has_own_lid(p) && fabric.peer(p).is_none_or(has_own_lid)
@@ -172,7 +172,7 @@ impl Arming {
                     bounced.extend([p, peer]);
                     for port_ref in [p, peer] {
                         if ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch) {
-                            ctx.effects.next_ports.insert(port_ref);
+                            ctx.effects.ports_of_local_sweep.insert(port_ref);
                         }
                     }
                     ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
@@ -330,9 +330,7 @@ fn on_accepted(
     let has_link = !is_switch || p.port != PortNum::ZERO;
     if let Some(reason) = plausible::implausible_port_info(&PortInfo::decode(data), has_link) {
         ctx.effects.invalid_response = true;
-        return Some(ProblemKind::quarantined(QuarantineReason::Implausible(
-            reason,
-        )));
+        return Some(ProblemKind::excluded(ExclusionReason::Implausible(reason)));
     }
     ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);
     let port = ctx.fabric.port_mut(p)?;

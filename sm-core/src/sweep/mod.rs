@@ -1,11 +1,11 @@
 //! The phases of a sweep, each with the state that only it needs.
 
 pub(crate) mod discovery;
+pub(crate) mod exclusion;
 pub(crate) mod kept;
 pub(crate) mod lft_readback;
 pub(crate) mod lft_update;
 pub(crate) mod link_setup;
-pub(crate) mod quarantine;
 
 use std::collections::BTreeSet;
 

@@ -383,7 +383,7 @@ impl Lab {
     /// If it does not.
     pub fn assert_correct_except(&self, excluded: &[NodeIdx]) {
         let mut expect = self.expect();
-        expect.quarantined.extend(excluded);
+        expect.excluded.extend(excluded);
         if let Err(error) = self.verdict(&expect) {
             panic!(
                 "{} {error}\nlast report: {:#?}",
@@ -405,7 +405,7 @@ impl Lab {
             self.world.run_for(Duration::from_millis(250));
             // The VL plan may have changed.
             let mut expect = self.expect();
-            expect.quarantined.extend(excluded);
+            expect.excluded.extend(excluded);
             if self.verdict(&expect).is_ok() {
                 return;
             }
@@ -469,7 +469,7 @@ pub fn expect_of(world: &World<Sm>, sm: SmId, at: PortAt) -> Expectations {
     else {
         return expect;
     };
-    let subnet = core.subnet().clone();
+    let subnet = core.fabric().clone();
     let fabric = world.fabric();
     let ports: BTreeMap<PortAt, PortRef> = fabric
         .end_ports()

@@ -351,9 +351,9 @@ pub fn sl(lab: &Lab, from: PortAt, to: u16) -> (u8, bool) {
         return (0, true);
     };
     let guid = lab.world.fabric().port_guid(from);
-    let at = core.subnet().port_by_guid(guid);
+    let at = core.fabric().port_by_guid(guid);
     (
-        at.map_or(0, |at| vl_plan.sl(core.subnet(), at, Lid(to)).0),
+        at.map_or(0, |at| vl_plan.sl(core.fabric(), at, Lid(to)).0),
         false,
     )
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ferrosm_core::event::Observation;
 use ferrosm_core::{Command, Event, ProblemKind, SmConfig};
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
 
@@ -56,17 +56,17 @@ fn assert_correct_for_a_while(lab: &mut Lab, context: &str, clone: usize) {
         lab.world.run_for(Duration::from_millis(500));
         assert_eq!(lab.world.fabric().lid(far), lid, "{context}, step {step}");
         let mut expect = lab.expect();
-        expect.quarantined.insert(clone);
+        expect.excluded.insert(clone);
         if let Err(error) = lab.verdict(&expect) {
             panic!("{context}, step {step}: {error}");
         }
     }
 }
 
-fn quarantined(lab: &Lab, expected: impl Fn(&QuarantineReason) -> bool) -> bool {
+fn excluded(lab: &Lab, expected: impl Fn(&ExclusionReason) -> bool) -> bool {
     let problems = &lab.last_report().problems;
     let mut kinds = problems.iter().map(|problem| &problem.kind);
-    kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(reason, _) if expected(reason)))
+    kinds.any(|kind| matches!(kind, ProblemKind::Excluded(reason, _) if expected(reason)))
 }
 
 /// The clone copies the node GUID, the port GUID, or both, of a host that sweeps reach after it.
@@ -87,16 +87,16 @@ fn near_clone_does_not_displace_a_known_host() {
         });
         let context = format!("node GUID {node_guid}, port GUID {port_guid}");
         connect_and_sweep(&mut lab, &context, NEAR, clone);
-        let found = quarantined(&lab, |reason| match reason {
-            QuarantineReason::DuplicateNodeGuid(_) => node_guid,
-            QuarantineReason::DuplicatePortGuid(_) => !node_guid,
-            QuarantineReason::Implausible(_)
-            | QuarantineReason::NoResponse
-            | QuarantineReason::PathTooLong
-            | QuarantineReason::Uncounted(_)
-            | QuarantineReason::TooManySwitchPorts(_)
-            | QuarantineReason::EndlessSwitches(_)
-            | QuarantineReason::SubnetFull => false,
+        let found = excluded(&lab, |reason| match reason {
+            ExclusionReason::DuplicateNodeGuid(_) => node_guid,
+            ExclusionReason::DuplicatePortGuid(_) => !node_guid,
+            ExclusionReason::Implausible(_)
+            | ExclusionReason::NoResponse
+            | ExclusionReason::PathTooLong
+            | ExclusionReason::Uncounted(_)
+            | ExclusionReason::TooManySwitchPorts(_)
+            | ExclusionReason::EndlessSwitches(_)
+            | ExclusionReason::SubnetFull => false,
         });
         assert!(found, "{context}: {:#?}", lab.last_report().problems);
         // A new SM does not know which of the two was connected first, but finds only the known
@@ -123,8 +123,8 @@ fn near_switch_with_the_guid_of_a_known_node_does_not_displace_it() {
             let link = links(&lab, clone)[link];
             let context = format!("node {victim}, link {link:?}");
             connect_and_sweep(&mut lab, &context, clone, link);
-            let found = quarantined(&lab, |reason| {
-                matches!(reason, QuarantineReason::DuplicateNodeGuid(_))
+            let found = excluded(&lab, |reason| {
+                matches!(reason, ExclusionReason::DuplicateNodeGuid(_))
             });
             assert!(found, "{context}: {:#?}", lab.last_report().problems);
         }
@@ -196,7 +196,7 @@ fn excluded_duplicate_causes_no_further_sweep() {
             0,
             "{description}"
         );
-        assert!(quarantined(&lab, |_| true), "{description}");
+        assert!(excluded(&lab, |_| true), "{description}");
         lab.assert_correct_except(&[2]);
     }
 }
@@ -218,7 +218,7 @@ fn excluded_duplicate_of_a_switch_causes_no_further_sweep() {
         lab.world.run_for(Duration::from_secs(200));
         let reports = lab.manager().reports();
         assert!(reports[before..].iter().all(|r| r.local), "{victim}");
-        assert!(quarantined(&lab, |_| true), "{victim}");
+        assert!(excluded(&lab, |_| true), "{victim}");
         lab.assert_correct_except(&[clone]);
     }
 }
@@ -246,7 +246,7 @@ fn switch_with_a_new_number_of_ports_is_no_duplicate() {
     assert!(lab.last_report().is_clean());
     for report in lab.manager().reports() {
         let mut kinds = report.problems.iter().map(|problem| &problem.kind);
-        assert!(!kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(..))));
+        assert!(!kinds.any(|kind| matches!(kind, ProblemKind::Excluded(..))));
     }
 }
 
@@ -266,6 +266,6 @@ fn moved_host_is_found_by_a_full_sweep() {
     lab.world.run_for(Duration::from_secs(15));
     lab.assert_correct_except(&[FAR]);
     let core = lab.manager().core();
-    let at = core.subnet().port_by_guid(port).unwrap();
-    assert_eq!(core.subnet().lid(at), core.lid_map()[&port].0);
+    let at = core.fabric().port_by_guid(port).unwrap();
+    assert_eq!(core.fabric().lid(at), core.lid_map()[&port].0);
 }

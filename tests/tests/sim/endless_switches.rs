@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ferrosm_core::{Event, Input, ProblemKind, SmConfig};
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_mad::attr::PortState;
 use ferrosm_sim::fabric::Emulation;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
@@ -68,16 +68,16 @@ fn time_to_active(lab: &mut Lab, host: NodeIdx) -> Duration {
     lab.world.now().since(start)
 }
 
-fn excluded(lab: &Lab, reason: impl Fn(&QuarantineReason) -> bool) -> bool {
+fn excluded(lab: &Lab, reason: impl Fn(&ExclusionReason) -> bool) -> bool {
     let problems = &lab.last_report().problems;
     let mut kinds = problems.iter().map(|problem| &problem.kind);
-    kinds.any(|kind| matches!(kind, ProblemKind::Quarantined(why, _) if reason(why)))
+    kinds.any(|kind| matches!(kind, ProblemKind::Excluded(why, _) if reason(why)))
 }
 
-fn is_too_many(reason: &QuarantineReason) -> bool {
+fn is_too_many(reason: &ExclusionReason) -> bool {
     matches!(
         reason,
-        QuarantineReason::TooManySwitchPorts(_) | QuarantineReason::EndlessSwitches(_)
+        ExclusionReason::TooManySwitchPorts(_) | ExclusionReason::EndlessSwitches(_)
     )
 }
 
@@ -96,14 +96,14 @@ fn endless_switches_delay_no_other_host() {
         assert!(excluded(&lab, is_too_many), "{description}");
         let reported = |event: &&Event| {
             matches!(event, Event::ProblemFound(p)
-                if matches!(p.kind, ProblemKind::Quarantined(why, _) if is_too_many(&why)))
+                if matches!(p.kind, ProblemKind::Excluded(why, _) if is_too_many(&why)))
         };
         let events = lab.manager().events.iter().filter(reported).count();
         assert_eq!(events, 1, "{description}");
         // Each light sweep counts up to a small limit.
         let (switches, nodes) = (
             lab.last_report().switches,
-            lab.manager().core().subnet().node_count(),
+            lab.manager().core().fabric().node_count(),
         );
         assert_eq!((switches, nodes), (20, 35), "{description}");
         let sent = lab.world.fabric().totals().sent;
@@ -177,7 +177,7 @@ fn extension(cfg: SmConfig) -> Lab {
 #[test]
 fn large_extension_behind_one_port_is_counted_and_included() {
     let mut lab = extension(SmConfig::default());
-    let is_uncounted = |reason: &QuarantineReason| matches!(reason, QuarantineReason::Uncounted(_));
+    let is_uncounted = |reason: &ExclusionReason| matches!(reason, ExclusionReason::Uncounted(_));
     lab.next_sweep(10);
     assert!(
         excluded(&lab, is_uncounted),

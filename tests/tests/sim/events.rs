@@ -348,7 +348,7 @@ fn traps_are_repressed_at_little_cost() {
     let sweeps = lab.manager().reports().len();
     lab.world.fabric_mut().set_description(5, "renamed");
     lab.world.run_for(Duration::from_secs(3));
-    let known = lab.manager().core().subnet();
+    let known = lab.manager().core().fabric();
     assert!(
         known
             .nodes()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ferrosm_core::{Command, Event, Input, Problem, ProblemKind, SmConfig};
 use ferrosm_fabric::location::Location;
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_sim::faults::{Faults, Garbage};
@@ -16,11 +16,11 @@ const SPEC: &str = "fat-tree:4";
 /// A host other than the SM's.
 const HOST: usize = 5;
 
-fn is_quarantined(lab: &Lab, reason: QuarantineReason) -> bool {
+fn is_excluded(lab: &Lab, reason: ExclusionReason) -> bool {
     let problems = &lab.last_report().problems;
     problems
         .iter()
-        .any(|p| matches!(p.kind, ProblemKind::Quarantined(why, _) if why == reason))
+        .any(|p| matches!(p.kind, ProblemKind::Excluded(why, _) if why == reason))
 }
 
 /// Loss of up to 30 % of the MADs, duplicated and reordered MADs, and slow agents: bring-up ends,
@@ -96,7 +96,7 @@ fn faulty_host_affects_no_other_device() {
     }
 }
 
-/// A switch that hangs during bring-up is quarantined and discovered later. A switch that hangs in
+/// A switch that hangs during bring-up is excluded and discovered later. A switch that hangs in
 /// operation continues to forward and is not reconfigured.
 #[test]
 fn faulty_switch_affects_no_other_device() {
@@ -133,7 +133,7 @@ fn bring_up_waits_for_a_hung_neighbour() {
         node.is_some_and(|node| node.guid == own_node_guid)
             && matches!(
                 p.kind,
-                ProblemKind::Quarantined(QuarantineReason::NoResponse, _)
+                ProblemKind::Excluded(ExclusionReason::NoResponse, _)
             )
     };
     assert!(report.problems.iter().any(at_own_port), "{report:#?}");
@@ -157,7 +157,7 @@ fn own_port_may_come_up_late() {
     lab.run_until_correct(25);
 }
 
-/// Two nodes have the same node GUID: one is quarantined and reported, no other device is affected,
+/// Two nodes have the same node GUID: one is excluded and reported, no other device is affected,
 /// and both come up when the GUID is corrected.
 #[test]
 fn duplicate_node_guid_is_reported() {
@@ -171,21 +171,19 @@ fn duplicate_node_guid_is_reported() {
             .fabric_mut()
             .set_node_guid(clone_node, duplicate_guid);
         lab.next_sweep(8);
-        // The SM chooses which of the two is quarantined; it prefers to keep a switch over a host.
+        // The SM chooses which of the two is excluded; it prefers to keep a switch over a host.
         lab.world.run_for(Duration::from_secs(15));
-        let verdict_without = |quarantined_node: usize| {
+        let verdict_without = |excluded_node: usize| {
             let mut expect = lab.expect();
-            expect.quarantined.insert(quarantined_node);
+            expect.excluded.insert(excluded_node);
             lab.verdict(&expect)
         };
         if let (Err(a), Err(b)) = (verdict_without(clone_node), verdict_without(victim)) {
-            panic!(
-                "neither node was quarantined:\nwithout the first:\n{a}\nwithout the second:\n{b}"
-            );
+            panic!("neither node was excluded:\nwithout the first:\n{a}\nwithout the second:\n{b}");
         }
-        let reason = QuarantineReason::DuplicateNodeGuid(duplicate_guid);
+        let reason = ExclusionReason::DuplicateNodeGuid(duplicate_guid);
         assert!(
-            is_quarantined(&lab, reason),
+            is_excluded(&lab, reason),
             "{:#?}",
             lab.last_report().problems
         );
@@ -200,7 +198,7 @@ fn duplicate_node_guid_is_reported() {
 
 /// A switch with the node GUID of the SM's leaf is connected through its port 1 or 2. The leaf's
 /// own port with that number leads to a host (port 1: the SM's). The leaf still reports that host,
-/// so the new link is quarantined and no host is lost.
+/// so the new link is excluded and no host is lost.
 #[test]
 fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
     for port in [1, 2] {
@@ -223,9 +221,9 @@ fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
             let hosts = (0..16).filter(|host| reached(&lab, *host)).count();
             assert_eq!(hosts, 16, "port {port}, at {:?}", lab.world.now());
         }
-        let reason = QuarantineReason::DuplicateNodeGuid(cloned);
+        let reason = ExclusionReason::DuplicateNodeGuid(cloned);
         assert!(
-            is_quarantined(&lab, reason),
+            is_excluded(&lab, reason),
             "{:#?}",
             lab.last_report().problems
         );
@@ -251,9 +249,9 @@ fn duplicate_port_guid_is_reported() {
         } else {
             &[HOST, 9]
         });
-        let reason = QuarantineReason::DuplicatePortGuid(duplicate_guid);
+        let reason = ExclusionReason::DuplicatePortGuid(duplicate_guid);
         assert!(
-            is_quarantined(&lab, reason),
+            is_excluded(&lab, reason),
             "{:#?}",
             lab.last_report().problems
         );
@@ -265,7 +263,7 @@ fn duplicate_port_guid_is_reported() {
     }
 }
 
-/// A chain of 70 switches: nodes more than 63 hops away are quarantined and reported, all others
+/// A chain of 70 switches: nodes more than 63 hops away are excluded and reported, all others
 /// come up.
 #[test]
 fn nodes_beyond_63_hops_are_reported() {
@@ -276,9 +274,9 @@ fn nodes_beyond_63_hops_are_reported() {
         .collect();
     assert!(!far.is_empty());
     lab.assert_correct_except(&far);
-    let reason = QuarantineReason::PathTooLong;
+    let reason = ExclusionReason::PathTooLong;
     assert!(
-        is_quarantined(&lab, reason),
+        is_excluded(&lab, reason),
         "{} {:#?}",
         far.len(),
         lab.last_report().problems
@@ -287,7 +285,7 @@ fn nodes_beyond_63_hops_are_reported() {
 
 fn reached(lab: &Lab, node: usize) -> bool {
     let guid = lab.world.fabric().node_guid(node);
-    lab.manager().core().subnet().node_by_guid(guid).is_some()
+    lab.manager().core().fabric().node_by_guid(guid).is_some()
 }
 
 /// With an M_Key, at each protection level, the fabric comes up, and remains correct after a reboot

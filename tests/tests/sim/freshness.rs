@@ -33,7 +33,7 @@ fn request_full_sweep(lab: &mut Lab) {
 
 /// How many links the SM takes for QDR.
 fn qdr_links(lab: &Lab) -> usize {
-    let subnet = lab.manager().core().subnet();
+    let subnet = lab.manager().core().fabric();
     let ports = subnet.links().flat_map(|l| [l.a, l.b]);
     let speeds = ports.filter_map(|p| subnet.port(p)).map(Port::speed);
     speeds.filter(|s| *s == Some(LinkSpeed::Qdr)).count()

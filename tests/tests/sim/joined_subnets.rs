@@ -65,7 +65,7 @@ fn subnet_found_while_routes_are_computed_is_not_written() {
     let far = lab.world.fabric().node_guid(other_port.node);
     lab.run_until("the other subnet is found", 20, |lab| {
         let core = lab.manager().core();
-        core.subnet().node_by_guid(far).is_some()
+        core.fabric().node_by_guid(far).is_some()
     });
     lab.edit(lab.sm, |sm, now| {
         sm.defers_routing_jobs = false;

@@ -227,11 +227,11 @@ fn left_by_opensm() -> (Lab, String, String) {
     let mut lab = protected_lab(1);
     let core = lab.manager().core();
     let ends: Vec<(PortGuid, DrPath)> = core
-        .subnet()
+        .fabric()
         .end_ports()
         .filter_map(|p| {
-            let node = core.subnet().get(p.node)?;
-            Some((core.subnet().port(p)?.guid, node.path))
+            let node = core.fabric().get(p.node)?;
+            Some((core.fabric().port(p)?.guid, node.path))
         })
         .collect();
     kill(&mut lab);
@@ -353,9 +353,9 @@ fn host_with_a_changed_m_key_is_not_reported_as_silent() {
     let guid = lab.world.fabric().port_guid(host);
     let core = lab.manager().core();
     let path = core
-        .subnet()
+        .fabric()
         .port_by_guid(guid)
-        .and_then(|p| core.subnet().get(p.node));
+        .and_then(|p| core.fabric().get(p.node));
     let path = path.expect("a known host").path;
     let info = lab.world.fabric().port_info(host).expect("an end port");
     set_key(&mut lab, path, 0xAAAA, info, 0xDDDD);
@@ -395,9 +395,9 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
     info.m_key_protect_bits = 1;
     let core = lab.manager().core();
     let switch = core
-        .subnet()
+        .fabric()
         .node_by_guid(guid)
-        .and_then(|n| core.subnet().get(n));
+        .and_then(|n| core.fabric().get(n));
     let path = switch.expect("a known switch").path;
     set_key(&mut lab, path, 0xAAAA, info, 0xDDDD);
     lab.world.act(FabricAction::Cut(host)).expect("a cable");
@@ -408,7 +408,7 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
             let reports = lab.manager().reports();
             reports[before..].iter().any(|report| !report.local)
         });
-        let subnet = lab.manager().core().subnet();
+        let subnet = lab.manager().core().fabric();
         assert!(subnet.node_by_guid(guid).is_some());
         lab.world.run_for(Duration::from_secs(15));
     }

@@ -261,8 +261,8 @@ fn changed_devices_are_removed_from_the_restored_view() {
             let core = lab.manager().core();
             for at in [x, y] {
                 let guid = lab.world.fabric().port_guid(at);
-                let present = core.subnet().port_by_guid(guid);
-                let read = present.and_then(|p| core.subnet().port(p));
+                let present = core.fabric().port_by_guid(guid);
+                let read = present.and_then(|p| core.fabric().port(p));
                 if read.is_some_and(|port| port.known && PortInfo::lid.read(&port.raw) != Lid::NONE)
                 {
                     known.insert(at);

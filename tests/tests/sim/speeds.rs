@@ -19,7 +19,7 @@ fn fdr10_is_distinguished_from_qdr() {
             None,
         );
         assert!(lab.next_sweep(60).is_clean());
-        let subnet = lab.manager().core().subnet();
+        let subnet = lab.manager().core().fabric();
         let seen: Vec<_> = subnet
             .links()
             .filter_map(|l| subnet.port(l.a))
@@ -68,7 +68,7 @@ fn devices_without_extended_port_info_are_brought_up() {
         );
         let report = lab.next_sweep(60);
         assert!(report.is_clean(), "{agent:?}: {report:#?}");
-        let subnet = lab.manager().core().subnet();
+        let subnet = lab.manager().core().fabric();
         let speeds = subnet.links().filter_map(|l| subnet.port(l.a));
         let qdr = speeds.filter(|p| p.speed() == Some(LinkSpeed::Qdr)).count();
         assert_eq!(qdr, expected, "{agent:?}");
@@ -105,7 +105,7 @@ fn routing_input_has_link_rates() {
     for s in topo.switches() {
         let links = topo.links(s).iter().map(|l| l.port);
         for port in links.chain(topo.end_ports(s).iter().map(|e| e.port)) {
-            let guid = core.subnet().get(nodes[s.index()]).unwrap().info.node_guid;
+            let guid = core.fabric().get(nodes[s.index()]).unwrap().info.node_guid;
             let is_slow = link_ends.contains(&(guid, port.0));
             let mbps = if is_slow { 100_000 } else { 200_000 };
             assert_eq!(topo.rate(s, port), Some(mbps), "{guid} port {port}");

@@ -142,7 +142,7 @@ fn assert_as_planned(lab: &Lab) {
     let mut mismatches = Vec::new();
     for ((at, input), has) in &installed {
         let guid = fabric.node_guid(at.node);
-        let n = core.subnet().node_by_guid(guid).expect("switch");
+        let n = core.fabric().node_by_guid(guid).expect("switch");
         let pair = u8::try_from(*input)
             .map(|input| SlToVlSelector::Pair(PortNum(input), PortNum(at.port)));
         if let (true, Ok(pair)) = (fabric.is_switch(at.node), pair) {

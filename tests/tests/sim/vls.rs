@@ -186,13 +186,13 @@ fn assert_tables_as_planned(lab: &Lab) {
     let plan = core.vl_plan().expect("VL plan");
     let fabric = lab.world.fabric();
     let mut compared = 0;
-    for (n, node) in core.subnet().nodes().filter(|(_, n)| n.is_switch()) {
+    for (n, node) in core.fabric().nodes().filter(|(_, n)| n.is_switch()) {
         let at = (0..lab.spec.nodes.len())
             .find(|i| fabric.node_guid(*i) == node.info.node_guid)
             .expect("simulated switch");
         let connected: Vec<PortNum> = node
             .physical_ports()
-            .filter(|p| core.subnet().peer(PortRef::new(n, *p)).is_some())
+            .filter(|p| core.fabric().peer(PortRef::new(n, *p)).is_some())
             .collect();
         for &output in &connected {
             for &input in connected.iter().filter(|i| **i != output) {

@@ -53,7 +53,7 @@ fn configure(lab: &mut Lab, engine: &str, vls: u8) {
 
 /// The simulated switch of this node.
 fn switch_of(lab: &Lab, n: NodeIdx) -> usize {
-    let node = lab.manager().core().subnet().get(n).expect("known node");
+    let node = lab.manager().core().fabric().get(n).expect("known node");
     (0..lab.spec.nodes.len())
         .find(|i| lab.world.fabric().node_guid(*i) == node.info.node_guid)
         .expect("simulated switch")
@@ -226,7 +226,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         let LftWriteOrder::Drain { first, .. } = &routes.writes.order else {
             continue;
         };
-        let subnet = lab.manager().core().subnet();
+        let subnet = lab.manager().core().fabric();
         let changes = |(n, lft): &&(NodeIdx, Arc<Lft>)| {
             let installed = subnet.get(*n).and_then(|node| node.installed.as_ref());
             installed.is_some_and(|installed| installed.block(0) != lft.block(0))
@@ -288,7 +288,7 @@ fn interrupted_lft_update_is_read_back() {
     });
     lab.assert_correct();
     let core = lab.manager().core();
-    for (n, node) in core.subnet().nodes().filter(|(_, node)| node.is_switch()) {
+    for (n, node) in core.fabric().nodes().filter(|(_, node)| node.is_switch()) {
         let switch = switch_of(&lab, n);
         let installed = node.installed.as_ref().expect("known LFT");
         for block in 0..=core

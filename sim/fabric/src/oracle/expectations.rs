@@ -18,8 +18,8 @@ pub struct Expectations {
     pub master: PortAt,
     /// All SMs with their SMInfo state, including unreachable ones; `None` if unknown.
     pub sms: Option<Vec<(PortAt, SmState)>>,
-    /// Nodes that the SM has quarantined. They and links to them are outside of the scope.
-    pub quarantined: BTreeSet<NodeIdx>,
+    /// Nodes that the SM has excluded. They and links to them are outside of the scope.
+    pub excluded: BTreeSet<NodeIdx>,
     /// Configured maximum MTU.
     pub max_mtu: MtuCode,
     /// Configured maximum OperationalVLs code.
@@ -48,7 +48,7 @@ impl Expectations {
             sm,
             master: sm,
             sms: None,
-            quarantined: BTreeSet::new(),
+            excluded: BTreeSet::new(),
             max_mtu: MtuCode::Mtu4096,
             max_operational_vls: 5,
             traffic: Traffic::OneSl(Sl(0)),

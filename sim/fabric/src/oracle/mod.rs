@@ -4,7 +4,7 @@
 //! The oracles share no code with the SM. They forward packets by the LFTs and MFTs in the
 //! switches, never modify a fabric, and judge correctness, not routing quality. [`judge`] takes a
 //! [`FabricSnapshot`], which is copied from a [`Fabric`](crate::fabric::Fabric) or built by hand.
-//! The scope is what the SM's port reaches over active links, without quarantined nodes. Within it:
+//! The scope is what the SM's port reaches over active links, without excluded nodes. Within it:
 //!
 //! | oracle | verifies | does not check |
 //! |---|---|---|

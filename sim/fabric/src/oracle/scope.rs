@@ -6,7 +6,7 @@ use super::expectations::Expectations;
 use super::state::{FabricSnapshot, PortSnapshot};
 use crate::spec::{NodeIdx, PortAt};
 
-/// Switches, end ports and links that the SM reaches, without quarantined nodes.
+/// Switches, end ports and links that the SM reaches, without excluded nodes.
 pub(super) struct Scope<'a> {
     pub(super) state: &'a FabricSnapshot,
     /// Sorted.
@@ -112,9 +112,9 @@ impl<'a> Scope<'a> {
                 }
             };
         visit(expect.sm, &mut scope, &mut seen, &mut queue);
-        let not_quarantined = |at: &PortAt| !expect.quarantined.contains(&at.node);
+        let not_excluded = |at: &PortAt| !expect.excluded.contains(&at.node);
         if !state.nodes[expect.sm.node].is_switch()
-            && let Some(peer) = start.peer.filter(not_quarantined)
+            && let Some(peer) = start.peer.filter(not_excluded)
         {
             if !state.nodes[peer.node].is_switch() {
                 scope.links.push((expect.sm.min(peer), expect.sm.max(peer)));
@@ -124,7 +124,7 @@ impl<'a> Scope<'a> {
         while let Some(node) = queue.pop_front() {
             for (port, snapshot) in (0u8..=254).zip(&state.nodes[node].ports).skip(1) {
                 let local = PortAt { node, port };
-                let Some(peer) = snapshot.peer.filter(not_quarantined) else {
+                let Some(peer) = snapshot.peer.filter(not_excluded) else {
                     continue;
                 };
                 let peer_is_switch = state.nodes[peer.node].is_switch();

@@ -261,13 +261,13 @@ fn unreachable_components_are_out_of_scope() {
 }
 
 #[test]
-fn quarantined_nodes_are_out_of_scope() {
+fn excluded_nodes_are_out_of_scope() {
     let (mut state, mut expect) = healthy_fabric("ring:4");
     let bad = node(&state, "host-2-0 mlx5_0");
     state.nodes[bad].ports[1].info.lid = Lid(0);
     state.nodes[bad].ports[1].info.port_state = PortState::Initialize;
     assert!(!judge(&state, &expect).is_good());
-    expect.quarantined.insert(bad);
+    expect.excluded.insert(bad);
     let verdict = judge(&state, &expect);
     assert!(verdict.is_good(), "{verdict}");
 }

@@ -55,8 +55,8 @@ pub struct KnownLids<'a> {
     pub confirmed_lids: &'a ConfirmedLids,
     /// All end ports in the fabric, also those that get no LIDs now.
     pub present: BTreeSet<PortGuid>,
-    /// LIDs of quarantined ports that may use them.
-    pub quarantined: Vec<(Lid, Lmc)>,
+    /// LIDs of excluded ports that may use them.
+    pub excluded: Vec<(Lid, Lmc)>,
     /// The highest LID that any switch can forward.
     pub highest: Lid,
 }
@@ -87,7 +87,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
     let is_map_of_other_subnet =
         other_demands().next().is_some() && !other_demands().any(|d| map.contains_key(&d.guid));
     if policy == LidPolicy::Reassign {
-        occupy(&mut space, &known.quarantined);
+        occupy(&mut space, &known.excluded);
     } else {
         // The map first, then reservations of ports without a demand, so that present LIDs do not
         // override them.
@@ -133,7 +133,7 @@ pub fn assign(demands: &[LidDemand], known: &KnownLids<'_>, policy: LidPolicy) -
             .into_iter()
             .partition(|(guid, _)| is_map_of_other_subnet || confirmed_lids.foreign.contains(guid));
         reserve(&mut space, &mut after, &own);
-        occupy(&mut space, &known.quarantined);
+        occupy(&mut space, &known.excluded);
         let may_be_assigned =
             |demand: &LidDemand| !demand.is_unused && !misdirected.has_lid_of(demand);
         for yields_to_foreign in [false, true] {
@@ -288,8 +288,8 @@ fn occupy(space: &mut LidSpace, lids: &[(Lid, Lmc)]) {
 
 /// Reservations of absent ports. If LIDs are exhausted, they are released, unconfirmed ones first.
 struct Reservations<'a> {
-    /// See [`KnownLids::quarantined`].
-    quarantined: &'a [(Lid, Lmc)],
+    /// See [`KnownLids::excluded`].
+    excluded: &'a [(Lid, Lmc)],
     /// By descending LID, unconfirmed ones before confirmed ones.
     by_lid: [Vec<(Lid, Lmc, PortGuid)>; 2],
 }
@@ -311,7 +311,7 @@ impl<'a> Reservations<'a> {
             by_lid
         };
         Self {
-            quarantined: &known.quarantined,
+            excluded: &known.excluded,
             by_lid: [all(false), all(true)],
         }
     }
@@ -322,8 +322,8 @@ impl<'a> Reservations<'a> {
             while let Some((lid, lmc, guid)) = reservations.pop() {
                 map.remove(&guid);
                 space.release(lid, 1 << lmc.0);
-                // A quarantined port may use LIDs of the reservation.
-                occupy(space, self.quarantined);
+                // An excluded port may use LIDs of the reservation.
+                occupy(space, self.excluded);
                 if let Some(lid) = space.first_free(count) {
                     return Some(lid);
                 }

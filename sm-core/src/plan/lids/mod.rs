@@ -49,10 +49,10 @@ impl LidPlan {
     /// The switches that cannot hold an entry for each LID.
     pub fn limited_lfts<'s>(
         &self,
-        subnet: &'s ObservedFabric,
+        fabric: &'s ObservedFabric,
     ) -> impl Iterator<Item = LimitedLft> + use<'s> {
         let top = self.top();
-        let entries = subnet.nodes().map(|(node, n)| LimitedLft {
+        let entries = fabric.nodes().map(|(node, n)| LimitedLft {
             node,
             entries: n.table_caps().lft,
         });
@@ -61,13 +61,13 @@ impl LidPlan {
 
     /// What such a switch drops.
     #[must_use]
-    pub fn lft_problem(&self, subnet: &ObservedFabric, limited: LimitedLft) -> ProblemKind {
+    pub fn lft_problem(&self, fabric: &ObservedFabric, limited: LimitedLft) -> ProblemKind {
         let LimitedLft { node, entries } = limited;
         let above = |(lid, lmc): (Lid, Lmc)| {
             let lids = (lid.0..=lid.0 + ((1 << lmc.0) - 1)).map(Lid);
             lids.filter(|lid| lid.0 >= entries)
         };
-        let is_own = |p: PortRef| p.node == node || subnet.peer(p).is_some_and(|s| s.node == node);
+        let is_own = |p: PortRef| p.node == node || fabric.peer(p).is_some_and(|s| s.node == node);
         let (mut lids, mut own_lids) = (0, Vec::new());
         for (p, lid, lmc) in &self.lids {
             lids += above((*lid, *lmc)).count();
@@ -87,20 +87,20 @@ impl LidPlan {
 /// The highest LID that any switch can forward (docs/sm-behaviour.md 1.18). A switch with a smaller
 /// LFT than others does not limit the LIDs of the fabric.
 #[must_use]
-pub fn highest_lid(subnet: &ObservedFabric) -> Lid {
-    let caps = subnet.nodes().map(|(_, n)| n.table_caps().lft);
+pub fn highest_lid(fabric: &ObservedFabric) -> Lid {
+    let caps = fabric.nodes().map(|(_, n)| n.table_caps().lft);
     let cap = caps.max().filter(|cap| *cap > 0).unwrap_or(u16::MAX);
     Lid((cap - 1).min(Lid::UNICAST_MAX.0))
 }
 
 /// The highest LID that the switch of an end port can deliver to it.
-fn highest_deliverable(subnet: &ObservedFabric, at: PortRef) -> Lid {
+fn highest_deliverable(fabric: &ObservedFabric, at: PortRef) -> Lid {
     let switch = if at.port == PortNum::ZERO {
         Some(at.node)
     } else {
-        subnet.peer(at).map(|peer| peer.node)
+        fabric.peer(at).map(|peer| peer.node)
     };
-    let caps = switch.and_then(|s| subnet.get(s)).map(Node::table_caps);
+    let caps = switch.and_then(|s| fabric.get(s)).map(Node::table_caps);
     let cap = caps.map_or(0, |caps| caps.lft);
     cap.checked_sub(1).map_or(Lid::UNICAST_MAX, Lid)
 }
@@ -117,8 +117,8 @@ pub struct LimitedLft {
 /// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set
 /// (docs/sm-behaviour.md 2.3).
 #[must_use]
-pub fn lmc_of(subnet: &ObservedFabric, at: PortRef, cfg: &SmConfig) -> Lmc {
-    let Some(node) = subnet.get(at.node) else {
+pub fn lmc_of(fabric: &ObservedFabric, at: PortRef, cfg: &SmConfig) -> Lmc {
+    let Some(node) = fabric.get(at.node) else {
         return Lmc(0);
     };
     let many = !node.is_switch() || (cfg.lmc_esp0 && node.has_enhanced_port0());
@@ -128,32 +128,32 @@ pub fn lmc_of(subnet: &ObservedFabric, at: PortRef, cfg: &SmConfig) -> Lmc {
 /// End ports in the order of LID assignment: the SM port, then each switch followed by its
 /// neighbours by port. The order depends on GUIDs and links only, so the same unconfigured fabric
 /// gets the same LIDs.
-fn assignment_order(subnet: &ObservedFabric) -> Vec<PortRef> {
+fn assignment_order(fabric: &ObservedFabric) -> Vec<PortRef> {
     // The number of LIDs of a switch depends on its SwitchInfo.
     let is_ready = |p: &PortRef| {
-        let node = subnet.get(p.node);
+        let node = fabric.get(p.node);
         node.is_some_and(|n| !n.is_switch() || n.switch_raw.is_some())
     };
-    let mut ports: Vec<PortRef> = subnet.end_ports().filter(is_ready).collect();
+    let mut ports: Vec<PortRef> = fabric.end_ports().filter(is_ready).collect();
     let key = |p: &PortRef| {
-        let own_guid = subnet.get(p.node).map(|n| n.info.node_guid);
-        let behind = subnet
+        let own_guid = fabric.get(p.node).map(|n| n.info.node_guid);
+        let behind = fabric
             .peer(*p)
             .filter(|_| p.port != PortNum::ZERO)
-            .and_then(|s| Some((subnet.get(s.node)?.info.node_guid, s.port)));
+            .and_then(|s| Some((fabric.get(s.node)?.info.node_guid, s.port)));
         let (switch, port) = behind.map_or((own_guid, PortNum::ZERO), |(g, port)| (Some(g), port));
-        (Some(*p) != subnet.local(), switch, port, own_guid, p.port)
+        (Some(*p) != fabric.local(), switch, port, own_guid, p.port)
     };
     ports.sort_by_cached_key(key);
     ports
 }
 
-/// LIDs of Active end ports that are quarantined: the ports may use them until they lose their
+/// LIDs of Active end ports that are excluded: the ports may use them until they lose their
 /// links.
-fn quarantined_lids(subnet: &ObservedFabric) -> Vec<(Lid, Lmc)> {
-    let nodes = subnet.nodes().map(|(_, node)| node);
-    let quarantined = nodes.flat_map(Node::quarantined_end_ports);
-    let active = quarantined.filter(|port| port.state() == PortState::Active);
+fn excluded_lids(fabric: &ObservedFabric) -> Vec<(Lid, Lmc)> {
+    let nodes = fabric.nodes().map(|(_, node)| node);
+    let excluded = nodes.flat_map(Node::excluded_end_ports);
+    let active = excluded.filter(|port| port.state() == PortState::Active);
     let lids = active.map(|port| (PortInfo::lid.read(&port.raw), PortInfo::lmc.read(&port.raw)));
     lids.filter(|(lid, _)| lid.is_unicast()).collect()
 }
@@ -205,8 +205,8 @@ impl ConfirmedLids {
     }
 
     /// A plan is in force: ports that report the LIDs of the map are confirmed.
-    pub(crate) fn confirm(&mut self, subnet: &ObservedFabric, map: &LidMap) {
-        let ports = subnet.end_ports().filter_map(|p| subnet.port(p));
+    pub(crate) fn confirm(&mut self, fabric: &ObservedFabric, map: &LidMap) {
+        let ports = fabric.end_ports().filter_map(|p| fabric.port(p));
         for port in ports.filter(|port| port.known) {
             let info = port.info();
             if map.get(&port.guid) == Some(&(info.lid, info.lmc)) {
@@ -222,44 +222,44 @@ impl ConfirmedLids {
 /// `map` contains earlier assignments, `confirmed_lids` the confirmed ones.
 #[must_use]
 pub fn plan(
-    subnet: &ObservedFabric,
+    fabric: &ObservedFabric,
     map: &LidMap,
     confirmed_lids: &ConfirmedLids,
     cfg: &SmConfig,
     policy: LidPolicy,
 ) -> LidPlan {
-    let ports = assignment_order(subnet);
+    let ports = assignment_order(fabric);
     // Port 0 of a switch is always Active.
     let forwards = |p: &PortRef| {
-        let switch = subnet.get(p.node).and_then(Node::switch_info);
+        let switch = fabric.get(p.node).and_then(Node::switch_info);
         switch.is_none_or(|info| info.linear_fdb_top > 0)
     };
     let master = |p: &PortRef| {
-        let port = subnet.port(*p);
+        let port = fabric.port(*p);
         port.map_or(Lid::NONE, |port| PortInfo::master_sm_lid.read(&port.raw))
     };
     let demand = |p: &PortRef| {
-        let port = subnet.port(*p);
+        let port = fabric.port(*p);
         LidDemand {
             guid: port.map_or(PortGuid(0), |port| port.guid),
-            lmc: lmc_of(subnet, *p, cfg),
+            lmc: lmc_of(fabric, *p, cfg),
             current: port.map_or(Lid::NONE, |port| PortInfo::lid.read(&port.raw)),
             in_use: port.is_some_and(|port| port.state() == PortState::Active) && forwards(p),
             is_unused: !forwards(p) && !master(p).is_unicast(),
             master: master(p),
-            is_own: Some(*p) == subnet.local(),
-            deliverable: highest_deliverable(subnet, *p),
+            is_own: Some(*p) == fabric.local(),
+            deliverable: highest_deliverable(fabric, *p),
         }
     };
     let demands: Vec<LidDemand> = ports.iter().map(demand).collect();
-    let end_ports = subnet.end_ports().filter_map(|p| subnet.port(p));
+    let end_ports = fabric.end_ports().filter_map(|p| fabric.port(p));
     let known = KnownLids {
         map,
         confirmed_lids,
         // Includes switches whose SwitchInfo was not read.
         present: end_ports.map(|port| port.guid).collect(),
-        quarantined: quarantined_lids(subnet),
-        highest: highest_lid(subnet),
+        excluded: excluded_lids(fabric),
+        highest: highest_lid(fabric),
     };
     let assigned = assign(&demands, &known, policy);
     let mut out = LidPlan {
@@ -287,7 +287,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use ferrosm_fabric::observed::QuarantineReason;
+    use ferrosm_fabric::observed::ExclusionReason;
 
     /// The LID of another SM.
     const OTHER_SM: Lid = Lid(0xB000);
@@ -295,7 +295,7 @@ mod tests {
     /// A switch with `has.len()` CAs whose ports have the LIDs in `has`, assigned by another SM;
     /// the SM is at the first.
     fn star(has: &[u16]) -> ObservedFabric {
-        let mut subnet = ObservedFabric::default();
+        let mut fabric = ObservedFabric::default();
         let hosts = u8::try_from(has.len()).unwrap();
         let mut switch = Node::new(info(NodeType::Switch, 1000, hosts), DrPath::LOCAL);
         let cap = SwitchInfo {
@@ -305,7 +305,7 @@ mod tests {
         switch.switch_raw = Some(cap.encode());
         switch.ports[0].known = true;
         switch.ports[0].guid = PortGuid(1000);
-        let s = subnet.add_node(switch);
+        let s = fabric.add_node(switch);
         for (i, lid) in (1u8..).zip(has) {
             let mut ca = Node::new(info(NodeType::Ca, u64::from(i), 1), DrPath::LOCAL);
             ca.ports[1].known = true;
@@ -317,13 +317,13 @@ mod tests {
             }
             .encode()
             .into();
-            let c = subnet.add_node(ca);
-            subnet.connect(PortRef::new(s, PortNum(i)), PortRef::new(c, PortNum(1)));
+            let c = fabric.add_node(ca);
+            fabric.connect(PortRef::new(s, PortNum(i)), PortRef::new(c, PortNum(1)));
             if i == 1 {
-                subnet.set_local(PortRef::new(c, PortNum(1)));
+                fabric.set_local(PortRef::new(c, PortNum(1)));
             }
         }
-        subnet
+        fabric
     }
 
     fn info(node_type: NodeType, guid: u64, num_ports: u8) -> NodeInfo {
@@ -335,9 +335,9 @@ mod tests {
         }
     }
 
-    fn plan_of(subnet: &ObservedFabric, map: &LidMap) -> LidPlan {
+    fn plan_of(fabric: &ObservedFabric, map: &LidMap) -> LidPlan {
         let cfg = SmConfig::default();
-        plan(subnet, map, &ConfirmedLids::default(), &cfg, LidPolicy::Map)
+        plan(fabric, map, &ConfirmedLids::default(), &cfg, LidPolicy::Map)
     }
 
     fn lid_of(plan: &LidPlan, guid: u64) -> Option<Lid> {
@@ -384,10 +384,10 @@ mod tests {
         );
     }
 
-    fn edit(subnet: &mut ObservedFabric, guid: u64, change: impl FnOnce(&mut PortInfo)) {
-        let has_guid = |p: &PortRef| subnet.port(*p).is_some_and(|port| port.guid.0 == guid);
-        let at = subnet.end_ports().find(has_guid).unwrap();
-        let port = subnet.port_mut(at).unwrap();
+    fn edit(fabric: &mut ObservedFabric, guid: u64, change: impl FnOnce(&mut PortInfo)) {
+        let has_guid = |p: &PortRef| fabric.port(*p).is_some_and(|port| port.guid.0 == guid);
+        let at = fabric.end_ports().find(has_guid).unwrap();
+        let port = fabric.port_mut(at).unwrap();
         let mut info = port.info();
         change(&mut info);
         port.raw = info.encode().into();
@@ -398,19 +398,19 @@ mod tests {
     #[test]
     fn lid_of_an_unconfigured_switch_is_not_taken_from_an_absent_port() {
         let map = LidMap::from([(PortGuid(77), (Lid(5), Lmc(0)))]);
-        let mut subnet = star(&[3]);
-        let with = |subnet: &ObservedFabric| {
-            let plan = plan_of(subnet, &map);
+        let mut fabric = star(&[3]);
+        let with = |fabric: &ObservedFabric| {
+            let plan = plan_of(fabric, &map);
             [1000, 77].map(|guid| lid_of(&plan, guid).map(|lid| lid.0))
         };
-        edit(&mut subnet, 1000, |info| {
+        edit(&mut fabric, 1000, |info| {
             info.port_state = PortState::Active;
             info.lid = Lid(5);
             info.master_sm_lid = OTHER_SM;
         });
-        assert_eq!(with(&subnet), [Some(5), None]);
-        edit(&mut subnet, 1000, |info| info.master_sm_lid = Lid::NONE);
-        assert_eq!(with(&subnet), [Some(1), Some(5)]);
+        assert_eq!(with(&fabric), [Some(5), None]);
+        edit(&mut fabric, 1000, |info| info.master_sm_lid = Lid::NONE);
+        assert_eq!(with(&fabric), [Some(1), Some(5)]);
     }
 
     /// A Set for an absent port reached another port, which is Active with the LID of the absent
@@ -423,29 +423,29 @@ mod tests {
             (PortGuid(2), lids(4)),
             (PortGuid(77), lids(5)),
         ]);
-        let mut subnet = star(&[1, 5]);
-        edit(&mut subnet, 2, |info| info.port_state = PortState::Active);
-        let with = |subnet: &ObservedFabric, map: &LidMap, confirmed_lids: &ConfirmedLids| {
+        let mut fabric = star(&[1, 5]);
+        edit(&mut fabric, 2, |info| info.port_state = PortState::Active);
+        let with = |fabric: &ObservedFabric, map: &LidMap, confirmed_lids: &ConfirmedLids| {
             let cfg = SmConfig::default();
-            let plan = plan(subnet, map, confirmed_lids, &cfg, LidPolicy::ActivePorts);
+            let plan = plan(fabric, map, confirmed_lids, &cfg, LidPolicy::ActivePorts);
             [2, 77].map(|guid| lid_of(&plan, guid).map(|lid| lid.0))
         };
         let mut confirmed_lids = ConfirmedLids::default();
-        assert_eq!(with(&subnet, &map, &confirmed_lids), [Some(5), None]);
+        assert_eq!(with(&fabric, &map, &confirmed_lids), [Some(5), None]);
         for guid in [1, 2] {
-            edit(&mut subnet, guid, |info| info.master_sm_lid = Lid(1));
+            edit(&mut fabric, guid, |info| info.master_sm_lid = Lid(1));
         }
-        assert_eq!(with(&subnet, &map, &confirmed_lids), [Some(4), Some(5)]);
+        assert_eq!(with(&fabric, &map, &confirmed_lids), [Some(4), Some(5)]);
         // Without a port in the map, the SM of another subnet may have had the same LID.
         let mut other_map = map;
         other_map.remove(&PortGuid(2));
-        assert_eq!(with(&subnet, &other_map, &confirmed_lids), [Some(5), None]);
+        assert_eq!(with(&fabric, &other_map, &confirmed_lids), [Some(5), None]);
         confirmed_lids.on_misdirected_set(3);
         confirmed_lids.on_full_sweep(3);
-        let [own, absent] = with(&subnet, &other_map, &confirmed_lids);
+        let [own, absent] = with(&fabric, &other_map, &confirmed_lids);
         assert!(own.is_some_and(|lid| lid != 5) && absent == Some(5));
         confirmed_lids.on_full_sweep(4);
-        assert_eq!(with(&subnet, &other_map, &confirmed_lids), [Some(5), None]);
+        assert_eq!(with(&fabric, &other_map, &confirmed_lids), [Some(5), None]);
     }
 
     /// Entries of another subnet yield to the present LID of a port that joins later, although
@@ -477,20 +477,20 @@ mod tests {
     /// Absent ports have all LIDs: one is released, first an unconfirmed one.
     #[test]
     fn lids_of_absent_ports_are_released_when_lids_are_exhausted() {
-        let mut subnet = star(&[1, 2]);
-        let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+        let mut fabric = star(&[1, 2]);
+        let s = fabric.node_by_guid(NodeGuid(1000)).unwrap();
         let small = SwitchInfo {
             linear_fdb_cap: 6,
             ..SwitchInfo::default()
         };
-        subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
+        fabric.get_mut(s).unwrap().switch_raw = Some(small.encode());
         let map: LidMap = [(1, 1), (2, 2), (77, 3), (78, 4), (79, 5)]
             .map(|(guid, lid)| (PortGuid(guid), (Lid(lid), Lmc(0))))
             .into();
         let mut confirmed_lids = ConfirmedLids::default();
         confirmed_lids.ports.insert(PortGuid(77));
         let plan = plan(
-            &subnet,
+            &fabric,
             &map,
             &confirmed_lids,
             &SmConfig::default(),
@@ -514,14 +514,14 @@ mod tests {
         ]);
         let mut confirmed_lids = ConfirmedLids::default();
         let with_new_port = |lid: u16| {
-            let mut subnet = star(&[lid]);
-            let at = subnet.local().unwrap();
-            let port = subnet.port_mut(at).unwrap();
+            let mut fabric = star(&[lid]);
+            let at = fabric.local().unwrap();
+            let port = fabric.port_mut(at).unwrap();
             port.guid = PortGuid(99);
             let mut info = port.info();
             info.port_state = PortState::Active;
             port.raw = info.encode().into();
-            subnet
+            fabric
         };
         let plan_for = |confirmed_lids: &ConfirmedLids, lid: u16| {
             let plan = plan(
@@ -567,9 +567,9 @@ mod tests {
             (PortGuid(77), (Lid(9), Lmc(0))),
         ]);
         let lid_with_top = |top: u16| {
-            let mut subnet = star(&[4, 3]);
-            let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
-            let switch = subnet.get_mut(s).unwrap();
+            let mut fabric = star(&[4, 3]);
+            let s = fabric.node_by_guid(NodeGuid(1000)).unwrap();
+            let switch = fabric.get_mut(s).unwrap();
             let info = SwitchInfo {
                 linear_fdb_top: top,
                 linear_fdb_cap: 49152,
@@ -582,7 +582,7 @@ mod tests {
                 ..PortInfo::default()
             };
             switch.ports[0].raw = port0.encode().into();
-            lid_of(&plan_of(&subnet, &map), 1000)
+            lid_of(&plan_of(&fabric, &map), 1000)
         };
         assert_eq!(lid_with_top(9), Some(Lid(9)));
         assert_ne!(lid_with_top(0), Some(Lid(9)));
@@ -634,21 +634,21 @@ mod tests {
         assert_ne!(lid_of(&grown, 1), Some(Lid(8)));
     }
 
-    /// An Active port with the GUID of another port is quarantined, and retains its LIDs: no other
+    /// An Active port with the GUID of another port is excluded, and retains its LIDs: no other
     /// port gets them.
     #[test]
-    fn lid_of_a_quarantined_active_port_is_not_assigned() {
+    fn lid_of_an_excluded_active_port_is_not_assigned() {
         for policy in [LidPolicy::Map, LidPolicy::Reassign] {
-            let mut subnet = star(&[6, 0, 0]);
-            let ca = subnet.node_by_guid(NodeGuid(3)).unwrap();
-            let port = subnet.port_mut(PortRef::new(ca, PortNum(1))).unwrap();
+            let mut fabric = star(&[6, 0, 0]);
+            let ca = fabric.node_by_guid(NodeGuid(3)).unwrap();
+            let port = fabric.port_mut(PortRef::new(ca, PortNum(1))).unwrap();
             let mut info = port.info();
             (info.port_state, info.lmc) = (PortState::Active, Lmc(1));
             (info.lid, port.guid) = (Lid(2), PortGuid(1));
             port.raw = info.encode().into();
-            port.quarantine = Some(Box::new(QuarantineReason::DuplicatePortGuid(PortGuid(1))));
+            port.exclusion = Some(Box::new(ExclusionReason::DuplicatePortGuid(PortGuid(1))));
             let (map, confirmed, cfg) = <(LidMap, ConfirmedLids, SmConfig)>::default();
-            let plan = plan(&subnet, &map, &confirmed, &cfg, policy);
+            let plan = plan(&fabric, &map, &confirmed, &cfg, policy);
             let mut lids: Vec<u16> = plan.lids.iter().map(|(_, lid, _)| lid.0).collect();
             lids.sort_unstable();
             let expected = match policy {
@@ -659,25 +659,25 @@ mod tests {
         }
     }
 
-    /// LIDs are exhausted. The reservation of a quarantined Active port is released, but its LID is
+    /// LIDs are exhausted. The reservation of an excluded Active port is released, but its LID is
     /// not assigned.
     #[test]
-    fn lid_of_a_quarantined_port_is_not_assigned_when_lids_are_exhausted() {
-        let mut subnet = star(&[1, 0, 3]);
-        let switch = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+    fn lid_of_an_excluded_port_is_not_assigned_when_lids_are_exhausted() {
+        let mut fabric = star(&[1, 0, 3]);
+        let switch = fabric.node_by_guid(NodeGuid(1000)).unwrap();
         let small = SwitchInfo {
             linear_fdb_cap: 4,
             ..SwitchInfo::default()
         };
-        subnet.get_mut(switch).unwrap().switch_raw = Some(small.encode());
-        let ca = subnet.node_by_guid(NodeGuid(3)).unwrap();
-        let port = subnet.port_mut(PortRef::new(ca, PortNum(1))).unwrap();
+        fabric.get_mut(switch).unwrap().switch_raw = Some(small.encode());
+        let ca = fabric.node_by_guid(NodeGuid(3)).unwrap();
+        let port = fabric.port_mut(PortRef::new(ca, PortNum(1))).unwrap();
         let mut info = port.info();
         info.port_state = PortState::Active;
         port.raw = info.encode().into();
-        port.quarantine = Some(Box::new(QuarantineReason::DuplicatePortGuid(PortGuid(1))));
+        port.exclusion = Some(Box::new(ExclusionReason::DuplicatePortGuid(PortGuid(1))));
         let map = LidMap::from([(PortGuid(3), (Lid(3), Lmc(0)))]);
-        let plan = plan_of(&subnet, &map);
+        let plan = plan_of(&fabric, &map);
         assert!(plan.lids.iter().all(|(_, lid, _)| *lid != Lid(3)));
         assert_eq!((plan.lids.len(), plan.without_lid.len()), (2, 1));
     }
@@ -695,14 +695,14 @@ mod tests {
     /// A switch that forwards 8 LIDs with 10 ports: seven get LIDs, the others are reported.
     #[test]
     fn lid_exhaustion_is_reported() {
-        let mut subnet = star(&[0; 9]);
-        let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+        let mut fabric = star(&[0; 9]);
+        let s = fabric.node_by_guid(NodeGuid(1000)).unwrap();
         let small = SwitchInfo {
             linear_fdb_cap: 8,
             ..SwitchInfo::default()
         };
-        subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
-        let plan = plan_of(&subnet, &LidMap::new());
+        fabric.get_mut(s).unwrap().switch_raw = Some(small.encode());
+        let plan = plan_of(&fabric, &LidMap::new());
         assert_eq!((plan.lids.len(), plan.without_lid.len()), (7, 3));
         assert!(plan.lids.iter().all(|(_, lid, _)| lid.0 < 8));
     }
@@ -717,15 +717,15 @@ mod tests {
             lmc in 0u8..4,
             confirmed in prop::collection::btree_set(1u64..20, 0..20),
         ) {
-            let subnet = star(&has);
+            let fabric = star(&has);
             let map: LidMap =
                 map.into_iter().map(|(g, (l, m))| (PortGuid(g), (Lid(l), Lmc(m)))).collect();
             let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
             let mut confirmed_lids = ConfirmedLids { ports: confirmed.into_iter().map(PortGuid).collect(), ..ConfirmedLids::default() };
-            let first = plan(&subnet, &map, &confirmed_lids, &cfg, LidPolicy::Map);
+            let first = plan(&fabric, &map, &confirmed_lids, &cfg, LidPolicy::Map);
             prop_assert!(first.without_lid.is_empty());
             prop_assert_eq!(first.lids.len(), has.len() + 1);
-            prop_assert_eq!(Some(first.lids[0].0), subnet.local());
+            prop_assert_eq!(Some(first.lids[0].0), fabric.local());
             let mut owned = BTreeSet::new();
             for (lid, lmc) in first.map.values() {
                 prop_assert!(lid.is_unicast());
@@ -735,7 +735,7 @@ mod tests {
                 }
             }
             confirmed_lids.replace(&map, &first.map);
-            let again = plan(&subnet, &first.map, &confirmed_lids, &cfg, LidPolicy::Map);
+            let again = plan(&fabric, &first.map, &confirmed_lids, &cfg, LidPolicy::Map);
             prop_assert_eq!(&again.map, &first.map);
         }
     }

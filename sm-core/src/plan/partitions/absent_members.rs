@@ -25,7 +25,7 @@ pub struct AbsentMember {
 /// The members that are not end ports of the subnet, by GUID.
 pub(crate) fn absent_members(
     partitions: &Partitions,
-    subnet: &ObservedFabric,
+    fabric: &ObservedFabric,
 ) -> Vec<AbsentMember> {
     let mut absent: BTreeMap<PortGuid, AbsentMember> = BTreeMap::new();
     for partition in partitions.list() {
@@ -33,13 +33,13 @@ pub(crate) fn absent_members(
             let MemberSelector::Port(guid) = *selector else {
                 continue;
             };
-            if subnet.port_by_guid(guid).is_some() {
+            if fabric.port_by_guid(guid).is_some() {
                 continue;
             }
             let member = absent.entry(guid).or_insert_with(|| AbsentMember {
                 guid,
                 partitions: Vec::new(),
-                ports_of_node: ports_of_node(subnet, NodeGuid(guid.0)),
+                ports_of_node: ports_of_node(fabric, NodeGuid(guid.0)),
             });
             if member.partitions.last() != Some(&partition.name) {
                 member.partitions.push(partition.name.clone());
@@ -50,8 +50,8 @@ pub(crate) fn absent_members(
 }
 
 /// GUIDs of the end ports of a node.
-fn ports_of_node(subnet: &ObservedFabric, guid: NodeGuid) -> Vec<PortGuid> {
-    let node = subnet.node_by_guid(guid).and_then(|n| subnet.get(n));
+fn ports_of_node(fabric: &ObservedFabric, guid: NodeGuid) -> Vec<PortGuid> {
+    let node = fabric.node_by_guid(guid).and_then(|n| fabric.get(n));
     let ports = node.map_or(&[][..], |node| &node.ports);
     let guids = ports.iter().map(|port| port.guid);
     guids.filter(|guid| *guid != PortGuid::default()).collect()
@@ -109,19 +109,19 @@ mod tests {
     }
 
     /// A CA with node GUID 0x10 whose port has the GUID 0x11.
-    fn subnet() -> ObservedFabric {
-        let mut subnet = ObservedFabric::default();
+    fn fabric() -> ObservedFabric {
+        let mut fabric = ObservedFabric::default();
         let info = NodeInfo {
             node_type: NodeType::Ca,
             num_ports: 1,
             node_guid: NodeGuid(0x10),
             ..NodeInfo::default()
         };
-        let n = subnet.add_node(Node::new(info, DrPath::LOCAL));
+        let n = fabric.add_node(Node::new(info, DrPath::LOCAL));
         let at = PortRef::new(n, PortNum(1));
-        subnet.port_mut(at).unwrap().guid = PortGuid(0x11);
-        subnet.index_port_guid(PortGuid(0x11), at);
-        subnet
+        fabric.port_mut(at).unwrap().guid = PortGuid(0x11);
+        fabric.index_port_guid(PortGuid(0x11), at);
+        fabric
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
             partition("GPU", 0x41, &[0x10]),
         ];
         let partitions = Partitions::new(list, Enforcement::Both, false).unwrap();
-        let absent = absent_members(&partitions, &subnet());
+        let absent = absent_members(&partitions, &fabric());
         assert_eq!(
             describe(&absent),
             "0x0000000000000010 of partition Storage, GPU (a node GUID; port GUID: 0x0000000000000011); \
@@ -143,8 +143,8 @@ mod tests {
     fn present_ports_and_selectors_are_not_absent() {
         let list = vec![partition("Storage", 0x40, &[0x11])];
         let partitions = Partitions::new(list, Enforcement::Both, false).unwrap();
-        assert_eq!(absent_members(&partitions, &subnet()), []);
-        assert_eq!(absent_members(&Partitions::default(), &subnet()), []);
+        assert_eq!(absent_members(&partitions, &fabric()), []);
+        assert_eq!(absent_members(&Partitions::default(), &fabric()), []);
     }
 
     #[test]

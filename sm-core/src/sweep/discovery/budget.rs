@@ -14,8 +14,8 @@ use ferrosm_mad::attr::{NodeInfo, NodeType};
 use super::Discovery;
 use super::endless::{Endless, Links, WITHOUT_HOST_MAX, find_endless};
 use crate::ctx::Ctx;
-use crate::sweep::quarantine::{discard_node, quarantine};
-use ferrosm_fabric::observed::QuarantineReason;
+use crate::sweep::exclusion::{discard_node, exclude_port};
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 
 /// Most nodes of a subnet: each end port needs a unicast LID.
@@ -31,7 +31,7 @@ pub(crate) enum Allowance {
     /// New switches with this many ports.
     SwitchPorts(u32),
     /// No new switch.
-    NoSwitch(QuarantineReason),
+    NoSwitch(ExclusionReason),
 }
 
 /// Which nodes limits apply to.
@@ -123,14 +123,14 @@ impl Discovery {
         had_lid: bool,
     ) -> bool {
         if ctx.fabric.node_count() >= NODES_MAX && !had_lid {
-            quarantine(ctx, from, QuarantineReason::SubnetFull);
+            exclude_port(ctx, from, ExclusionReason::SubnetFull);
             return false;
         }
         if had_lid || info.node_type != NodeType::Switch {
             return true;
         }
         if let Some(Allowance::NoSwitch(reason)) = self.budget.allowances.get(&from).copied() {
-            quarantine(ctx, from, reason);
+            exclude_port(ctx, from, reason);
             ctx.effects.uncounted_ports.push((from, reason));
             return false;
         }
@@ -138,9 +138,7 @@ impl Discovery {
             BudgetScope::PerPort => self.admits_behind(ctx, from, info),
             BudgetScope::WholeFabric => {
                 self.search_endless_switches(ctx);
-                ctx.fabric
-                    .port(from)
-                    .is_some_and(|p| p.quarantine.is_none())
+                ctx.fabric.port(from).is_some_and(|p| p.exclusion.is_none())
             }
         }
     }
@@ -177,7 +175,7 @@ impl Discovery {
             .map(|(node, _)| *node)
             .collect();
         self.budget.switch_ports.remove(&Some(entry));
-        self.exclude_behind(ctx, entry, behind, QuarantineReason::Uncounted(max));
+        self.exclude_behind(ctx, entry, behind, ExclusionReason::Uncounted(max));
         false
     }
 
@@ -191,9 +189,9 @@ impl Discovery {
         let max = self.budget.max;
         while let Some(found) = self.find_endless(ctx.fabric) {
             let reason = if found.has_host || max < WITHOUT_HOST_MAX {
-                QuarantineReason::TooManySwitchPorts(max)
+                ExclusionReason::TooManySwitchPorts(max)
             } else {
-                QuarantineReason::EndlessSwitches(WITHOUT_HOST_MAX)
+                ExclusionReason::EndlessSwitches(WITHOUT_HOST_MAX)
             };
             self.exclude_behind(ctx, found.port, found.nodes, reason);
         }
@@ -219,9 +217,9 @@ impl Discovery {
         ctx: &mut Ctx<'_>,
         port: PortRef,
         nodes: impl IntoIterator<Item = NodeIdx>,
-        reason: QuarantineReason,
+        reason: ExclusionReason,
     ) {
-        quarantine(ctx, port, reason);
+        exclude_port(ctx, port, reason);
         for n in nodes {
             self.added.remove(&n);
             self.budget.new_nodes.remove(&n);

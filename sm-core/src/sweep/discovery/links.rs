@@ -15,8 +15,8 @@ use super::owners::set_port_guid;
 use crate::ctx::Ctx;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
-use crate::sweep::quarantine::quarantine;
-use ferrosm_fabric::observed::QuarantineReason;
+use crate::sweep::exclusion::exclude_port;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 
 /// Whether SMPs pass through a port: that of a switch, or the SM's own.
@@ -193,7 +193,7 @@ impl Discovery {
         for port_ref in [from, to] {
             let is_switch = ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch);
             if let Some(port) = ctx.fabric.port_mut(port_ref).filter(|_| is_switch) {
-                port.quarantine = None;
+                port.exclusion = None;
                 port.last_peer = None;
             }
         }
@@ -227,7 +227,7 @@ fn is_active(port: &Port) -> bool {
 
 fn reject(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
     if let Some(guid) = ctx.fabric.get(to.node).map(|n| n.info.node_guid) {
-        quarantine(ctx, from, QuarantineReason::DuplicateNodeGuid(guid));
+        exclude_port(ctx, from, ExclusionReason::DuplicateNodeGuid(guid));
     }
 }
 

@@ -4,7 +4,7 @@
 //! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports,
 //! and the node behind a port by NodeInfo. A full sweep queries the node behind every port that is
 //! up, a local sweep only where the state of a port changed. A bad or missing response does not end
-//! a sweep: the node or port is quarantined and reported.
+//! a sweep: the node or port is excluded and reported.
 //!
 //! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node
 //! or port owns a GUID, [`budget`] how many new switches are accepted, [`other_ports`] which ports
@@ -26,7 +26,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
 use super::ScopeKind;
-use super::quarantine::{exclude_node, quarantine, remove_node, remove_unreachable_nodes};
+use super::exclusion::{exclude_node, exclude_port, remove_node, remove_unreachable_nodes};
 use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason};
 use crate::plan::port_settings;
@@ -35,8 +35,8 @@ use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use budget::Budget;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_fabric::observed::QuarantineReason;
 use ferrosm_fabric::observed::{Node, NodeIdx, PortRef, plausible};
 use ferrosm_fabric::snapshot::Snapshot;
 
@@ -203,7 +203,7 @@ impl Discovery {
                 return NodeInfoOutcome::NoLocalNode(reason);
             };
             ctx.effects.invalid_response = true;
-            let why = QuarantineReason::Implausible(why);
+            let why = ExclusionReason::Implausible(why);
             on_no_neighbour(ctx, from, why, Some(self.scope));
             return NodeInfoOutcome::Done;
         }
@@ -324,10 +324,10 @@ impl Discovery {
                     && !node.is_switch()
                     && info.node_type == NodeType::Switch;
                 let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
-                let reason = QuarantineReason::DuplicateNodeGuid(info.node_guid);
+                let reason = ExclusionReason::DuplicateNodeGuid(info.node_guid);
                 if !switch_came_second || is_own {
                     if let Some(from) = from {
-                        quarantine(ctx, from, reason);
+                        exclude_port(ctx, from, reason);
                     }
                     return None;
                 }
@@ -423,7 +423,7 @@ pub(crate) fn on_node_info_failed(
     let Some(from) = from else {
         return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
     };
-    on_no_neighbour(ctx, from, QuarantineReason::NoResponse, scope);
+    on_no_neighbour(ctx, from, ExclusionReason::NoResponse, scope);
     NodeInfoOutcome::Done
 }
 
@@ -432,7 +432,7 @@ pub(crate) fn on_node_info_failed(
 fn on_no_neighbour(
     ctx: &mut Ctx<'_>,
     from: PortRef,
-    reason: QuarantineReason,
+    reason: ExclusionReason,
     scope: Option<ScopeKind>,
 ) {
     let is_local = scope == Some(ScopeKind::Local);
@@ -440,13 +440,13 @@ fn on_no_neighbour(
     match (ctx.fabric.port_mut(from), peer) {
         (Some(port), Some(peer)) if port.state() == PortState::Active => {
             port.peer_unverified = true;
-            ctx.effects.reread_ports.insert(from);
+            ctx.effects.ports_after_light_sweep.insert(from);
             let attr = id::NODE_INFO;
             let device = ctx.fabric.owner(peer);
             ctx.effects
                 .problem(device, ProblemKind::NoResponse { attr });
         }
-        _ => quarantine(ctx, from, reason),
+        _ => exclude_port(ctx, from, reason),
     }
 }
 
@@ -492,7 +492,7 @@ pub(crate) fn on_switch_info(
     if mode.phase == ReadPhase::LightSweep {
         let is_unwritten = node.table_caps().lft > 0 && node.installed.is_none();
         if info.port_state_change || is_unwritten {
-            ctx.effects.next_switches.insert(n);
+            ctx.effects.switches_of_local_sweep.insert(n);
         }
         return false;
     }
@@ -518,14 +518,14 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
     if mode.phase.is_full_discovery() {
-        exclude_node(ctx, n, QuarantineReason::NoResponse);
+        exclude_node(ctx, n, ExclusionReason::NoResponse);
         return;
     }
     let fabric = &*ctx.fabric;
     let Some(node) = fabric.get(n) else {
         return;
     };
-    ctx.effects.reread_switches.insert(n);
+    ctx.effects.switches_after_light_sweep.insert(n);
     let peers = node
         .physical_ports()
         .filter_map(|p| fabric.peer(PortRef::new(n, p)));
@@ -536,7 +536,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
             if mode.phase.is_discovering() {
                 ctx.smps.enqueue(SmpOp::PortInfo(peer));
             } else {
-                ctx.effects.next_ports.insert(peer);
+                ctx.effects.ports_of_local_sweep.insert(peer);
             }
         }
     }
@@ -603,10 +603,10 @@ pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>)
         let is_read_elsewhere = |p: PortRef| {
             let peer = fabric.peer(p).filter(|peer| *peer < p);
             peer.is_some_and(|peer| uncleared.contains(&peer.node))
-                && port_settings::is_live(fabric, p)
+                && port_settings::can_carry_traffic(fabric, p)
         };
         let first_ends = ports.filter(|p| !is_read_elsewhere(*p));
-        ctx.effects.reread_ports.extend(first_ends);
+        ctx.effects.ports_after_light_sweep.extend(first_ends);
     }
 }
 
@@ -645,5 +645,5 @@ fn reread_unreached_end_ports(ctx: &mut Ctx<'_>) {
             port.is_some_and(|port| port.seen != this_sweep) && fabric.peer(*p).is_some()
         })
     });
-    ctx.effects.reread_ports.extend(unreached);
+    ctx.effects.ports_after_light_sweep.extend(unreached);
 }

@@ -9,7 +9,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use super::Discovery;
 use crate::ctx::Ctx;
-use ferrosm_fabric::observed::QuarantineReason;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 impl Discovery {
@@ -54,8 +54,8 @@ impl Discovery {
                 continue;
             };
             for at in node.physical_ports().map(|p| PortRef::new(*n, p)) {
-                let why = fabric.port(at).and_then(|port| port.quarantine.as_deref());
-                let Some(QuarantineReason::DuplicatePortGuid(guid)) = why else {
+                let why = fabric.port(at).and_then(|port| port.exclusion.as_deref());
+                let Some(ExclusionReason::DuplicatePortGuid(guid)) = why else {
                     continue;
                 };
                 let guid = *guid;
@@ -69,8 +69,8 @@ impl Discovery {
                     fabric.index_port_guid(guid, at);
                     for (p, loses) in [(at, false), (owner, true)] {
                         if let Some(port) = fabric.port_mut(p) {
-                            let why = QuarantineReason::DuplicatePortGuid(guid);
-                            port.quarantine = loses.then(|| Box::new(why));
+                            let why = ExclusionReason::DuplicatePortGuid(guid);
+                            port.exclusion = loses.then(|| Box::new(why));
                         }
                     }
                     ctx.effects.routing_stale = true;
@@ -122,7 +122,7 @@ pub(super) fn has_unreached_owner(fabric: &ObservedFabric, from: PortRef, info: 
         || owner.is_some_and(|p| !is_reached(fabric, p) && is_elsewhere(p))
 }
 
-/// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
+/// Indexes a port GUID, or excludes the port if another port of this sweep has it.
 pub(super) fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     let fabric = &mut *ctx.fabric;
     let is_current =
@@ -130,8 +130,8 @@ pub(super) fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
     let is_duplicate = owner.is_some_and(is_current);
     if let Some(port) = fabric.port_mut(at) {
-        let why = QuarantineReason::DuplicatePortGuid(guid);
-        port.quarantine = is_duplicate.then(|| Box::new(why));
+        let why = ExclusionReason::DuplicatePortGuid(guid);
+        port.exclusion = is_duplicate.then(|| Box::new(why));
     }
     if !is_duplicate {
         fabric.index_port_guid(guid, at);

@@ -14,9 +14,9 @@ use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use crate::sweep::ScopeKind;
-use crate::sweep::quarantine::{exclude_node, quarantine};
+use crate::sweep::exclusion::{exclude_node, exclude_port};
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_fabric::observed::QuarantineReason;
 use ferrosm_fabric::observed::{Node, NodeIdx, Port, PortRef, STABLE_AFTER, SpeedQuery, plausible};
 
 /// A plausible PortInfo, before it is stored.
@@ -82,8 +82,8 @@ impl Discovery {
         let Some(port) = ctx.fabric.port_mut(at) else {
             return;
         };
-        let reason = port.quarantine.take().map(|reason| *reason);
-        if let Some(QuarantineReason::DuplicateNodeGuid(guid)) = reason {
+        let reason = port.exclusion.take().map(|reason| *reason);
+        if let Some(ExclusionReason::DuplicateNodeGuid(guid)) = reason {
             self.known_duplicates.insert(at, guid);
         }
         if !port.is_up() {
@@ -98,12 +98,9 @@ impl Discovery {
             core::mem::take(&mut port.peer_unverified) || port.state() < PortState::Active;
         let peer = ctx.fabric.peer(at);
         let peer_port = peer.and_then(|p| ctx.fabric.port(p));
-        let is_far_quarantined = peer_port.is_some_and(|peer_port| peer_port.quarantine.is_some());
-        let needs_query = !self.is_local()
-            || peer.is_none()
-            || is_unproven
-            || is_unverified
-            || is_far_quarantined;
+        let is_far_excluded = peer_port.is_some_and(|peer_port| peer_port.exclusion.is_some());
+        let needs_query =
+            !self.is_local() || peer.is_none() || is_unproven || is_unverified || is_far_excluded;
         if needs_query {
             let path = route::shortest(ctx.fabric, at).and_then(|p| p.extend(at.port));
             if path.is_some() {
@@ -114,7 +111,7 @@ impl Discovery {
                 }
             } else if peer.is_none() {
                 // A port with a link is the one over which this switch was reached.
-                quarantine(ctx, at, QuarantineReason::PathTooLong);
+                exclude_port(ctx, at, ExclusionReason::PathTooLong);
             }
         }
     }
@@ -176,9 +173,9 @@ pub(crate) fn check_port_info(
         if change.is_switch {
             // Plausible values of its other ports may be wrong as well, such as a state that
             // removes a link.
-            ctx.effects.reread_switches.insert(at.node);
+            ctx.effects.switches_after_light_sweep.insert(at.node);
         }
-        let kind = ProblemKind::quarantined(QuarantineReason::Implausible(reason));
+        let kind = ProblemKind::excluded(ExclusionReason::Implausible(reason));
         on_port_info_failed(ctx, at, kind, mode);
         return None;
     }
@@ -232,7 +229,7 @@ fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
         SpeedQuery::PlainOnce => {
             node.set_speed_query(at.port, SpeedQuery::ExtendedAgain);
             if supports_speeds {
-                ctx.effects.reread_ports.insert(at);
+                ctx.effects.ports_after_light_sweep.insert(at);
             }
         }
         SpeedQuery::ExtendedAgain if has_speeds => {
@@ -265,7 +262,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         if mode.phase.is_discovering() {
             ctx.smps.enqueue(SmpOp::SwitchInfo(at.node));
         } else {
-            ctx.effects.next_switches.insert(at.node);
+            ctx.effects.switches_of_local_sweep.insert(at.node);
             ctx.effects.local_sweep = true;
         }
     }
@@ -374,11 +371,11 @@ pub(crate) fn on_port_info_failed(
         // The NodeInfo by which it was found may have been wrong: the port on the other side asks
         // again who is behind it.
         port.peer_unverified = true;
-        ctx.effects.reread_ports.insert(peer);
+        ctx.effects.ports_after_light_sweep.insert(peer);
     }
     let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
     if is_full && at.port == PortNum::ZERO && is_switch {
-        exclude_node(ctx, at.node, QuarantineReason::NoResponse);
+        exclude_node(ctx, at.node, ExclusionReason::NoResponse);
     }
 }
 

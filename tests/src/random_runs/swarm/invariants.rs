@@ -58,7 +58,7 @@ impl InvariantMonitor {
                 let other = owner.insert(l, guid);
                 assert!(other.is_none(), "{} LID {l} assigned twice", run);
             }
-            let subnet = sm.core().subnet();
+            let subnet = sm.core().fabric();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
             // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with
             // corrupted replies may misreport. Another LMC needs a base LID that is aligned to it.
@@ -98,7 +98,7 @@ impl InvariantMonitor {
             // (docs/sm-behaviour.md 2.11).
             self.configured.retain(|guid| in_use.contains(guid));
         }
-        let subnet = sm.core().subnet();
+        let subnet = sm.core().fabric();
         for link in subnet.links() {
             for port in [link.a, link.b] {
                 assert_eq!(subnet.peer(port), Some(link.other(port)), "{}", run);

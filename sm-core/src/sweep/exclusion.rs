@@ -1,16 +1,16 @@
-//! Quarantine: exclusion of nodes and ports from the fabric.
+//! Exclusion: exclusion of nodes and ports from the fabric.
 
 use ferrosm_mad::ids::PortNum;
 
 use crate::ctx::Ctx;
 use crate::event::Event;
 use crate::report::ProblemKind;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_fabric::observed::QuarantineReason;
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
-/// Removes a node that cannot be used, and quarantines the ports that lead to it.
-pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: QuarantineReason) {
+/// Removes a node that cannot be used, and excludes the ports that lead to it.
+pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: ExclusionReason) {
     ctx.fabric.count_hosts_lost_with(n);
     let Some(node) = ctx.fabric.get(n) else {
         return;
@@ -20,7 +20,7 @@ pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: QuarantineReas
         .filter_map(|p| ctx.fabric.peer(PortRef::new(n, p)))
         .collect();
     for peer in peers {
-        quarantine(ctx, peer, reason);
+        exclude_port(ctx, peer, reason);
     }
     remove_node(ctx, n, NodeRemovalReason::Excluded(reason));
 }
@@ -57,7 +57,7 @@ pub(crate) fn remove_unreachable_nodes(ctx: &mut Ctx<'_>, nodes: &[NodeIdx]) {
 
 /// Removes the link at a port. On a switch port the reason is recorded; it concerns the node behind
 /// the port.
-pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReason) {
+pub(crate) fn exclude_port(ctx: &mut Ctx<'_>, at: PortRef, reason: ExclusionReason) {
     if let Some(peer) = ctx.fabric.disconnect(at) {
         ctx.effects.routing_stale = true;
         let lost = NodeRemovalReason::Excluded(reason);
@@ -69,8 +69,8 @@ pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, reason: QuarantineReaso
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
     match ctx.fabric.port_mut(at).filter(|_| is_switch) {
         // Nothing is behind a port that went down meanwhile.
-        Some(port) => port.quarantine = port.is_up().then(|| Box::new(reason)),
-        None => ctx.effects.problem(at, ProblemKind::quarantined(reason)),
+        Some(port) => port.exclusion = port.is_up().then(|| Box::new(reason)),
+        None => ctx.effects.problem(at, ProblemKind::excluded(reason)),
     }
 }
 
@@ -82,16 +82,16 @@ pub(crate) fn is_in_fabric(fabric: &ObservedFabric, p: PortRef) -> bool {
     })
 }
 
-/// Reports everything that is quarantined, whichever sweep found it.
-pub(crate) fn report_quarantined(ctx: &mut Ctx<'_>) {
+/// Reports everything that is excluded, whichever sweep found it.
+pub(crate) fn report_excluded(ctx: &mut Ctx<'_>) {
     let fabric = &*ctx.fabric;
     for (n, node) in fabric.nodes() {
         for (p, port) in (0..=u8::MAX).zip(&node.ports) {
             let at = PortRef::new(n, PortNum(p));
-            if let Some(reason) = &port.quarantine {
+            if let Some(reason) = &port.exclusion {
                 // An end port is reported at the switch port that it is attached to.
                 let switch_port = fabric.peer(at).filter(|_| !node.is_switch());
-                let kind = ProblemKind::quarantined(**reason);
+                let kind = ProblemKind::excluded(**reason);
                 ctx.effects.problem(switch_port.unwrap_or(at), kind);
             }
         }
