@@ -57,8 +57,7 @@ pub struct Node {
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// Where its VL tables come from.
     pub vl_origin: VlTableOrigin,
-    /// The fingerprint of its VL tables ([`crate::plan::vls::FabricVlPlan::fingerprint`]) when all
-    /// of them were last in place.
+    /// The fingerprint of the plan of its VL tables when all of them were last in place.
     pub vl_fingerprint: Option<u64>,
     /// It rejects SLtoVL tables for all inputs of an output.
     pub rejects_optimized_sl_to_vl: bool,
