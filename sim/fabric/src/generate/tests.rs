@@ -245,7 +245,7 @@ fn mixed_speeds_vary_and_match_the_devices() {
 
 #[test]
 fn documented_sizes_are_correct() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/topologies.md");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/topologies.md");
     let text = std::fs::read_to_string(path).unwrap();
     let mut shapes = std::collections::BTreeSet::new();
     for line in text.lines().filter(|l| l.starts_with("| `")) {

@@ -20,7 +20,7 @@ fn ms(ms: u64) -> Instant {
 /// A file of the documentation.
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../docs")
+        .join("../../docs")
         .join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
