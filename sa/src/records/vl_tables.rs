@@ -1,7 +1,7 @@
 //! SLtoVLMappingTableRecord and VLArbitrationTableRecord (docs/sm-behaviour.md 7.14).
 //!
-//! Only tables that the SM has written have records, as the view contains no others: no device is
-//! read for a query. Port numbers in queries about CAs and routers are ignored: the LID identifies
+//! No device is read for a query: a table that the SM has neither written nor read is all zero, as
+//! OpenSM replies. Port numbers in queries about CAs and routers are ignored: the LID identifies
 //! the port (IBA 15.2.5.6, 15.2.5.7).
 
 use ferrosm_mad::ids::PortNum;
@@ -19,6 +19,9 @@ const INPUT_PORT: u64 = 1 << 1;
 const OUTPUT_PORT: u64 = 1 << 2;
 const ARBITRATED_PORT: u64 = 1 << 1;
 const BLOCK_NUM: u64 = 1 << 2;
+
+/// Blocks of VLArbitrationTable.
+const BLOCKS: core::ops::RangeInclusive<u8> = 1..=4;
 
 /// Answers Get and GetTable of both records.
 #[must_use]
@@ -40,15 +43,13 @@ fn sl_to_vl_records(search: &Search<'_>) -> SaReply {
         let node = search.view.node(end_port.node);
         let table = |selector| node.sl_to_vl.get(&selector).copied();
         let mut offer = |input_port, output_port, table: Option<[u8; 8]>| {
-            table.is_some_and(|table| {
-                let record = SlToVlRecord {
-                    lid: end_port.lid,
-                    input_port,
-                    output_port,
-                    table,
-                };
-                matches.push_if_match(&record.encode())
-            })
+            let record = SlToVlRecord {
+                lid: end_port.lid,
+                input_port,
+                output_port,
+                table: table.unwrap_or_default(),
+            };
+            matches.push_if_match(&record.encode())
         };
         let is_complete = if node.switch.is_some() {
             let ports = |component: u64, requested: PortNum| {
@@ -86,15 +87,17 @@ fn vl_arbitration_records(search: &Search<'_>) -> SaReply {
         by_lid || !search.request.has(ARBITRATED_PORT) || port.num == requested.output_port
     };
     for (end_port, port) in search.ports().filter(|(end, port)| is_selected(end, port)) {
-        for (block_num, table) in port.vl_arbitration.iter() {
-            if search.request.has(BLOCK_NUM) && *block_num != requested.block_num {
+        for block_num in BLOCKS {
+            if search.request.has(BLOCK_NUM) && block_num != requested.block_num {
                 continue;
             }
+            let mut known = port.vl_arbitration.iter();
+            let table = known.find_map(|(block, table)| (*block == block_num).then_some(*table));
             let record = VlArbRecord {
                 lid: end_port.lid,
                 output_port: port.num,
-                block_num: *block_num,
-                table: *table,
+                block_num,
+                table: table.unwrap_or([0; 64]),
             };
             if matches.push_if_match(&record.encode()) {
                 return search.reply(matches);

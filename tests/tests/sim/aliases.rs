@@ -356,7 +356,7 @@ fn alias_that_is_a_group_member_is_not_deleted() {
     }
 }
 
-/// A query for VL tables that this SM has not written sends no SMP and has no record.
+/// A query for VL tables that this SM has not written sends no SMP; they are all zero.
 #[test]
 fn no_device_is_read_for_a_query_of_vl_tables() {
     let mut lab = lab("fat-tree2:4,2,2");
@@ -375,7 +375,7 @@ fn no_device_is_read_for_a_query_of_vl_tables() {
         send(&mut lab, &all, 5);
         let found = replies(&lab, 5);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].len(), sa::DATA_OFFSET);
+        assert!(found[0].len() > sa::DATA_OFFSET);
     }
     lab.world.run_for(Duration::from_secs(1));
     for attr in [id::SL_TO_VL, id::VL_ARBITRATION] {
