@@ -9,6 +9,7 @@ pub mod failure;
 pub mod graph;
 pub mod installed_groups;
 pub(crate) mod kept;
+pub mod lft_writes;
 pub mod lids;
 pub mod messages;
 pub mod partitions;

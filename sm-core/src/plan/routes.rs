@@ -14,8 +14,8 @@ use ferrosm_routing::update::transition::groups::Replacement;
 use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, EarlierRun, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof,
-    RerouteCache, Routing, RoutingRequest, Selection, SwitchIdx, Tables, Topology, TreeConstraint,
-    VerifiedRun, WorkBudget, reroute_installed, route_with_engines, route_within_vl_plan,
+    RerouteCache, Routing, RoutingRequest, Selection, SwitchIdx, Tables, Topology, VerifiedRun,
+    WorkBudget, reroute_installed, route_with_engines, route_within_vl_plan,
 };
 use rustc_hash::FxHashMap;
 
@@ -25,13 +25,14 @@ use super::failure::{AdoptionRejection, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
 use super::kept::{kept_tables, weighted_vls};
+use super::lft_writes::{LftWriteOrder, LftWritePlan};
 use super::lids::{LidPlan, LimitedLft};
 use super::messages::EngineMessage;
 use super::routing_hints::{self, HintWarning};
 use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{DrainPolicy, SmConfig, work_units};
-use crate::desired_lfts::{DesiredLfts, NodeLfts};
+use crate::desired_lfts::DesiredLfts;
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 
 /// The inputs of a routing computation. It contains no reference to the subnet.
@@ -152,39 +153,6 @@ pub enum RoutingStart {
     InstalledTables,
     /// An engine run that ignores installed entries.
     Scratch,
-}
-
-/// The order in which LFTs are written so that no mixture of old and new entries loops or
-/// deadlocks.
-#[derive(Debug, Default)]
-pub enum LftWriteOrder {
-    /// Any order.
-    #[default]
-    Any,
-    /// LFT blocks, stage by stage. Blocks that are not listed may be written at any time.
-    Stages(Vec<Vec<(NodeIdx, u16)>>),
-    /// First LFTs that drop the changing routes; after packets have drained, SLtoVL tables and the
-    /// new LFTs.
-    Drain {
-        /// LFTs without the changing routes.
-        first: NodeLfts,
-        /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
-        later_stages: Vec<Vec<(NodeIdx, u16)>>,
-    },
-}
-
-/// How the new LFTs replace the installed ones.
-#[derive(Debug, Default)]
-pub struct LftWritePlan {
-    /// The order of the writes.
-    pub order: LftWriteOrder,
-    /// Multicast entries that must be cleared before LFTs are written.
-    pub conflicting_groups: Vec<(Lid, NodeIdx)>,
-    /// The constraint of multicast trees if the update stops between two stages; `None` if no tree
-    /// is known to be deadlock-free then, or without [`RoutingJob::plans_abort_trees`].
-    pub abort_trees: Option<TreeConstraint>,
-    /// Number of LIDs of which packets are dropped before the new entries are written.
-    pub drained_lids: usize,
 }
 
 /// A routing and how it is written.

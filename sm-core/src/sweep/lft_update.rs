@@ -17,8 +17,8 @@ use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
+use crate::plan::lft_writes::LftWriteOrder;
 use crate::plan::messages::EngineMessage;
-use crate::plan::routes::LftWriteOrder;
 use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ferrosm_core::plan::lft_writes::LftWriteOrder;
 use ferrosm_core::plan::messages::EngineMessage;
-use ferrosm_core::plan::routes::LftWriteOrder;
 use ferrosm_core::{Command, Input, LocalPortEvent, Phase, SmConfig};
 use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::attr::id;
