@@ -5,14 +5,13 @@ use core::fmt::{self, Write};
 use core::hash::Hasher;
 use std::sync::Arc;
 
-use ferrosm_mad::mad::{Address, MadOut};
-
-use crate::restored::for_each_record;
 use ferrosm_core::{Output, RoutingJobResult};
-use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_fabric::snapshot::persist;
+use ferrosm_fabric::snapshot::{Snapshot, persist};
+use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_sa::View;
 use fnv::FnvHasher;
+
+use crate::restored::for_each_record;
 
 /// FNV-1a of bytes and text. It detects differences, not forgery.
 #[derive(Default)]

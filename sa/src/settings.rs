@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ferrosm_fabric::pkey_set::partition_number;
 use ferrosm_mad::ids::{GidPrefix, MKey, PKey, PortGuid, Sl};
 use serde::{Deserialize, Serialize};
 
 use crate::qos::QosPolicy;
-use ferrosm_fabric::pkey_set::partition_number;
 
 /// Settings of the SA.
 #[derive(Debug, Clone, Default)]

@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::aliases::AliasTables;
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::GuidInfo;
 use ferrosm_mad::ids::PortGuid;
 
@@ -17,8 +19,6 @@ use crate::event::{Event, Observation, WriteFailure};
 use crate::sa::registry::aliases::AliasBlocks;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::aliases::AliasTables;
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// SMPs in one round.
 const ROUND_MAX: usize = 16_384;

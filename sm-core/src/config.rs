@@ -6,6 +6,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::routing_origin::RoutingInputs;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,6 @@ use crate::plan::partitions::Partitions;
 use crate::plan::routing_hints::GuidHints;
 use crate::qos::QosPolicy;
 use crate::sa::settings::{PrefixRoute, SaSettings};
-use ferrosm_fabric::routing_origin::RoutingInputs;
 
 /// Work units of routing engines that one core of a current server executes in a second, rounded
 /// down: benchmark `budget`.

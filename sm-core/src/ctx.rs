@@ -6,6 +6,9 @@
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::observed::{
+    DeviceTable, ExclusionReason, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
+};
 use ferrosm_mad::ids::{AttrId, PortGuid};
 use ferrosm_mad::time::Instant;
 
@@ -15,8 +18,6 @@ use crate::plan::messages::EngineMessage;
 use crate::report::ProblemKind;
 use crate::smp::Smps;
 use crate::smp::outcome::{SetEcho, SmpOutcome};
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef, RejectionEffect};
 
 /// The context in which a component handles an input.
 #[derive(Debug)]

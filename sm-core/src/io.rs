@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadIn, MadOut};
@@ -13,7 +14,6 @@ use crate::config::SmConfig;
 use crate::plan::routes::{RoutingJob, RoutingJobResult};
 use crate::records::{RecordUpdate, RestoredState};
 use crate::sa::View;
-use ferrosm_fabric::snapshot::Snapshot;
 
 pub use crate::event::{DurabilityEvent, Event};
 

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use crate::ctx::Ctx;
@@ -18,7 +19,6 @@ use crate::lid_map::LidMap;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::smp::op::Target;
 use crate::smp::queue::MAX_RETRIES;
-use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 
 /// Keys that one port may have.
 const CANDIDATES_MAX: usize = 6;

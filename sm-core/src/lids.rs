@@ -1,5 +1,6 @@
 //! LIDs: which port GUID owns which, and the assignment of the current sweep.
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
@@ -9,7 +10,6 @@ use crate::outbox::Outbox;
 use crate::plan::lids::{self, ConfirmedLids, LidPlan, LidPolicy};
 use crate::records::{RecordKind, RecordUpdate, lid_updates};
 use crate::report::ProblemKind;
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// The LID assignment.
 ///

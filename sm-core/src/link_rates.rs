@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ctx::Ctx;
-use crate::event::{Event, LinkRateChange};
 use ferrosm_fabric::observed::{LinkKey, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{LinkRate, PortInfo};
+
+use crate::ctx::Ctx;
+use crate::event::{Event, LinkRateChange};
 
 /// Most links that are reported after one sweep; further ones are counted.
 const REPORTED_MAX: usize = 20;

@@ -15,13 +15,13 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::observed::{LinkKey, Node, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::event::{Event, LinkFlaps, Observation};
 use crate::report::ProblemKind;
-use ferrosm_fabric::observed::{LinkKey, Node, ObservedFabric, Port, PortRef};
 
 /// What is known about the links that were lost lately or did not become active.
 #[derive(Debug, Default)]

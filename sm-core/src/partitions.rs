@@ -8,6 +8,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::{DeviceTable, Node, ObservedFabric, PortRef};
+use ferrosm_fabric::pkey_set::PKeySet;
+use ferrosm_fabric::tables::pkeys::{PKeyTable, num_blocks};
 use ferrosm_mad::attr::{NodeType, PKEY_BLOCK_LEN, PKeyBlock, PortInfo, id};
 use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
@@ -21,10 +25,6 @@ use crate::report::{PKeyTableUsage, ProblemKind};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::sweep::SweepScope;
-use ferrosm_fabric::location::Location;
-use ferrosm_fabric::observed::{DeviceTable, Node, ObservedFabric, PortRef};
-use ferrosm_fabric::pkey_set::PKeySet;
-use ferrosm_fabric::tables::pkeys::{PKeyTable, num_blocks};
 
 /// The bit of a P_Key that tells full members (IBA vol. 1, 10.9.1.2).
 const FULL: u16 = 0x8000;

@@ -3,6 +3,9 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric};
+use ferrosm_fabric::routing_origin::RoutingInputs;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::select::AUTO;
@@ -17,9 +20,6 @@ use crate::plan::messages::EngineMessage;
 use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Problem, ProblemKind, SweepReport};
-use ferrosm_fabric::location::Location;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric};
-use ferrosm_fabric::routing_origin::RoutingInputs;
 
 /// A fabric that changes faster than it can be routed is programmed with the result of an outdated
 /// job after this many attempts.

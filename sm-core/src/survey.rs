@@ -13,6 +13,7 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
+use ferrosm_fabric::observed::{ExclusionReason, ObservedFabric, PortRef, plausible};
 use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo, PortState};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
@@ -24,8 +25,6 @@ use crate::smp::op::{SmpOp, SurveyPort};
 use crate::smp::outcome::SmpOutcome;
 use crate::sweep::discovery::budget::{Allowance, UNCOUNTED_MAX};
 use crate::sweep::discovery::endless::WITHOUT_HOST_MAX;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{ObservedFabric, PortRef, plausible};
 
 /// Ports that one batch reads.
 const BATCH: usize = 256;

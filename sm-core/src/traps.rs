@@ -8,6 +8,8 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{
     LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SystemImageDetails, TrapNumber,
     id,
@@ -22,8 +24,6 @@ use crate::event::{KeyViolation, LocalChangeReport, flags_of};
 use crate::io::Event;
 use crate::keys::reported_key;
 use crate::schedule::LIGHT_SPACING;
-use ferrosm_fabric::location::Location;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
 
 /// A re-read that a trap causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,15 +1,14 @@
 //! Paths to multicast groups (docs/sm-behaviour.md 11.13): one record with the group's values.
 
+use ferrosm_fabric::pkey_set::partition_number;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
+use super::record::component;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::refusal::SaRefusal;
 use crate::registry::group::MulticastGroup;
 use crate::registry::multicast::MulticastGroups;
 use crate::view::View;
-use ferrosm_fabric::pkey_set::partition_number;
-
-use super::record::component;
 
 /// HopLimit of groups that extend beyond the subnet.
 const HOP_LIMIT_WIDE: u8 = 0xFF;

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::ids::{Gid, PortGuid, PortNum};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
@@ -20,7 +21,6 @@ use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Components of MultiPathRecord.
 mod component {

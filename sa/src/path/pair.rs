@@ -1,5 +1,6 @@
 //! All paths between two end ports that satisfy a query (docs/sm-behaviour.md 11.3 to 11.11).
 
+use ferrosm_fabric::snapshot::{EndPort, EndPortIdx};
 use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 
 use super::limits::{PathLimits, PathValues};
@@ -7,7 +8,6 @@ use super::route::{RouteLimits, follow_route};
 use crate::qos::{QosLevel, QosQuery};
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::snapshot::{EndPort, EndPortIdx};
 
 /// Constraints of a query, apart from its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,15 +8,14 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::pkey_set::{PKeySet, partition_number};
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::ids::PKey;
 
 use super::limits::PathValues;
 use super::pair::PathEnds;
 use crate::qos::{QosLevel, QosPort, QosQuery};
 use crate::view::View;
-use ferrosm_fabric::pkey_set::PKeySet;
-use ferrosm_fabric::pkey_set::partition_number;
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 impl View {
     /// The level of a path, if there is a policy.

@@ -1,5 +1,6 @@
 //! PathRecord queries (IBA 15.2.5.16; docs/sm-behaviour.md 11.1 to 11.14).
 
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
@@ -11,7 +12,6 @@ use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
 use crate::qos::QosQuery;
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Components of PathRecord.
 pub(super) mod component {

@@ -1,12 +1,12 @@
 //! Follows LFTs from an end port to a LID, and determines MTU and rate of the route
 //! (docs/sm-behaviour.md 11.5).
 
+use ferrosm_fabric::snapshot::{EndPortIdx, HopPort};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 
 use crate::view::View;
-use ferrosm_fabric::snapshot::{EndPortIdx, HopPort};
 
 /// Maximum number of hops; longer routes count as loops.
 const HOPS_MAX: usize = 64;

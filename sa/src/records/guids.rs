@@ -1,14 +1,14 @@
 //! GuidInfoRecord: blocks of eight GUIDs of an end port, aliases included (docs/sm-behaviour.md
 //! 7.13).
 
+use ferrosm_fabric::aliases::{BLOCK_LEN, EMPTY};
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::{LID, Search};
 use crate::message::SaReply;
 use crate::view::View;
-use ferrosm_fabric::aliases::{BLOCK_LEN, EMPTY};
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;

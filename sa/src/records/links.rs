@@ -1,11 +1,11 @@
 //! LinkRecord: each link, once in each direction (docs/sm-behaviour.md 7.13).
 
+use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::tables::LinkRecord;
 
 use super::{LID, Search};
 use crate::message::SaReply;
-use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx};
 
 /// Components that select end ports and ports before records are built, like FromLID ([`LID`]).
 const FROM_PORT: u64 = 1 << 1;

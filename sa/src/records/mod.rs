@@ -15,6 +15,7 @@ mod ports;
 mod switches;
 pub mod vl_tables;
 
+use ferrosm_fabric::snapshot::{EndPort, EndPortIdx, SnapshotPort};
 use ferrosm_mad::ids::{Lid, Qpn};
 use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
 use ferrosm_mad::sa::{CLASS_VERSION, SaRecord, Template, id};
@@ -23,7 +24,6 @@ use super::message::{ReplyRecords, SaReply, SaRequest};
 use super::refusal::SaRefusal;
 use super::registry::{multicast::join as multicast, services};
 use crate::view::View;
-use ferrosm_fabric::snapshot::{EndPort, EndPortIdx, SnapshotPort};
 
 /// The Q_Key of every QP1.
 const QP1_QKEY: u32 = 0x8001_0000;

@@ -1,6 +1,7 @@
 //! NodeRecord: one for each end port, with the port's PortGUID and LocalPortNum
 //! (docs/sm-behaviour.md 7.13).
 
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::attr::NodeInfo;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use ferrosm_mad::sa::tables::NodeRecord;
@@ -9,7 +10,6 @@ use ferrosm_mad::wire::get_bits;
 use super::Search;
 use crate::message::SaReply;
 use crate::view::View;
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Indexed components, and their bit offsets.
 const SYSTEM_IMAGE_GUID: (u64, usize) = (1 << 6, 64);

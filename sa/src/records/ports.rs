@@ -1,6 +1,7 @@
 //! PortInfoRecord: one for each port, switch ports included (IBA 15.2.5.3; docs/sm-behaviour.md
 //! 7.8, 7.13).
 
+use ferrosm_fabric::snapshot::{EndPort, SnapshotPort};
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{Lid, MKey, PortNum};
 use ferrosm_mad::sa::tables::PortInfoRecord;
@@ -8,7 +9,6 @@ use ferrosm_mad::wire::get_bits;
 
 use super::{LID, Search};
 use crate::message::SaReply;
-use ferrosm_fabric::snapshot::{EndPort, SnapshotPort};
 
 /// Attribute modifier bit 31: CapabilityMask matches if all requested bits are set.
 const MATCH_BITS: u32 = 1 << 31;

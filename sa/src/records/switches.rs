@@ -1,14 +1,14 @@
 //! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord,
 //! MulticastForwardingTableRecord (docs/sm-behaviour.md 7.14).
 
+use ferrosm_fabric::snapshot::SnapshotSwitch;
+use ferrosm_fabric::tables::mft::EMPTY_BLOCK;
 use ferrosm_mad::attr::MftBlock;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::sa::tables::{LftRecord, MftRecord, SwitchInfoRecord};
 
 use super::Search;
 use crate::message::SaReply;
-use ferrosm_fabric::snapshot::SnapshotSwitch;
-use ferrosm_fabric::tables::mft::EMPTY_BLOCK;
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;

@@ -4,6 +4,8 @@
 //! OpenSM replies. Port numbers in queries about CAs and routers are ignored: the LID identifies
 //! the port (IBA 15.2.5.6, 15.2.5.7).
 
+use ferrosm_fabric::snapshot::{EndPort, SnapshotPort};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::tables::{SlToVlRecord, VlArbRecord};
@@ -11,8 +13,6 @@ use ferrosm_mad::sa::tables::{SlToVlRecord, VlArbRecord};
 use super::{LID, Search};
 use crate::message::{SaReply, SaRequest};
 use crate::view::View;
-use ferrosm_fabric::snapshot::{EndPort, SnapshotPort};
-use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// Port components of both records, and the block component.
 const INPUT_PORT: u64 = 1 << 1;

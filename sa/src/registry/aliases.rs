@@ -9,6 +9,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::aliases::{AliasTables, BLOCK_LEN, EMPTY};
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
@@ -18,8 +20,6 @@ use crate::message::SaRequest;
 use crate::records::guids;
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::aliases::{AliasTables, BLOCK_LEN, EMPTY};
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// LID and BlockNum, which identify the block.
 const LID_AND_BLOCK: u64 = 0b11;

@@ -1,9 +1,10 @@
 //! ServiceRecords and their leases (IBA 15.2.5.14; docs/sm-behaviour.md 12.1, 12.2).
 
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use core::time::Duration;
-
+use ferrosm_fabric::pkey_set::partition_number;
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::ids::{Gid, PKey, PortGuid};
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::{SaRecord, Template};
@@ -13,8 +14,6 @@ use super::registration::{RegisteredService, Registration, RegistrationKey, Regi
 use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::pkey_set::partition_number;
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Components that identify a record, and its lease and name.
 const SERVICE_ID: u64 = 1;

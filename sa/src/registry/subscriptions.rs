@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::attr::Notice;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Qpn};
@@ -16,7 +17,6 @@ use super::registration::{
 use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::snapshot::EndPortIdx;
 
 /// Maximum number of subscriptions of one port; further ones fail with NO_RESOURCES.
 const SUBSCRIPTIONS_PER_PORT_MAX: usize = 1024;

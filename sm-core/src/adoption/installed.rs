@@ -6,6 +6,9 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port};
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::{Snapshot, SnapshotPort};
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::Lid;
 
@@ -15,10 +18,6 @@ use crate::plan::adopt::InheritedRouting;
 use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
 use crate::vls::InheritedVls;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port};
-use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_fabric::snapshot::SnapshotPort;
 
 /// The known state of devices.
 #[derive(Debug, Default)]

@@ -15,14 +15,14 @@ mod restored_view;
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 
 use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
-use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use installed::InstalledState;
 pub(crate) use installed::last_epoch;
 use restored_view::RestoredView;

@@ -10,6 +10,10 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::aliases::AliasTables;
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::{RestoredSnapshot, SnapshotIdentity};
 use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::sa::tables::SmInfoRecord;
@@ -20,10 +24,6 @@ use super::Adoption;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::event::{Event, Observation, ViewMismatch};
-use ferrosm_fabric::aliases::AliasTables;
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
-use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_fabric::snapshot::persist::{RestoredSnapshot, SnapshotIdentity};
 
 /// Most end ports that may have changed their LIDs; with more, the view is withdrawn.
 const MOVED_PORTS_MAX: usize = 16;

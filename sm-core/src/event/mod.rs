@@ -9,6 +9,8 @@ mod refused_request;
 
 use core::fmt;
 
+use ferrosm_fabric::location::{Location, NodeName, PortName};
+use ferrosm_fabric::observed::NodeRemovalReason;
 use ferrosm_mad::attr::{LinkRate, SmState};
 use ferrosm_mad::ids::PortGuid;
 
@@ -17,8 +19,6 @@ use crate::plan::failure::RoutingFailure;
 use crate::plan::partitions::absent_members::{self, AbsentMember};
 use crate::report::{Phase, Problem, SweepReport};
 use crate::sa::registry::multicast::MlidExhaustion;
-use ferrosm_fabric::location::{Location, NodeName, PortName};
-use ferrosm_fabric::observed::NodeRemovalReason;
 
 pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;

@@ -3,12 +3,12 @@
 use core::fmt;
 use core::time::Duration;
 
+use ferrosm_fabric::location::PortName;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 
 use super::about_sm::AboutSm;
 use crate::election;
-use ferrosm_fabric::location::PortName;
 
 /// An observation by the SM. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

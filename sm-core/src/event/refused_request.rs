@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use ferrosm_fabric::location::PortName;
 use ferrosm_mad::ids::Gid;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
@@ -12,7 +13,6 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use crate::sa::refusal::SaRefusal;
 use crate::sa::request_kind::RequestKind;
 use crate::sa::{SaRequest, View};
-use ferrosm_fabric::location::PortName;
 
 /// A refused request. `Display` formats it as one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
@@ -20,7 +21,6 @@ use crate::sweep::link_setup::Arming;
 use crate::sweep::{ScopeKind, SweepScope};
 use crate::vls::VlUpdate;
 use crate::vls::kept_readback::KeptReadback;
-use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 /// A light sweep, while it runs.
 #[derive(Debug, Default)]

@@ -4,13 +4,13 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::SmState;
 
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::adoption::ViewUpdate;
 use crate::vls;
-use ferrosm_fabric::observed::PortRef;
 
 impl SubnetManager {
     /// The age of the restored view while it is in use, until the first sweep is complete.

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{NodeInfo, PortState};
 use ferrosm_mad::mad::Status;
 
@@ -14,7 +15,6 @@ use crate::smp::op::SmpOp;
 use crate::sweep::SweepScope;
 use crate::sweep::discovery::{self, Discovery, NodeInfoOutcome, ReadMode, ReadPhase};
 use crate::sweep::exclusion::is_in_fabric;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
 const NO_LINK_RETRY: Duration = Duration::from_secs(10);

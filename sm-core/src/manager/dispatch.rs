@@ -1,5 +1,6 @@
 //! Dispatches responses, timeouts, traps and requests to the components that process them.
 
+use ferrosm_fabric::observed::{NodeIdx, Port, PortRef};
 use ferrosm_mad::attr::{PortInfo, id};
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
@@ -18,7 +19,6 @@ use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
 use crate::sweep::discovery;
 use crate::traps::Reread;
-use ferrosm_fabric::observed::{NodeIdx, Port, PortRef};
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, Port, PortRef};
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
@@ -14,8 +15,6 @@ use crate::event::{Event, LocalSweepReasons, Observation};
 use crate::mastership;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{Node, NodeIdx, Port, PortRef};
 
 impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadIn, Status};
@@ -22,7 +23,6 @@ use crate::report::Phase;
 use crate::smp::op::{SmpOp, Target};
 use crate::smp::{SmpTransaction, UNTRACKED};
 use crate::sweep::discovery::Discovery;
-use ferrosm_fabric::observed::PortRef;
 
 impl SubnetManager {
     /// The SM state.

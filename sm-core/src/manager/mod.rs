@@ -72,6 +72,7 @@ mod table_update;
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
@@ -106,7 +107,6 @@ use crate::survey::Surveys;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
 use activity::{Activity, SweepHistory};
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
 pub use progress::Progress;
 
 /// An InfiniBand subnet manager without I/O.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
 
@@ -11,7 +12,6 @@ use super::activity::{Activity, SweepPhase};
 use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
 use crate::plan::messages::EngineMessage;
 use crate::sa_owner::SaState;
-use ferrosm_fabric::observed::NodeIdx;
 
 fn tree_inputs<'a>(
     sa: &'a SaState,

@@ -1,6 +1,7 @@
 //! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is
 //! sent.
 
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, Tid};
 use ferrosm_mad::mad::Mad;
@@ -19,7 +20,6 @@ use crate::smp::op::{PortSetting, SmpOp, SmpSpec, Target};
 use crate::smp::{SmpTransaction, route};
 use crate::sweep::link_setup::wanted_port_info;
 use crate::vls::{ConfiguredTable, VlTables};
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 
 impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.

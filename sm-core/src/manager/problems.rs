@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::location::{Location, PortName};
+use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, PortRef};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::PortNum;
 
@@ -12,9 +14,6 @@ use super::SubnetManager;
 use crate::event::Event;
 use crate::report::{ExcludedDevice, Problem, ProblemKind};
 use crate::sweep::exclusion::is_in_fabric;
-use ferrosm_fabric::location::{Location, PortName};
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{Node, NodeIdx, PortRef};
 
 impl SubnetManager {
     /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::PortRef;
+use ferrosm_fabric::routing_origin::RoutingOrigin;
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{Notice, SmState};
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::sa::tables::SmInfoRecord;
@@ -16,9 +19,6 @@ use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::request_kind::KindCounts;
 use crate::sa_owner::{ViewInputs, build_snapshot, sm_record};
 use crate::vls;
-use ferrosm_fabric::observed::PortRef;
-use ferrosm_fabric::routing_origin::RoutingOrigin;
-use ferrosm_fabric::snapshot::Snapshot;
 
 impl SubnetManager {
     /// The view for replies; `None` while this SM does not reply.

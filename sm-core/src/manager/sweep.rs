@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 
@@ -37,7 +38,6 @@ use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, Arming};
 use crate::vls::kept_readback::{self, KeptReadback};
-use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.

@@ -1,6 +1,7 @@
 //! The order in which a sweep writes tables: P_Keys, multicast entries that conflict with the new
 //! routes, VL tables, LFTs, MFTs.
 
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
 
@@ -14,7 +15,6 @@ use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
 use crate::sweep::link_setup;
-use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
 impl SubnetManager {
     /// Begins to write tables; `conflicting` are the multicast entries to clear before the LFTs.

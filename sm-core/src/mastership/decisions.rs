@@ -1,6 +1,7 @@
 //! Carries out what the election decides: polls, controls, replies, changes of the role, and
 //! messages to the operator.
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::{SmControl, SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::mad::{MadIn, Status};
@@ -13,7 +14,6 @@ use crate::event::{self, AboutSm, Event, SmLocation};
 use crate::smp::PathPolicy;
 use crate::smp::op::SmpOp;
 use crate::sweep::exclusion::is_in_fabric;
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// A step of the election.
 #[derive(Debug)]

@@ -31,6 +31,7 @@ mod takeover;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::{MKey, PortGuid};
 use ferrosm_mad::mad::MadIn;
@@ -40,7 +41,6 @@ use crate::config::SmConfig;
 use crate::event::AboutSm;
 use crate::smp::op::SmpOp;
 use election::{Election, ElectionSettings, OtherSm};
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 use replica::StandbyReplica;
 use requesters::SenderQueries;
 pub(crate) use requesters::SenderQuery;

@@ -10,6 +10,7 @@
 
 use core::time::Duration;
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::{SmControl, SmInfo, id};
 use ferrosm_mad::ids::{AttrId, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
@@ -22,7 +23,6 @@ use super::{Mastership, MastershipAction, peer, sm_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::smp::{UNTRACKED, route, sender_query_tid};
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// Requests that wait at the same time, one of each method from one sender. A further Get is
 /// answered with SM_Key 0 at once, and a further Set is dropped: its sender repeats it.

@@ -1,6 +1,7 @@
 //! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, and trap 144 (IBA vol. 1,
 //! 14.2.5.13, 14.4; docs/sm-behaviour.md, 8).
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::{
     LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, TrapNumber, id,
 };
@@ -13,7 +14,6 @@ use super::{Mastership, MastershipAction, peer};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::smp::{UNTRACKED, route};
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// The GUID of an SM's port.
 pub(super) fn sm_guid(fabric: &ObservedFabric, at: PortRef) -> Option<PortGuid> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{PortInfo, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 
@@ -13,7 +14,6 @@ use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::lid_map::LidMap;
 use crate::smp::op::SmpOp;
-use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 
 /// Ports whose PortInfo reports an SM, except the SM's own port.
 pub(crate) fn sm_ports(fabric: &ObservedFabric) -> Vec<PortRef> {

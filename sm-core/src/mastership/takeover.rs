@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
@@ -24,8 +26,6 @@ use crate::records::RestoredState;
 use crate::smp::PathPolicy;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
-use ferrosm_fabric::snapshot::Snapshot;
 
 /// A change of masters in progress.
 #[derive(Debug, Default)]

@@ -27,6 +27,11 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{
+    DeviceTable, Node, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
+};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::tables::mft::{MftBlockIdx, mft_index};
 use ferrosm_mad::attr::{MftBlock, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
@@ -39,11 +44,6 @@ use crate::report::ProblemKind;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
 use desired::DesiredMfts;
-use ferrosm_fabric::observed::{
-    DeviceTable, Node, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
-};
-use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_fabric::tables::mft::{MftBlockIdx, mft_index};
 pub(crate) use readback::MftReadback;
 use readback::normalize_masks;
 use steps::MftSteps;

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::observed::NodeIdx;
+use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, PortMasks, first_mlid, num_positions};
 use ferrosm_mad::attr::MftBlock;
 
 use super::update::has_fdb_top;
@@ -14,8 +16,6 @@ use crate::ctx::Ctx;
 use crate::sa::registry::Registry;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::NodeIdx;
-use ferrosm_fabric::tables::mft::{EMPTY_BLOCK, MftBlockIdx, PortMasks, first_mlid, num_positions};
 
 /// The MFT blocks that a sweep reads.
 #[derive(Debug, Default)]

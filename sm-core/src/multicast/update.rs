@@ -7,6 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::observed::{DeviceTable, Node, NodeIdx, ObservedFabric};
+use ferrosm_fabric::tables::mft::{
+    EMPTY_BLOCK, MftBlockIdx, PortMasks, TOP_NONE, last_mlid, mft_index, num_positions,
+};
 use ferrosm_mad::attr::{CapMask, SwitchInfo};
 use ferrosm_mad::ids::Lid;
 
@@ -14,10 +18,6 @@ use super::MulticastTables;
 use super::steps::{self, MftEntryIdx, MftSteps, SwitchMft};
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
-use ferrosm_fabric::observed::{DeviceTable, Node, NodeIdx, ObservedFabric};
-use ferrosm_fabric::tables::mft::{
-    EMPTY_BLOCK, MftBlockIdx, PortMasks, TOP_NONE, last_mlid, mft_index, num_positions,
-};
 
 /// What is written next, when the request queue is idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

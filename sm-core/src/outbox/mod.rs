@@ -13,6 +13,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::{Address, Mad, MadOut};
@@ -20,7 +21,6 @@ use ferrosm_mad::time::Instant;
 
 use crate::io::{DurabilityEvent, Event, Output, Persisted};
 use crate::records::RecordUpdate;
-use ferrosm_fabric::snapshot::Snapshot;
 use gate::{Alarm, Gate};
 
 /// A reply to an SA client.

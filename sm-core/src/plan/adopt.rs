@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::ids::NodeGuid;
 use ferrosm_routing::table_limits::{LimitedSwitch, completed_table};
 use ferrosm_routing::update::adopt::{AdoptError, adopt};
@@ -19,7 +20,6 @@ use super::failure::AdoptionRejection;
 use super::messages::EngineMessage;
 use crate::config::SmConfig;
 use crate::records::routing::RoutingRecord;
-use ferrosm_fabric::snapshot::Snapshot;
 
 /// A persisted routing that may be installed.
 #[derive(Debug, Clone)]

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::vl_plan::SLS;
 use ferrosm_routing::{PathSl, SlToVl, SwitchIdx, Topology, VlPlan};
 
 use super::vls::FabricVlPlan;
-use ferrosm_fabric::observed::NodeIdx;
 
 /// The change between two VL plans.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{Lft, RerouteCache, SwitchIdx, Tables, Topology, VlPlan};
@@ -11,7 +12,6 @@ use ferrosm_routing::{Lft, RerouteCache, SwitchIdx, Tables, Topology, VlPlan};
 use super::change::VlChange;
 use super::messages::EngineMessage;
 use super::vls::FabricVlPlan;
-use ferrosm_fabric::observed::NodeIdx;
 
 /// The LFTs from which an update starts, and the order of its writes.
 #[derive(Debug)]

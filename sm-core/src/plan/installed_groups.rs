@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
+use ferrosm_fabric::tables::mft::first_mlid;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::update::transition::groups::{
     GroupEntries, Replacement, mft_entries_to_clear,
@@ -13,8 +15,6 @@ use ferrosm_routing::{PortSet, SwitchIdx, Topology, VlPlan};
 
 use crate::plan::vls::FabricVlPlan;
 use crate::sa::registry::multicast::MulticastGroups;
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
-use ferrosm_fabric::tables::mft::first_mlid;
 
 /// The known MFT entries of all switches, by MLID.
 #[derive(Debug, Clone, Default)]

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use ferrosm_fabric::location::PortName;
 use ferrosm_routing::table_limits::{DroppedTransit, NarrowSwitch};
 use ferrosm_routing::update::transition::Conflict;
 use ferrosm_routing::{Diagnostic, EngineRejection, KeptSwitchUse};
@@ -9,7 +10,6 @@ use ferrosm_routing::{Diagnostic, EngineRejection, KeptSwitchUse};
 use super::failure::{AdoptionRejection, RoutingFailure};
 use super::routing_hints::HintWarning;
 use super::switch_names::WithSwitchNames;
-use ferrosm_fabric::location::PortName;
 
 /// Switches that a message names.
 const NAMES_MAX: usize = 8;

@@ -4,11 +4,11 @@
 //! only what the SM decides; unknown bits are preserved. PortState and PortPhysicalState are
 //! NoChange; callers set them.
 
+use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{CapMask, MtuCode, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum, Sl};
 
 use crate::config::SmConfig;
-use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 
 const POLLING: u8 = 2;
 

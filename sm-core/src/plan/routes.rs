@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::multicast;
 use ferrosm_routing::table_limits::{
@@ -33,7 +34,6 @@ use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
 use crate::config::{DrainPolicy, SmConfig, work_units};
 use crate::desired_lfts::DesiredLfts;
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 
 /// The inputs of a routing computation. It contains no reference to the subnet.
 #[derive(Debug)]

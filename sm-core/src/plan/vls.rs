@@ -6,6 +6,8 @@
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_mad::attr::{CapMask, PortInfo, SlToVl, VlArb, VlArbEntry};
 use ferrosm_mad::ids::{Lid, PortNum, Sl, Vl};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, VerifiedRun};
@@ -13,8 +15,6 @@ use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, VerifiedRun};
 use super::kept::weighted_vls;
 use super::port_settings::{self, PortKind};
 use crate::config::SmConfig;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
-use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// Share of each VL, in units of 64 bytes. VLs avoid deadlocks; none has priority.
 const WEIGHT: u8 = 64;

@@ -9,6 +9,7 @@
 
 use core::fmt;
 
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
@@ -22,7 +23,6 @@ use crate::sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
     RegistrationUpdate,
 };
-use ferrosm_fabric::routing_origin::SlToVlEpoch;
 
 /// The last entry of the largest GUIDInfo table.
 const ALIAS_MAX: u16 = 2047;

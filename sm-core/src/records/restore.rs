@@ -9,14 +9,14 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::persist::{self, RestoredSnapshot};
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
 use super::routing::RoutingRecord;
 use super::{Record, RecordError, RecordKey, RecordKind, RestoredState, node_and_part};
 use crate::sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
 use crate::sa::registry::registration::{Registration, RegistrationKey};
-use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_fabric::snapshot::persist::{self, RestoredSnapshot};
 
 /// A record that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]

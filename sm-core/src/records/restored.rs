@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::Record;
 use super::routing::RoutingRecord;
 use crate::lid_map::LidMap;
 use crate::sa::registry::registration::Registrations;
-use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 
 /// State of an earlier run, or of the master whose replica was loaded.
 #[derive(Debug, Clone, Default)]

@@ -6,12 +6,12 @@
 use core::convert::Infallible;
 use std::sync::Arc;
 
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, SnapshotSaver};
 use ferrosm_mad::ids::NodeGuid;
 
 use super::routing::RoutingRecord;
 use super::{RecordBatch, RecordChange, RecordKey, RecordKind};
-use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, SnapshotSaver};
 
 /// Converts views to batches of record changes.
 #[derive(Debug, Default)]

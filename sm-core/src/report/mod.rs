@@ -6,14 +6,14 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::location::Location;
+use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_mad::ids::{AttrId, Lid, PKey};
 use ferrosm_routing::Proof;
 
 use crate::plan::messages::EngineMessage;
 use crate::sa::refusal::SaRefusal;
 use exclusion::Exclusion;
-use ferrosm_fabric::location::Location;
-use ferrosm_fabric::observed::ExclusionReason;
 
 pub use exclusion::ExcludedDevice;
 

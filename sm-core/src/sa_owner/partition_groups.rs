@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::ids::Gid;
 
 use crate::config::SmConfig;
 use crate::sa::registry::group::GroupParameters;
 use crate::sa::registry::multicast::MulticastGroups;
-use ferrosm_fabric::snapshot::Snapshot;
 
 /// Creates the groups that partitions define, and withdraws groups that no partition defines any
 /// more.

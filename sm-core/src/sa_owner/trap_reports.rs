@@ -4,6 +4,7 @@
 //! therefore forwarded when it is complete and the view shows the change; other traps are forwarded
 //! at once. [`crate::traps`] filters trap storms; the registry contains the subscriptions.
 
+use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
 use ferrosm_mad::ids::Gid;
 use ferrosm_mad::time::Instant;
@@ -11,7 +12,6 @@ use ferrosm_mad::time::Instant;
 use super::SaState;
 use crate::ctx::Ctx;
 use crate::event::flags_of;
-use ferrosm_fabric::observed::PortRef;
 
 /// Traps that wait for the end of a sweep; further ones are not forwarded.
 const PENDING_MAX: usize = 1024;

@@ -4,13 +4,13 @@
 //! An op holds no data. The MAD is built when it is sent, from the fabric and the wanted values of
 //! that moment, so that a retry carries current values.
 
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
+use ferrosm_fabric::tables::mft::MftBlockIdx;
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_mad::attr::{PKeyBlock, PortInfo, SmControl, VlArb, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, PortNum};
 
 use super::queue::DeviceId;
-use ferrosm_fabric::observed::{NodeIdx, PortRef};
-use ferrosm_fabric::tables::mft::MftBlockIdx;
-use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
 
 /// What a transaction reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

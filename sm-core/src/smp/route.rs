@@ -1,10 +1,10 @@
 //! DR paths to SMAs, from the observed fabric.
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::smp::DrPath;
 
 use super::op::Target;
 use super::{PathPolicy, SmpTransaction};
-use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
 /// The path of an attempt; `None` if the target is no longer in the fabric.
 pub(crate) fn path_of(

@@ -1,13 +1,13 @@
 //! Exclusion: exclusion of nodes and ports from the fabric.
 
+use ferrosm_fabric::observed::{
+    ExclusionReason, Node, NodeIdx, NodeRemovalReason, ObservedFabric, PortRef,
+};
 use ferrosm_mad::ids::PortNum;
 
 use crate::ctx::Ctx;
 use crate::event::Event;
 use crate::report::ProblemKind;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 /// Removes a node that cannot be used, and excludes the ports that lead to it.
 pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: ExclusionReason) {

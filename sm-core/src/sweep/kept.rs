@@ -1,10 +1,10 @@
 //! Tables that devices keep because they reject writes: reports, and retries.
 
+use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
 use crate::report::ProblemKind;
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 
 /// Reports every table that a device keeps, whichever sweep it rejected. Returns when the next of
 /// them is written again. A table that was due and not rejected again in this sweep needs no other

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::attr::LFT_BLOCK_LEN;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::Lft;
@@ -11,7 +12,6 @@ use ferrosm_routing::Lft;
 use crate::ctx::Ctx;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::NodeIdx;
 
 /// LIDs of one forwarding table block.
 const BLOCK_LIDS: u16 = 64;

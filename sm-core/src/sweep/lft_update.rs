@@ -10,6 +10,9 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{
+    DeviceTable, Node, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
+};
 use ferrosm_mad::attr::{LFT_BLOCK_LEN, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
@@ -22,9 +25,6 @@ use crate::plan::messages::EngineMessage;
 use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::{
-    DeviceTable, Node, NodeIdx, ObservedFabric, PortRef, RejectionEffect,
-};
 
 /// Longest pause between dropping routes and writing those that replace them: at least the default
 /// packet lifetime, 1.07 s.

@@ -8,6 +8,7 @@ use core::hash::{Hash, Hasher};
 use core::num::NonZeroU64;
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::observed::{ExclusionReason, Node, ObservedFabric, Port, PortRef, plausible};
 use ferrosm_mad::attr::{PortInfo, PortState, id};
 use ferrosm_mad::ids::PortNum;
 
@@ -18,8 +19,6 @@ use crate::report::ProblemKind;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::sweep::SweepScope;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef, plausible};
 
 /// Most bounces of a link with a persistent mismatch, with `links.bounce`; after that only its
 /// parameters are written.

@@ -6,6 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef};
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::tables::vl_arbitration::VlArbitrationBlocks;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::smp::DATA_LEN;
 
@@ -14,9 +17,6 @@ use crate::ctx::Ctx;
 use crate::plan::vls::has_several_vls;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::{DeviceTable, NodeIdx, ObservedFabric, PortRef};
-use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
-use ferrosm_fabric::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// The tables that a sweep reads.
 #[derive(Debug, Default)]

@@ -15,6 +15,12 @@ pub(crate) mod kept_readback;
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::{
+    DeviceTable, Node, NodeIdx, ObservedFabric, Port, PortRef, RejectionEffect, VlTableOrigin,
+};
+use ferrosm_fabric::routing_origin::SlToVlEpoch;
+use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
+use ferrosm_fabric::tables::vl_arbitration::VlArbitrationBlocks;
 use ferrosm_mad::attr::{PortInfo, id};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
 
@@ -24,12 +30,6 @@ use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::{
-    DeviceTable, Node, NodeIdx, ObservedFabric, Port, PortRef, RejectionEffect, VlTableOrigin,
-};
-use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_fabric::tables::sl_to_vl::SlToVlSelector;
-use ferrosm_fabric::tables::vl_arbitration::VlArbitrationBlocks;
 
 /// What is known of a node's tables from an earlier run or another SM.
 #[derive(Debug)]

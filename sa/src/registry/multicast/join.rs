@@ -1,5 +1,7 @@
 //! Join, create and leave: Set and Delete of MCMemberRecord (docs/sm-behaviour.md 10.1 to 10.8).
 
+use ferrosm_fabric::pkey_set::partition_number;
+use ferrosm_fabric::snapshot::{EndPortIdx, SnapshotPort};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, PortGuid};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
@@ -10,8 +12,6 @@ use crate::message::{SaRequest, component_value};
 use crate::refusal::{Bound, SaRefusal};
 use crate::registry::group::{GroupMember, GroupParameters, MulticastGroup};
 use crate::view::View;
-use ferrosm_fabric::pkey_set::partition_number;
-use ferrosm_fabric::snapshot::{EndPortIdx, SnapshotPort};
 
 /// Components with an index: a query with one of them needs no scan of all records.
 pub(crate) const INDEXED: u64 = component::MGID | component::PORT_GID | component::MLID;

@@ -8,11 +8,11 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::pkey_set::partition_number;
 use ferrosm_mad::ids::{Gid, Lid};
 use ferrosm_mad::sa::multicast::mgid;
 
 use crate::registry::group::{GroupParameters, MulticastGroup};
-use ferrosm_fabric::pkey_set::partition_number;
 
 /// Lowest multicast LID.
 pub const MLID_FIRST: u16 = 0xC000;

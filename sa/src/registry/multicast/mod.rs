@@ -18,6 +18,7 @@ pub mod query;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_fabric::snapshot::EndPortIdx;
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 
@@ -25,7 +26,6 @@ use super::group::{GroupMember, GroupParameters, MulticastGroup};
 use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::snapshot::EndPortIdx;
 use join::check_port;
 use memberships::MembershipIndex;
 use mlid::MlidAllocator;

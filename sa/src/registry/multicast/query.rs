@@ -1,6 +1,7 @@
 //! Get and GetTable of MCMemberRecord (docs/sm-behaviour.md 10.11). Untrusted clients see groups,
 //! trusted clients see members.
 
+use ferrosm_fabric::pkey_set::partition_number;
 use ferrosm_mad::ids::{Gid, PortGuid};
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::{SaRecord, Template};
@@ -10,7 +11,6 @@ use super::{GroupMember, MulticastGroup, MulticastGroups};
 use crate::message::{ReplyRecords, SaReply, SaRequest};
 use crate::refusal::SaRefusal;
 use crate::view::View;
-use ferrosm_fabric::pkey_set::partition_number;
 
 /// Components that are not compared as bits.
 const NOT_COMPARED_AS_BITS: u64 = component::MTU

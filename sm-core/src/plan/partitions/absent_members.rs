@@ -3,10 +3,10 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::ObservedFabric;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
 use super::{MemberSelector, Partitions};
-use ferrosm_fabric::observed::ObservedFabric;
 
 /// Members that `Display` names.
 const NAMED_MAX: usize = 8;

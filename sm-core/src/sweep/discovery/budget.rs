@@ -9,14 +9,13 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_fabric::observed::{ExclusionReason, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{NodeInfo, NodeType};
 
 use super::Discovery;
 use super::endless::{Endless, Links, WITHOUT_HOST_MAX, find_endless};
 use crate::ctx::Ctx;
 use crate::sweep::exclusion::{discard_node, exclude_port};
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 
 /// Most nodes of a subnet: each end port needs a unicast LID.
 const NODES_MAX: usize = 0xBFFF;

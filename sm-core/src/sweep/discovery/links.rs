@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::observed::{ExclusionReason, Node, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::PortGuid;
 
@@ -16,8 +17,6 @@ use crate::ctx::Ctx;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::sweep::exclusion::exclude_port;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 
 /// Whether SMPs pass through a port: that of a switch, or the SM's own.
 fn forwards(fabric: &ObservedFabric, p: PortRef) -> bool {

@@ -20,6 +20,10 @@ mod port_info;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::{
+    ExclusionReason, Node, NodeIdx, NodeRemovalReason, PortRef, plausible,
+};
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortState, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
@@ -35,11 +39,6 @@ use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use budget::Budget;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_fabric::observed::{Node, NodeIdx, PortRef, plausible};
-use ferrosm_fabric::snapshot::Snapshot;
-
 use owners::{has_unreached_owner, index_port, set_port_guid};
 pub(crate) use port_info::{
     check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, retry_unanswered_port_info,

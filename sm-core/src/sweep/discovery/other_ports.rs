@@ -1,6 +1,7 @@
 //! Ports of hosts that a full sweep did not reach: if one has a link, that link leads to another
 //! subnet (another plane or rail).
 
+use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::{PortInfo, PortState};
 
 use super::Discovery;
@@ -8,7 +9,6 @@ use crate::ctx::Ctx;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
-use ferrosm_fabric::observed::PortRef;
 
 impl Discovery {
     /// Reads the ports of reached hosts that were not reached themselves, once a sweep, when all

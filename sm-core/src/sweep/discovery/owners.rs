@@ -4,13 +4,12 @@
 //! restart, a switch that is at its place in the restored view. If none was known before, the one
 //! with an Active port owns the GUID; otherwise the first.
 
+use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{NodeInfo, NodeType, PortState};
 use ferrosm_mad::ids::PortGuid;
 
 use super::Discovery;
 use crate::ctx::Ctx;
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
 impl Discovery {
     /// Whether the GUID of a switch that this sweep has not reached yet belonged to one at another

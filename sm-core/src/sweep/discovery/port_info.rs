@@ -1,6 +1,10 @@
 //! PortInfo responses: the state of a port, its link, and tables and keys that its device may have
 //! lost.
 
+use ferrosm_fabric::observed::{
+    ExclusionReason, Node, NodeIdx, NodeRemovalReason, Port, PortRef, STABLE_AFTER, SpeedQuery,
+    plausible,
+};
 use ferrosm_mad::attr::{ExtendedPortInfo, LinkSpeed, PortInfo, PortState, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
@@ -15,9 +19,6 @@ use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
 use crate::sweep::ScopeKind;
 use crate::sweep::exclusion::{exclude_node, exclude_port};
-use ferrosm_fabric::observed::ExclusionReason;
-use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_fabric::observed::{Node, NodeIdx, Port, PortRef, STABLE_AFTER, SpeedQuery, plausible};
 
 /// A plausible PortInfo, before it is stored.
 #[derive(Debug, Clone, Copy)]

@@ -7,9 +7,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lab::store::StoreFault;
-use crate::lab::{Lab, Sm, TestRng};
-use crate::random_runs::tally::Tally;
 use ferrosm_core::{Event, Input, PeerEvent, ReplicaEvent};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
@@ -19,12 +16,15 @@ use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::SmId;
 
+use crate::lab::store::StoreFault;
+use crate::lab::{Lab, Sm, TestRng};
 use crate::random_runs::masters::clients::{Clients, SmLocation};
 use crate::random_runs::masters::foreign::ScriptedSm;
 use crate::random_runs::masters::fragments::{FragmentCache, Fragments};
 use crate::random_runs::masters::registration_continuity::{ContinuityTracker, TermStart};
 use crate::random_runs::masters::seed_plan::{ReplicaMode, Scenario, SmPlan};
 use crate::random_runs::masters::sm_disk::{Records, StoreState, records_of, restore, unix_s};
+use crate::random_runs::tally::Tally;
 
 /// Interval between two steps of the clients, of replication and of the checks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use crate::lab::{Lab, Sm, TestRng};
 use ferrosm_core::{RestoredState, SmConfig};
 use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
@@ -19,6 +18,7 @@ use ferrosm_sim::faults::{
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, SmId, SmProcessAction};
 
+use crate::lab::{Lab, Sm, TestRng};
 use crate::random_runs::swarm::invariants::InvariantMonitor;
 use crate::random_runs::swarm::seed_plan::seconds;
 
