@@ -271,8 +271,7 @@ impl NodeSlot {
         revision: u64,
         previous: Option<&Self>,
     ) -> Self {
-        let previous = previous.map(|previous| &previous.forwarding);
-        let forwarding = ForwardingNode::new(&node, &ports, previous);
+        let forwarding = ForwardingNode::new(&node, &ports, previous.map(|slot| &slot.forwarding));
         Self {
             node,
             ports,

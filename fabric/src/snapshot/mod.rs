@@ -1,8 +1,8 @@
-//! Snapshot of the subnet for replies: immutable, with indices by LID and GUID.
+//! The published form of the observed fabric: immutable, with indices by LID and GUID.
 //!
 //! The SM builds a snapshot from the observed fabric after each sweep (`build`). All threads that
-//! answer queries share it. Unchanged parts are shared with the previous snapshot, so the cost of a
-//! snapshot is proportional to the changes.
+//! reply to clients share it. Unchanged parts are shared with the previous snapshot, so the cost of
+//! a snapshot is proportional to the changes.
 
 mod build;
 mod end_ports;

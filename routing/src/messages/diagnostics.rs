@@ -344,8 +344,8 @@ impl fmt::Display for Diagnostic {
             Self::MulticastSl(sl) => write!(f, "multicast uses SL {sl} on a separate VL"),
             Self::Axes(axes) => {
                 let kind = |kind| if kind == DimKind::Ring { "ring" } else { "path" };
-                let axes = axes.iter().filter(|(_, size)| *size > 1).map(|&(axis, size)| format!("{} of {size}", kind(axis)));
-                write!(f, "axes in routing order: {}", join(axes))
+                let routed = axes.iter().filter(|(_, size)| *size > 1).map(|&(axis, size)| format!("{} of {size}", kind(axis)));
+                write!(f, "axes in routing order: {}", join(routed))
             }
             Self::OneQosLevel { needed, usable } => write!(
                 f,

@@ -3,9 +3,9 @@
 //!
 //! A refusal is reported if the same cause was not reported for its port within
 //! [`REPEAT_INTERVAL`], at most [`PER_PORT_MAX`] of a port and [`REPORTS_MAX`] of all ports in a
-//! [`WINDOW`]. The next report of the same port and cause tells how many were not reported in
-//! between. The rest is reported as one number for each window. Only reported refusals are stored,
-//! so these limits bound the memory as well.
+//! [`WINDOW`]. The next report of the same port and cause has the number of refusals that were not
+//! reported in between. The rest is reported as one number for each window. Only reported refusals
+//! are stored, so these limits bound the memory as well.
 
 use core::time::Duration;
 use std::collections::BTreeMap;

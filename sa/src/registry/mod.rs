@@ -28,6 +28,7 @@ pub mod subscriptions;
 
 use std::collections::BTreeSet;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{Notice, NoticeType, TrapNumber};
 use ferrosm_mad::ids::{Gid, Lid, PKey};
 use ferrosm_mad::mad::Method;
@@ -189,13 +190,15 @@ impl Registry {
     /// notices 66 and 67.
     pub fn notify(
         &mut self,
-        view: &View,
+        snapshot: &Snapshot,
         notice: &Notice,
         issuer: Gid,
         pkey: Option<PKey>,
         now: Instant,
     ) {
-        let subscribers = self.subscriptions.subscribed_to(view, notice, issuer, pkey);
+        let subscribers = self
+            .subscriptions
+            .subscribed_to(snapshot, notice, issuer, pkey);
         for subscription in subscribers {
             let to = (subscription.gid, subscription.to);
             self.reports.enqueue(to, notice, issuer, now);
@@ -205,13 +208,13 @@ impl Registry {
     /// Reports that a port or group appeared or disappeared (notices 64 to 67).
     pub fn notify_gid(
         &mut self,
-        view: &View,
+        snapshot: &Snapshot,
         trap_number: TrapNumber,
         gid: Gid,
         pkey: Option<PKey>,
         now: Instant,
     ) {
-        let Some(local) = view.local else {
+        let Some(local) = snapshot.local else {
             return;
         };
         let mut data_details = [0; 54];
@@ -221,11 +224,11 @@ impl Registry {
             notice_type: NoticeType::SubnetManagement,
             producer_type: CLASS_MANAGER,
             trap_number,
-            issuer_lid: view.end_port(local).lid,
+            issuer_lid: snapshot.end_port(local).lid,
             data_details,
             ..Notice::default()
         };
-        self.notify(view, &notice, view.gid(local), pkey, now);
+        self.notify(snapshot, &notice, snapshot.gid(local), pkey, now);
     }
 
     /// Removes the memberships, aliases, subscriptions and pending reports of a port that left the

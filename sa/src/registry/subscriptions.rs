@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_fabric::snapshot::EndPortIdx;
+use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot};
 use ferrosm_mad::attr::Notice;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Qpn};
@@ -149,22 +149,22 @@ impl Subscriptions {
     /// Subscriptions that match a notice. `pkey` is the group's P_Key for notices 66 and 67.
     pub fn subscribed_to<'a>(
         &'a self,
-        view: &'a View,
+        snapshot: &'a Snapshot,
         notice: &'a Notice,
         issuer: Gid,
         pkey: Option<PKey>,
     ) -> impl Iterator<Item = &'a Subscription> {
-        let subject = subject(view, notice, issuer);
+        let subject = subject(snapshot, notice, issuer);
         self.by_subscriber.values().filter(move |s| {
             if !matches(&s.info, notice, issuer) {
                 return false;
             }
-            let Some(subscriber) = view.by_gid(s.gid) else {
+            let Some(subscriber) = snapshot.by_gid(s.gid) else {
                 return false;
             };
             match (pkey, subject) {
-                (Some(pkey), _) => view.is_partition_member(subscriber, pkey),
-                (None, Some(port)) => view.share_partition(subscriber, port),
+                (Some(pkey), _) => snapshot.is_partition_member(subscriber, pkey),
+                (None, Some(port)) => snapshot.share_partition(subscriber, port),
                 // The partitions of a port that has left are unknown.
                 (None, None) => true,
             }
@@ -352,11 +352,11 @@ fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
 
 /// The port that a notice concerns: the port that appeared or disappeared for 64 and 65, otherwise
 /// the issuer.
-fn subject(view: &View, notice: &Notice, issuer: Gid) -> Option<EndPortIdx> {
+fn subject(snapshot: &Snapshot, notice: &Notice, issuer: Gid) -> Option<EndPortIdx> {
     if notice.is_generic && matches!(notice.trap_number.0, 64 | 65) {
-        return view.by_gid(GidDetails::decode(&notice.data_details).gid);
+        return snapshot.by_gid(GidDetails::decode(&notice.data_details).gid);
     }
-    view.by_gid(issuer)
+    snapshot.by_gid(issuer)
 }
 
 fn record(gid: Gid, number: u16, info: &InformInfo) -> InformInfoRecord {

@@ -240,8 +240,8 @@ impl SaState {
         self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a
         // first sweep there are no subscribers, so every port counts as new without cost.
-        let restored = || Some(Arc::new(View::new(restored?, ctx.cfg.sa_settings())));
-        self.report_end_port_changes(&view, before.or_else(restored).as_deref(), now);
+        let earlier = before.as_deref().map(View::snapshot).or(restored.as_ref());
+        self.report_end_port_changes(&view, earlier.map(Arc::as_ref), now);
         if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
             let hosts = outdated.len();
@@ -257,15 +257,15 @@ impl SaState {
         self.forward_pending_traps(sweep, now);
     }
 
-    /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations
-    /// of those that left.
-    fn report_end_port_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
-        let changes = view.end_port_changes(before.map(|view| &**view.snapshot()));
+    /// Reports (Trap 64, 65) end ports that joined or left since a snapshot, and ends the
+    /// registrations of those that left.
+    fn report_end_port_changes(&mut self, view: &View, before: Option<&Snapshot>, now: Instant) {
+        let changes = view.end_port_changes(before);
         let gid = |guid| Gid::new(view.prefix, guid);
         for gid in changes.removed.into_iter().map(gid) {
             if let Some(before) = before {
-                // Subscribers that could see the port are notified; only the earlier view contains
-                // them.
+                // Subscribers that could see the port are notified; only the earlier snapshot
+                // contains them.
                 let number = TrapNumber::GidOutOfService;
                 self.registry.notify_gid(before, number, gid, None, now);
             }

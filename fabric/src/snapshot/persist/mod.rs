@@ -96,16 +96,18 @@ impl SnapshotSaver {
         }
         let mut bytes = Vec::new();
         for (slot, node) in persisted_nodes(snapshot) {
-            let previous = before.and_then(|b| Some((b, b.by_node_guid(node.guid)?)));
             let current = NodeInSnapshot {
                 snapshot,
                 slot,
                 node,
             };
-            let previous = previous.map(|(snapshot, slot)| NodeInSnapshot {
-                snapshot,
-                slot,
-                node: snapshot.node(slot),
+            let previous = before.and_then(|before| {
+                let slot = before.by_node_guid(node.guid)?;
+                Some(NodeInSnapshot {
+                    snapshot: before,
+                    slot,
+                    node: before.node(slot),
+                })
             });
             for kind in NodeRecordKind::ALL {
                 if previous
