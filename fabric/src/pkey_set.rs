@@ -11,6 +11,7 @@ use ferrosm_mad::ids::PKey;
 const FULL: u16 = 0x8000;
 
 /// The partition number of a P_Key (without the membership bit).
+#[inline]
 #[must_use]
 pub const fn partition_number(key: PKey) -> u16 {
     key.0 & 0x7FFF
@@ -34,6 +35,7 @@ impl PKeySet {
     }
 
     /// The P_Keys, by partition.
+    #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[PKey] {
         &self.0
@@ -57,12 +59,14 @@ impl PKeySet {
     }
 
     /// Whether the ports share a partition.
+    #[inline]
     #[must_use]
     pub fn shares_partition(&self, other: &Self) -> bool {
         self.common_pkey(other).is_some()
     }
 
     /// The P_Key of the first shared partition, with the membership of `self`.
+    #[inline]
     #[must_use]
     pub fn common_pkey(&self, other: &Self) -> Option<PKey> {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());

@@ -53,6 +53,7 @@ macro_rules! id {
 
         impl $name {
             /// The number as on the wire.
+            #[inline]
             #[must_use]
             pub const fn raw(self) -> $int {
                 self.0
@@ -187,6 +188,7 @@ impl PortNum {
     pub const DROP: Self = Self(0xFF);
 
     /// As an index into a per-port array.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize

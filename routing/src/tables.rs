@@ -37,6 +37,7 @@ impl Lft {
     }
 
     /// Output port for a LID; 0: the switch itself; [`PortNum::DROP`] for unknown LIDs.
+    #[inline]
     #[must_use]
     pub fn get(&self, lid: Lid) -> PortNum {
         PortNum(

@@ -26,6 +26,7 @@ impl View {
     }
 
     /// The snapshot.
+    #[inline]
     #[must_use]
     pub const fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
@@ -57,6 +58,7 @@ impl View {
 impl Deref for View {
     type Target = Snapshot;
 
+    #[inline]
     fn deref(&self) -> &Snapshot {
         &self.snapshot
     }

@@ -64,6 +64,7 @@ impl EndPortTable {
         self.ports.push(end_port);
     }
 
+    #[inline]
     pub(super) fn as_slice(&self) -> &[EndPort] {
         &self.ports
     }

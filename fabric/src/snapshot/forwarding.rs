@@ -24,6 +24,7 @@ pub struct HopPort {
 
 impl HopPort {
     /// The port at the other end of the link.
+    #[inline]
     #[must_use]
     pub fn peer(self) -> Option<PortIdx> {
         (self.peer != PortIdx::NONE).then_some(self.peer)
@@ -57,16 +58,19 @@ impl ForwardingNode {
     }
 
     /// Whether the node is a switch.
+    #[inline]
     pub(super) const fn is_switch(&self) -> bool {
         self.is_switch
     }
 
     /// The output port for a LID; `None` if unknown.
+    #[inline]
     pub(super) fn output_port(&self, lid: Lid) -> Option<PortNum> {
         self.lft.as_ref().map(|lft| lft.get(lid))
     }
 
     /// A port by port number.
+    #[inline]
     pub(super) fn port(&self, num: usize) -> Option<HopPort> {
         self.hops.get(num).copied()
     }

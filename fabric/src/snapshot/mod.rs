@@ -43,6 +43,7 @@ pub struct EndPortIdx(u32);
 
 impl EndPortIdx {
     /// As an array index.
+    #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -65,12 +66,14 @@ impl PortIdx {
     }
 
     /// Slot of its node.
+    #[inline]
     #[must_use]
     pub const fn node(self) -> u32 {
         self.0 >> 8
     }
 
     /// Its port number.
+    #[inline]
     #[must_use]
     pub const fn num(self) -> PortNum {
         PortNum((self.0 & 0xFF) as u8)
@@ -310,6 +313,7 @@ impl Snapshot {
     }
 
     /// All end ports, by slot and port.
+    #[inline]
     #[must_use]
     pub fn end_ports(&self) -> &[EndPort] {
         self.end_ports.as_slice()
@@ -321,18 +325,21 @@ impl Snapshot {
     }
 
     /// An end port.
+    #[inline]
     #[must_use]
     pub fn end_port(&self, at: EndPortIdx) -> &EndPort {
         &self.end_ports.as_slice()[at.index()]
     }
 
     /// A port.
+    #[inline]
     #[must_use]
     pub fn port(&self, at: PortIdx) -> &SnapshotPort {
         &self.ports(at.node())[at.num().index()]
     }
 
     /// The node in a slot.
+    #[inline]
     #[must_use]
     pub fn node(&self, node: u32) -> &SnapshotNode {
         &self.nodes[node as usize].node
@@ -340,24 +347,28 @@ impl Snapshot {
 
     /// The ports of a node by port number. Entry 0 is port 0 of a switch, and unused for other
     /// nodes.
+    #[inline]
     #[must_use]
     pub fn ports(&self, node: u32) -> &[SnapshotPort] {
         &self.nodes[node as usize].ports
     }
 
     /// Whether a node forwards packets.
+    #[inline]
     #[must_use]
     pub fn is_switch(&self, node: u32) -> bool {
         self.nodes[node as usize].forwarding.is_switch()
     }
 
     /// The output port of a switch for a LID; `None` if unknown or not a switch.
+    #[inline]
     #[must_use]
     pub fn output_port(&self, node: u32, lid: Lid) -> Option<PortNum> {
         self.nodes[node as usize].forwarding.output_port(lid)
     }
 
     /// Forwarding properties of a port.
+    #[inline]
     #[must_use]
     pub fn hop_port(&self, node: u32, num: PortNum) -> Option<HopPort> {
         self.nodes[node as usize].forwarding.port(num.index())
@@ -383,12 +394,14 @@ impl Snapshot {
     }
 
     /// The port at the other end of the link.
+    #[inline]
     #[must_use]
     pub fn peer(&self, at: PortIdx) -> Option<PortIdx> {
         Some(self.port(at).peer).filter(|p| *p != PortIdx::NONE)
     }
 
     /// The end port that owns a LID.
+    #[inline]
     #[must_use]
     pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
         self.end_ports.by_lid(lid)

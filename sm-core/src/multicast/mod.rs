@@ -233,7 +233,10 @@ impl MulticastTables {
             mlids.extend(self.trees.mlids());
         }
         let groups = inputs.registry.groups();
-        if self.trees.set_limits(fabric, groups.used_mlids()) {
+        if self
+            .trees
+            .set_limits(fabric, groups.used_mlids().next_back())
+        {
             mlids.extend(groups.used_mlids());
             mlids.extend(self.trees.mlids());
         }

@@ -146,14 +146,10 @@ impl MulticastTrees {
         }
     }
 
-    /// Finds the switches whose MFT cannot hold all of these MLIDs, or that keep the MFT that they
+    /// Finds the switches whose MFT cannot hold the highest MLID, or that keep the MFT that they
     /// have. Returns whether they changed: all trees are to be computed again.
-    pub(super) fn set_limits(
-        &mut self,
-        fabric: &ObservedFabric,
-        mlids: impl Iterator<Item = Lid>,
-    ) -> bool {
-        let needed = mlids.map(|mlid| mft_entry(mlid) + 1).max().unwrap_or(0);
+    pub(super) fn set_limits(&mut self, fabric: &ObservedFabric, highest: Option<Lid>) -> bool {
+        let needed = highest.map_or(0, |mlid| mft_entry(mlid) + 1);
         let entries = |(s, n): (&NodeIdx, SwitchIdx)| {
             let node = fabric.get(*s)?;
             let keeps_mft = node.rejections.keeps(DeviceTable::Mft);

@@ -222,14 +222,18 @@ pub(super) fn fdb_top(
         return current;
     };
     let blocks = info.multicast_fdb_cap.div_ceil(32);
-    let mut used = used.range(..blocks);
+    let used = used.range(..blocks);
     let Some(last) = used.clone().next_back() else {
         return current;
     };
     let max = TOP_NONE.saturating_add(info.multicast_fdb_cap);
     let top = last_mlid(*last).min(max);
     let positions = num_positions(node.info.num_ports);
-    if top <= current || used.all(|block| node.mft.is_block_known(*block, positions)) {
+    if top <= current
+        || used
+            .rev()
+            .all(|block| node.mft.is_block_known(*block, positions))
+    {
         top
     } else {
         current

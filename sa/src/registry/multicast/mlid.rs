@@ -86,7 +86,7 @@ impl MlidAllocator {
         self.consolidate = consolidate;
     }
 
-    pub(super) fn used_mlids(&self) -> impl Iterator<Item = Lid> {
+    pub(super) fn used_mlids(&self) -> impl DoubleEndedIterator<Item = Lid> {
         self.groups_by_mlid.keys().copied()
     }
 

@@ -92,7 +92,7 @@ impl MulticastGroups {
     }
 
     /// The MLIDs in use.
-    pub fn used_mlids(&self) -> impl Iterator<Item = Lid> {
+    pub fn used_mlids(&self) -> impl DoubleEndedIterator<Item = Lid> {
         self.mlids.used_mlids()
     }
 
