@@ -175,7 +175,7 @@ impl RequestOutcome {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Answered => "answered",
-            Self::Forwarded => "registration",
+            Self::Forwarded => "forwarded",
             Self::Dropped => "dropped",
             Self::TooLarge => "too_large",
             Self::Overload => "overload",

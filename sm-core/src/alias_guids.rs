@@ -15,7 +15,7 @@ use ferrosm_mad::attr::GuidInfo;
 use ferrosm_mad::ids::PortGuid;
 
 use crate::ctx::Ctx;
-use crate::event::{Event, Observation, WriteFailure};
+use crate::event::{Event, WriteFailure};
 use crate::sa::registry::aliases::AliasBlocks;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -158,12 +158,11 @@ impl AliasGuids {
             if failure == WriteFailure::NoResponse {
                 self.unresponsive_blocks.insert(key);
             }
-            ctx.outbox
-                .emit(Event::Observation(Observation::AliasGuidsRejected {
-                    port: ctx.fabric.port_name(p),
-                    block,
-                    failure,
-                }));
+            ctx.outbox.emit(Event::AliasGuidsRejected {
+                port: ctx.fabric.port_name(p),
+                block,
+                failure,
+            });
         }
     }
 }

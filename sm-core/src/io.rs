@@ -15,7 +15,7 @@ use crate::plan::routes::{RoutingJob, RoutingJobResult};
 use crate::records::{RecordUpdate, RestoredState};
 use crate::sa::View;
 
-pub use crate::event::{DurabilityEvent, Event};
+pub use crate::event::Event;
 
 /// An input of the SM.
 ///

@@ -32,7 +32,9 @@ pub mod commands;
 pub mod config;
 mod ctx;
 mod desired_lfts;
+mod effect;
 pub mod event;
+mod event_table;
 pub mod io;
 mod keys;
 pub mod lid_map;
@@ -58,7 +60,7 @@ mod vls;
 
 pub use commands::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
 pub use config::SmConfig;
-pub use event::{DurabilityEvent, Event};
+pub use event::Event;
 pub use io::{
     Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, ReplicaEvent,
     ReplicationRole, StepDownReason,

@@ -20,7 +20,8 @@ use ferrosm_mad::attr::PortState;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
-use crate::event::{Event, LinkFlaps, Observation};
+use crate::effect::Effect;
+use crate::event::{Event, LinkFlaps};
 use crate::report::ProblemKind;
 
 /// What is known about the links that were lost lately or did not become active.
@@ -177,7 +178,7 @@ impl LinkStability {
             window: now.since(record.first_flap),
             hold: is_avoidable(ctx.fabric, at, peer).then_some(record.hold),
         };
-        let event = Event::Observation(Observation::LinkFlapping(flaps));
+        let event = Event::LinkFlapping(flaps);
         ctx.outbox.emit(event);
     }
 
@@ -290,7 +291,7 @@ impl LinkStability {
             }
         }
         self.avoided = avoided;
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
     }
 
     /// No engine found a routing: links that it had to avoid are used from now on, until they are
@@ -345,14 +346,14 @@ impl LinkStability {
 
 fn report_stable(ctx: &mut Ctx<'_>, (a, b): (PortRef, PortRef)) {
     let ends = [a, b].map(|p| ctx.fabric.port_name(p));
-    ctx.outbox
-        .emit(Event::Observation(Observation::LinkStable(ends)));
+    ctx.outbox.emit(Event::LinkStable(ends));
 }
 
 /// Reports an inactive link, and reads both ends again after the next light sweep.
 fn retry_soon(ctx: &mut Ctx<'_>, p: PortRef, state: PortState) {
     let peer = ctx.fabric.peer(p);
-    ctx.effects.ports_after_light_sweep.extend(peer);
+    ctx.effects
+        .extend(peer.into_iter().map(Effect::RereadPortLater));
     ctx.effects.port_problem(p, ProblemKind::NotActive(state));
 }
 

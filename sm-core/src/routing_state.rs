@@ -16,7 +16,7 @@ use ferrosm_routing::{
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
 use crate::plan::lids::LidPlan;
-use crate::plan::messages::EngineMessage;
+use crate::plan::messages::RoutingMessage;
 use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Problem, ProblemKind, SweepReport};
@@ -42,7 +42,7 @@ pub(crate) type InstalledRouting = (Arc<VerifiedRun>, Vec<NodeIdx>);
 pub(crate) struct NewRouting {
     pub(crate) routing: InstalledRouting,
     pub(crate) vls: FabricVlPlan,
-    pub(crate) messages: Vec<EngineMessage>,
+    pub(crate) messages: Vec<RoutingMessage>,
     pub(crate) proof: Proof,
     /// LIDs that some end ports do not reach.
     pub(crate) unreachable: Vec<Lid>,
@@ -78,7 +78,7 @@ enum TreeRouting {
 #[derive(Debug, Default)]
 struct EngineReport {
     name: &'static str,
-    messages: Vec<EngineMessage>,
+    messages: Vec<RoutingMessage>,
     proof: Option<Proof>,
 }
 
@@ -427,7 +427,7 @@ impl RoutingState {
             .is_some_and(|(run, _)| !matches!(run.routing.vl_plan.path_sl, PathSl::Uniform(_)));
         report.problems.extend(self.unused_engine(cfg));
         let messages = self.engine.messages.iter();
-        report.engine_messages.extend(messages.cloned());
+        report.routing_messages.extend(messages.cloned());
         report.proof.clone_from(&self.engine.proof);
     }
 
@@ -439,7 +439,7 @@ impl RoutingState {
             return None;
         }
         let rejection = self.engine.messages.iter().find_map(|message| {
-            let EngineMessage::EngineRejected(why) = message else {
+            let RoutingMessage::EngineRejected(why) = message else {
                 return None;
             };
             (why.message.engine == *configured).then(|| why.to_string())

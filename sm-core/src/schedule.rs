@@ -12,6 +12,8 @@ use ferrosm_mad::time::Instant;
 
 use ferrosm_fabric::observed::{NodeIdx, PortRef};
 
+use crate::report::SweepKind;
+
 /// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm
 /// sources.
 pub(crate) const LIGHT_SPACING: Duration = Duration::from_secs(1);
@@ -22,13 +24,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Interval of light sweeps if the configuration has none: they find changes whose traps were lost.
 const SLOW_INTERVAL: Duration = Duration::from_mins(5);
-
-/// Kinds of sweep, the most thorough last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SweepKind {
-    Local,
-    Full,
-}
 
 /// Switches and ports to read again.
 #[derive(Debug, Default)]

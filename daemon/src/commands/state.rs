@@ -223,7 +223,7 @@ fn import(
     let records = table::count(puts, "record", "records");
     let omitted = match omitted {
         0 => String::new(),
-        n => format!("; {n} not: the saved topology and routing belong to the exporting SM"),
+        n => format!("; {n} not: the restored view and routing belong to the exporting SM"),
     };
     output::print(&format!("{records} imported from {from}{omitted}\n"))
 }

@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 
+use ferrosm_core::event::report_problems;
 use ferrosm_core::{Event, Progress, SubnetManager};
 use ferrosm_umad::libibumad::{OpenOptions, UmadPort};
 use tokio::sync::mpsc;
@@ -117,41 +118,24 @@ struct DiscoveryShell {
 impl Shell for DiscoveryShell {
     type End = Result<FabricView, Failure>;
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other events are only reported"
+    )]
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {
-        match &event {
+        let mut report = |event: Event| log::event(&event, event.row().severity);
+        match event {
             Event::SweepCompleted(done) => {
                 self.bar.clear();
-                log::log_problems(&done.problems, &[]);
+                report_problems(&done.problems, &[], &mut report);
                 ControlFlow::Break(Ok(FabricView::from_subnet(sm.fabric())))
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("local port unusable: {why}"),
                 "Choose another port: `ferrosm ports` lists them.",
             ))),
-            Event::PhaseStarted(_)
-            | Event::ProblemFound(_)
-            | Event::LocalPortUsable(_)
-            | Event::RoleChanged { .. }
-            | Event::TrapReceived { .. }
-            | Event::RoutingFailed(_)
-            | Event::Observation(_)
-            | Event::HandoverFailed(_)
-            | Event::Alarm(_)
-            | Event::Stopped { .. }
-            | Event::Durability(_)
-            | Event::MlidsExhausted(_)
-            | Event::RequestRefused(_)
-            | Event::FurtherRequestsRefused(_)
-            | Event::PartitionMembersAbsent(_)
-            | Event::NodeAdded(..)
-            | Event::NodeRemoved(..)
-            | Event::SwitchRestarted(_)
-            | Event::LinkUp(..)
-            | Event::LinkDown(..)
-            | Event::LinkDegraded(_)
-            | Event::LinkRestored(_)
-            | Event::FurtherLinksDegraded(_) => {
-                log::event(&event, sm.role());
+            _ => {
+                report(event);
                 ControlFlow::Continue(())
             }
         }

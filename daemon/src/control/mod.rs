@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_of_a_sweep_are_listed_and_notes_are_no_failure() {
+    fn problems_of_a_sweep_are_listed_and_minor_ones_are_no_failure() {
         let swept = |kind| {
             ControlReply::from(CommandOutcome::Swept {
                 number: 3,
@@ -310,7 +310,7 @@ mod tests {
             swept(ProblemKind::NoLid),
             ControlReply::failed(Reason::NotFullyUp, message)
         );
-        let message = "sweep 3 complete, 1 note\n  note: local node: loopback link; not routed";
+        let message = "sweep 3 complete, 1 minor problem\n  minor problem: local node: loopback link; not routed";
         let message = message.to_owned();
         assert_eq!(
             swept(ProblemKind::Loopback),

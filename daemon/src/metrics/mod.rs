@@ -12,7 +12,8 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ferrosm_core::report::{ProblemKind, SmpCount};
+use ferrosm_core::event::{EventRow, Severity};
+use ferrosm_core::report::{ProblemKind, SmpCount, SweepKind};
 use ferrosm_core::{Event, SweepReport};
 use ferrosm_mad::attr::SmState;
 use prometheus_client::encoding::text;
@@ -45,28 +46,7 @@ const METHODS: [&str; 2] = ["get", "set"];
 const NODES: [&str; 3] = ["switch", "ca", "router"];
 
 /// Label values of problems: part of the subnet is down, or not.
-const SEVERITIES: [&str; 2] = ["problem", "note"];
-
-/// Label values of events. Each series exists with 0 before the first event.
-const KINDS: [&str; 14] = [
-    "alarm",
-    "link-degraded",
-    "link-down",
-    "link-up",
-    "problem-found",
-    "no-link",
-    "partition-members-absent",
-    "node-added",
-    "node-removed",
-    "handover-failed",
-    "observation",
-    "routing-failed",
-    "mlids-exhausted",
-    "switch-restarted",
-];
-
-/// Label values of full and local sweeps.
-const EXTENTS: [&str; 2] = ["full", "local"];
+const SEVERITIES: [&str; 2] = ["problem", "minor-problem"];
 
 /// Label values of sweep results.
 const OUTCOMES: [&str; 3] = ["clean", "not-clean", "failed"];
@@ -139,12 +119,14 @@ impl Metrics {
     /// Creates all counters with 0, so that the first event is an increase.
     fn create_counters(&self) {
         let families = self.families();
-        for kind in KINDS {
-            self.add(&families.events, [("event", kind.into())], 0);
+        for (_, rows) in Event::sections() {
+            for row in rows.iter().filter(|row| row.severity != Severity::Debug) {
+                self.add(&families.events, event_labels(row, row.severity), 0);
+            }
         }
-        for extent in EXTENTS {
+        for kind in SweepKind::ALL {
             for outcome in OUTCOMES {
-                let labels = [("extent", extent.into()), ("outcome", outcome.into())];
+                let labels = [("kind", kind.name().into()), ("outcome", outcome.into())];
                 self.add(&families.sweeps, labels, 0);
             }
         }
@@ -218,13 +200,18 @@ impl Metrics {
 }
 
 impl ServiceMetrics {
-    /// Counts an event.
-    pub fn event(&mut self, event: &Event, role: SmState) {
+    /// Counts an event that is reported with a severity.
+    pub fn count_event(&self, event: &Event, severity: Severity) {
+        if severity != Severity::Debug {
+            let labels = event_labels(event.row(), severity);
+            self.metrics.add(&self.metrics.families().events, labels, 1);
+        }
+    }
+
+    /// Follows the state of the subnet.
+    pub fn event(&mut self, event: &Event) {
         let metrics = &self.metrics;
         let families = metrics.families();
-        if let Some(kind) = event_label(event) {
-            metrics.add(&families.events, [("event", kind.into())], 1);
-        }
         if let Event::RoleChanged { state, .. } = event {
             metrics.set_state(Some(*state));
             metrics.add(&families.state_changes, [], 1);
@@ -239,7 +226,7 @@ impl ServiceMetrics {
             metrics.add(&families.traps, [("number", number)], 1);
         } else if let Event::SweepCompleted(report) = event {
             self.sweep(report);
-            if role == SmState::Master {
+            if report.role == SmState::Master {
                 self.set_subnet(report);
             }
         }
@@ -248,17 +235,17 @@ impl ServiceMetrics {
     fn sweep(&self, report: &SweepReport) {
         let metrics = &self.metrics;
         let families = metrics.families();
-        let extent = ("extent", EXTENTS[usize::from(report.local)].into());
+        let kind = ("kind", report.kind.name().into());
         let outcome = match (report.failed, report.is_clean()) {
             (false, true) => 0,
             (false, false) => 1,
             (true, _) => 2,
         };
         let outcome = OUTCOMES[outcome];
-        let took = Labels::from([extent.clone()]);
+        let took = Labels::from([kind.clone()]);
         let took = families.sweep_duration.get_or_create_owned(&took);
         took.observe(report.took.as_secs_f64());
-        metrics.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
+        metrics.add(&families.sweeps, [kind, ("outcome", outcome.into())], 1);
         let sum = |count: fn(&SmpCount) -> u64| report.smps.values().map(count).sum();
         let smps = [sum(|smps| smps.gets), sum(|smps| smps.sets)];
         for (method, count) in METHODS.into_iter().zip(smps) {
@@ -283,7 +270,7 @@ impl ServiceMetrics {
         families.links.set(&NO_LABELS, Some(report.links));
         families.lids.set(&NO_LABELS, Some(report.lids));
         families.absent.set(&NO_LABELS, Some(report.absent));
-        if !report.local {
+        if !report.is_local() {
             // A local sweep finds only problems of its part.
             let severe = report
                 .problems
@@ -331,51 +318,18 @@ impl Drop for ServiceMetrics {
     }
 }
 
-/// Label value of an event; `None` for events with a metric of their own.
-const fn event_label(event: &Event) -> Option<&'static str> {
-    Some(match event {
-        Event::ProblemFound(_) => "problem-found",
-        Event::LocalPortUnusable(_) => "no-link",
-        Event::RoutingFailed(_) => "routing-failed",
-        Event::Observation(_) => "observation",
-        Event::HandoverFailed(_) => "handover-failed",
-        Event::Alarm(_) => "alarm",
-        Event::MlidsExhausted(_) => "mlids-exhausted",
-        Event::PartitionMembersAbsent(_) => "partition-members-absent",
-        Event::NodeAdded(..) => "node-added",
-        Event::NodeRemoved(..) => "node-removed",
-        Event::SwitchRestarted(_) => "switch-restarted",
-        Event::LinkUp(..) => "link-up",
-        Event::LinkDown(..) => "link-down",
-        Event::LinkDegraded(_) => "link-degraded",
-        // These have metrics of their own, or end the process.
-        Event::PhaseStarted(_)
-        | Event::Durability(_)
-        | Event::SweepCompleted(_)
-        | Event::RoleChanged { .. }
-        | Event::LocalPortUsable(_)
-        | Event::LinkRestored(_)
-        | Event::FurtherLinksDegraded(_)
-        | Event::RequestRefused(_)
-        | Event::FurtherRequestsRefused(_)
-        | Event::TrapReceived { .. }
-        | Event::Stopped { .. } => return None,
-    })
+fn event_labels(row: &EventRow, severity: Severity) -> [(&'static str, Label); 2] {
+    let event = Label::Owned(row.label());
+    [("event", event), ("severity", severity.name().into())]
 }
 
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
 
-    use ferrosm_core::Problem;
-    use ferrosm_core::election::{self, RoleChangeReason};
-    use ferrosm_core::event::{AboutSm, LinkRateChange, NoLinkReason, Observation};
-    use ferrosm_core::plan::failure::RoutingFailure;
-    use ferrosm_fabric::location::{Location, NodeName, PortName};
-    use ferrosm_fabric::observed::NodeRemovalReason;
-    use ferrosm_mad::attr::{LinkRate, LinkSpeed, LinkWidth, NodeDescription};
-    use ferrosm_mad::ids::{NodeGuid, PortNum};
-    use ferrosm_sa::registry::multicast::MlidExhaustion;
+    use ferrosm_core::election::RoleChangeReason;
+    use ferrosm_core::event::AboutSm;
+    use ferrosm_fabric::location::Location;
 
     use super::*;
     use ferrosm_mad::mad::Method;
@@ -394,9 +348,10 @@ mod tests {
         Event::RoleChanged { state, why: reason }
     }
 
-    fn swept(local: bool, engine: &'static str) -> Event {
+    fn swept(kind: SweepKind, engine: &'static str, role: SmState) -> Event {
         Event::SweepCompleted(Box::new(SweepReport {
-            local,
+            kind,
+            role,
             engine,
             switches: 3,
             links: 7,
@@ -417,62 +372,24 @@ mod tests {
         lines
     }
 
-    /// Each event is counted in a series that exists with 0 before.
+    /// Each event is counted in a series that exists with 0 before, unless it is a detail.
     #[test]
     fn every_event_series_starts_at_0() {
-        let about_sm = AboutSm {
-            what: election::ElectionNotice::NoSuccessor,
-            location: None,
-        };
-        let failure = RoutingFailure::default();
-        let node = NodeName {
-            description: NodeDescription::default(),
-            guid: NodeGuid(1),
-        };
-        let port = PortName {
-            node: Some(node),
-            port: PortNum(1),
-        };
-        let problem = Problem {
-            location: Location::LocalNode,
-            kind: ProblemKind::NoLid,
-        };
-        let rate = |width| LinkRate {
-            width: LinkWidth(width),
-            speed: LinkSpeed::Edr,
-        };
-        let degraded = LinkRateChange {
-            ends: [port, port],
-            active: rate(1),
-            possible: rate(4),
-        };
-        let events = [
-            Event::ProblemFound(problem),
-            Event::LocalPortUnusable(NoLinkReason::LocalNodeUnknown),
-            Event::RoutingFailed(failure),
-            Event::Observation(Observation::ProcessStalled),
-            Event::HandoverFailed(about_sm),
-            Event::Alarm(about_sm),
-            Event::MlidsExhausted(MlidExhaustion::Shared { count: 1 }),
-            Event::PartitionMembersAbsent(Vec::new()),
-            Event::NodeAdded(node, 1),
-            Event::NodeRemoved(node, NodeRemovalReason::LinkDown),
-            Event::SwitchRestarted(node),
-            Event::LinkUp(port, port),
-            Event::LinkDown(port, port),
-            Event::LinkDegraded(Box::new(degraded)),
-        ];
         let metrics = Metrics::default();
-        let mut service = metrics.clone().start_service(MetricsSource::default());
-        let before = lines(&metrics, "ferrosm_events_total");
-        assert_eq!(before.len(), events.len());
+        let service = metrics.clone().start_service(MetricsSource::default());
+        let count = || lines(&metrics, "ferrosm_events_total");
+        let before = count();
         assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
-        for event in &events {
-            service.event(event, SmState::Master);
-        }
-        let after = lines(&metrics, "ferrosm_events_total");
-        assert_eq!(after.len(), events.len());
-        assert!(after.iter().all(|l| l.ends_with(" 1")), "{after:?}");
+        let event = Event::FurtherLinksDegraded(3);
+        service.count_event(&event, event.row().severity);
+        service.count_event(&event, Severity::Debug);
+        let after = count();
+        assert_eq!(after.len(), before.len());
+        let counted: Vec<&String> = after.iter().filter(|l| !l.ends_with(" 0")).collect();
+        assert_eq!(
+            counted,
+            [r#"ferrosm_events_total{event="further-links-degraded",severity="warning"} 1"#]
+        );
     }
 
     /// Series of the subnet are removed when the node is no longer master, series of the state when
@@ -483,25 +400,22 @@ mod tests {
         let metrics = Metrics::default();
         let mut service = metrics.clone().start_service(MetricsSource::default());
         let series = || SUBNET.map(|name| lines(&metrics, name).len());
-        service.event(&swept(false, "updn"), SmState::Standby);
+        service.event(&swept(SweepKind::Full, "updn", SmState::Standby));
         assert_eq!(series(), [0, 0, 0]);
-        service.event(&role(SmState::Master), SmState::Master);
-        service.event(&swept(false, "updn"), SmState::Master);
-        service.event(&swept(true, "nue"), SmState::Master);
+        service.event(&role(SmState::Master));
+        service.event(&swept(SweepKind::Full, "updn", SmState::Master));
+        service.event(&swept(SweepKind::Local, "nue", SmState::Master));
         assert_eq!(series(), [1, 3, 1]);
         assert_eq!(
             lines(&metrics, "engine="),
             ["ferrosm_routing_engine{engine=\"nue\",configured=\"yes\"} 1"]
         );
-        let counts = "ferrosm_sweeps_total{extent=\"full\",outcome=\"clean\"} 2";
-        assert_eq!(
-            lines(&metrics, "extent=\"full\",outcome=\"clean\""),
-            [counts]
-        );
-        service.event(&role(SmState::Standby), SmState::Standby);
+        let counts = "ferrosm_sweeps_total{kind=\"full\",outcome=\"clean\"} 2";
+        assert_eq!(lines(&metrics, "kind=\"full\",outcome=\"clean\""), [counts]);
+        service.event(&role(SmState::Standby));
         assert_eq!(series(), [0, 0, 0]);
-        service.event(&role(SmState::Master), SmState::Master);
-        service.event(&swept(false, "updn"), SmState::Master);
+        service.event(&role(SmState::Master));
+        service.event(&swept(SweepKind::Full, "updn", SmState::Master));
         drop(service);
         assert_eq!(series(), [0, 0, 0]);
         assert_eq!(lines(&metrics, "state="), Vec::<String>::new());
@@ -522,7 +436,7 @@ mod tests {
                 violation: None,
                 change: None,
             };
-            service.event(&trap, SmState::Master);
+            service.event(&trap);
         }
         assert_eq!(
             lines(&metrics, "traps_total"),

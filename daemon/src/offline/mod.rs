@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use ferrosm_core::config::work_units;
 use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::plan::routing_hints::{self, HintWarning};
 use ferrosm_core::plan::switch_names::{SwitchNames, WithSwitchNames};
 use ferrosm_fabric::location::NodeName;
@@ -46,7 +46,7 @@ pub struct OfflineRouting {
     /// The selected, verified routing; `None` without switches, or if every engine was rejected.
     pub selected: Option<SelectedRouting>,
     /// Messages of the engine about its result.
-    pub messages: Vec<EngineMessage>,
+    pub messages: Vec<RoutingMessage>,
     /// Engines that were rejected, with the reasons.
     pub rejected: Vec<WithSwitchNames<EngineRejection>>,
     /// Warnings, such as GUIDs of input files that are not in the fabric, and components that are
@@ -312,7 +312,7 @@ fn route_view(
     };
     let messages = routing.diagnostics.iter().cloned();
     routed.messages = messages
-        .map(|diagnostic| EngineMessage::Engine(names.attach(diagnostic)))
+        .map(|diagnostic| RoutingMessage::Engine(names.attach(diagnostic)))
         .collect();
     for (node, lft) in switches.iter().zip(&routing.tables) {
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));

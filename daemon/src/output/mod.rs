@@ -11,11 +11,12 @@
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | persisted state |
 //! | `proof`, `explain` | results of offline routing |
-//! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format |
+//! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format, `event_callsite` those of the event table |
 //! | [`progress`] | the progress bar |
 
 pub mod dot;
 pub mod dump;
+mod event_callsite;
 #[cfg(feature = "simulator")]
 pub mod explain;
 pub mod ibnet;

@@ -4,19 +4,17 @@ use core::fmt::Write;
 use core::time::Duration;
 
 use ferrosm_core::SweepReport;
-use ferrosm_core::report::{Problem, ProblemKind};
-use ferrosm_mad::attr::{SmState, id};
+use ferrosm_core::event::first_problems;
+use ferrosm_core::report::Problem;
+use ferrosm_mad::attr::id;
 
 use super::table::{self, count};
 
-/// Most problems that are listed.
-pub const PROBLEMS_MAX: usize = 20;
-
 /// Results of the sweep, as names and values.
 #[must_use]
-pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)> {
+pub fn facts(report: &SweepReport) -> Vec<(&'static str, String)> {
     let mut facts = vec![
-        ("role", role.to_string()),
+        ("role", report.role.to_string()),
         (
             "nodes",
             [
@@ -56,7 +54,7 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     }
     facts.extend(
         report
-            .engine_messages
+            .routing_messages
             .iter()
             .map(|message| ("", message.to_string())),
     );
@@ -97,21 +95,17 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
 
 /// The table of a sweep.
 #[must_use]
-pub fn render(report: &SweepReport, role: SmState) -> String {
+pub fn render(report: &SweepReport) -> String {
     let mut text = String::new();
-    let kind = if report.local {
-        " (changed parts only)"
-    } else {
-        ""
-    };
+    let kind = if report.is_local() { "local " } else { "" };
     let verdict = if report.is_clean() {
         "the subnet is up"
     } else {
         "the subnet is NOT fully up"
     };
     let mut facts_table = table::new(["", ""]);
-    facts_table.set_header([format!("Sweep {}{kind}", report.number), verdict.to_owned()]);
-    for (name, value) in facts(report, role) {
+    facts_table.set_header([format!("{kind}sweep {}", report.number), verdict.to_owned()]);
+    for (name, value) in facts(report) {
         facts_table.add_row([name.to_owned(), value]);
     }
 
@@ -142,30 +136,6 @@ pub fn render(report: &SweepReport, role: SmState) -> String {
     text
 }
 
-/// Problems, then notes: at most [`PROBLEMS_MAX`], and the number of the others.
-#[must_use]
-pub fn first_problems<'a>(
-    problems: impl IntoIterator<Item = &'a Problem>,
-) -> (Vec<&'a Problem>, usize) {
-    let mut sorted: Vec<_> = problems.into_iter().collect();
-    sorted.sort_by_key(|p| !p.kind.is_severe());
-    let suppressed = sorted.len().saturating_sub(PROBLEMS_MAX);
-    sorted.truncate(PROBLEMS_MAX);
-    (sorted, suppressed)
-}
-
-/// Whether a problem is one of `known`. A device that does not respond is one problem, whichever
-/// request it did not answer.
-#[must_use]
-pub fn is_known(problem: &Problem, known: &[Problem]) -> bool {
-    let is_unanswered = |p: &Problem| matches!(p.kind, ProblemKind::NoResponse { .. });
-    known.iter().any(|k| {
-        let is_same_device =
-            k.location == problem.location && is_unanswered(k) && is_unanswered(problem);
-        is_same_device || k == problem
-    })
-}
-
 /// [`first_problems`] as lines.
 #[must_use]
 pub fn problem_lines(problems: &[Problem]) -> Vec<String> {
@@ -178,7 +148,7 @@ pub fn problem_lines(problems: &[Problem]) -> Vec<String> {
                 if p.kind.is_severe() {
                     "problem"
                 } else {
-                    "note"
+                    "minor problem"
                 }
             )
         })
@@ -207,7 +177,8 @@ pub fn duration(d: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_core::report::{Phase, SmpCount};
+    use ferrosm_core::event::PROBLEMS_MAX;
+    use ferrosm_core::report::{Phase, ProblemKind, SmpCount};
     use ferrosm_fabric::location::Location;
     use ferrosm_mad::ids::Lid;
 
@@ -235,7 +206,7 @@ mod tests {
 
     #[test]
     fn attributes_have_their_iba_names() {
-        let text = render(&report(), SmState::Master);
+        let text = render(&report());
         let row = text
             .lines()
             .find(|l| l.contains("LinearForwardingTable"))
@@ -250,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_come_before_notes_and_are_limited() {
+    fn severe_problems_come_first_and_are_limited() {
         let mut report = report();
         report.problems = vec![Problem {
             location: Location::LocalNode,
@@ -266,20 +237,7 @@ mod tests {
         assert_eq!(lines.len(), PROBLEMS_MAX + 1);
         assert_eq!(lines[0], "problem: LID 1: no LID available");
         assert_eq!(lines[PROBLEMS_MAX], "... and 11 more");
-        assert!(render(&report, SmState::Master).contains("NOT fully up"));
-    }
-
-    #[test]
-    fn device_without_response_is_known_for_any_request() {
-        let problem = |lid, kind| Problem {
-            location: Location::Lid(Lid(lid)),
-            kind,
-        };
-        let silent = |attr| ProblemKind::NoResponse { attr };
-        let known = [problem(1, silent(id::SWITCH_INFO))];
-        assert!(is_known(&problem(1, silent(id::PORT_INFO)), &known));
-        assert!(!is_known(&problem(2, silent(id::PORT_INFO)), &known));
-        assert!(!is_known(&problem(1, ProblemKind::NoLid), &known));
+        assert!(render(&report).contains("NOT fully up"));
     }
 
     #[test]

@@ -192,7 +192,8 @@ impl Document {
                 count(view.nodes, "node", "nodes")
             ),
             None => {
-                "no saved topology: after a start, the SA replies when the first sweep is complete\n".to_owned()
+                "no restored view: after a start, the SA replies when the first sweep is complete\n"
+                    .to_owned()
             }
         });
         for record in &self.invalid_records {

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ferrosm_core::event::NoLinkReason;
+use ferrosm_core::event::{News, NoLinkReason};
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
@@ -164,7 +164,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         bar: terminal.bar(),
         log,
         engine: "",
-        logged: log::LoggedSweep::default(),
+        news: News::default(),
     };
     let result = runtime.block_on(async {
         let (control, control_inbox) = mpsc::channel(16);
@@ -282,8 +282,7 @@ struct ServiceShell {
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
     engine: &'static str,
-    /// What was logged about the last sweep.
-    logged: log::LoggedSweep,
+    news: News,
 }
 
 /// The result of a service.
@@ -292,10 +291,13 @@ type End = Result<(), Failure>;
 impl Shell for ServiceShell {
     type End = End;
 
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other events are only reported"
+    )]
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
-        let role = sm.role();
-        self.metrics.event(&event, role);
-        if let Some(status) = status_after(&event, role) {
+        self.metrics.event(&event);
+        if let Some(status) = status_after(&event, sm.role()) {
             self.service.set_status(status);
         }
         match &event {
@@ -306,7 +308,7 @@ impl Shell for ServiceShell {
                     capture.set_local_lid(sm.fabric().lid(local));
                 }
                 if !self.options.once {
-                    self.logged.sweep(report, role);
+                    self.report(&event);
                 }
                 if let Some(others) = &self.other_ports {
                     others.report_in_subnet(sm);
@@ -318,7 +320,7 @@ impl Shell for ServiceShell {
                     error!(error = e.to_log_line(), "cannot write sweep report");
                 }
                 if self.options.once {
-                    return ControlFlow::Break(once_result(report, role));
+                    return ControlFlow::Break(once_result(report));
                 }
             }
             Event::LocalPortUnusable(why) if self.options.once => {
@@ -350,32 +352,10 @@ impl Shell for ServiceShell {
                 return ControlFlow::Break(Err(not_master(&why.to_string())));
             }
             Event::Stopped { .. } => {
-                log::event(&event, role);
+                self.report(&event);
                 return ControlFlow::Break(self.stop(sm));
             }
-            Event::Durability(_)
-            | Event::LocalPortUnusable(_)
-            | Event::LocalPortUsable(_)
-            | Event::ProblemFound(_)
-            | Event::RoutingFailed(_)
-            | Event::RoleChanged { .. }
-            | Event::PhaseStarted(_)
-            | Event::TrapReceived { .. }
-            | Event::Observation(_)
-            | Event::HandoverFailed(_)
-            | Event::Alarm(_)
-            | Event::MlidsExhausted(_)
-            | Event::RequestRefused(_)
-            | Event::FurtherRequestsRefused(_)
-            | Event::PartitionMembersAbsent(_)
-            | Event::NodeAdded(..)
-            | Event::NodeRemoved(..)
-            | Event::SwitchRestarted(_)
-            | Event::LinkUp(..)
-            | Event::LinkDown(..)
-            | Event::LinkDegraded(_)
-            | Event::LinkRestored(_)
-            | Event::FurtherLinksDegraded(_) => self.logged.event(&event, role),
+            _ => self.report(&event),
         }
         ControlFlow::Continue(())
     }
@@ -418,6 +398,15 @@ impl Shell for ServiceShell {
 }
 
 impl ServiceShell {
+    /// Logs and counts an event, unless it repeats what is known.
+    fn report(&mut self, event: &Event) {
+        let metrics = &self.metrics;
+        self.news.report(event, &mut |event, severity| {
+            metrics.count_event(event, severity);
+            log::event(event, severity);
+        });
+    }
+
     fn reload_now(&mut self) -> Reload {
         let file = self.source.path().map(|path| path.display().to_string());
         if file.is_none() && !self.running.names_input_files() {
@@ -498,9 +487,9 @@ impl ServiceShell {
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
         if self.options.json {
-            output::print(&json::to_line(&json::sweep::document(report, sm.role())))?;
+            output::print(&json::to_line(&json::sweep::document(report)))?;
         } else if self.options.tables {
-            output::print(&report::render(report, sm.role()))?;
+            output::print(&report::render(report))?;
             if report.number == 1 && !self.options.once {
                 info!("running until SIGINT or SIGTERM");
             }
@@ -523,6 +512,10 @@ impl ServiceShell {
 }
 
 /// The status of the service after an event that changes it.
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other events do not change the status"
+)]
 fn status_after(event: &Event, role: SmState) -> Option<String> {
     match event {
         Event::SweepCompleted(report) => Some(format!(
@@ -530,8 +523,8 @@ fn status_after(event: &Event, role: SmState) -> Option<String> {
             output::table::count(report.switches, "switch", "switches"),
             output::table::count(report.cas, "CA", "CAs"),
             output::table::count(report.num_severe(), "problem", "problems"),
-            if report.local {
-                " in the changed parts"
+            if report.is_local() {
+                " in a local sweep"
             } else {
                 ""
             },
@@ -539,27 +532,7 @@ fn status_after(event: &Event, role: SmState) -> Option<String> {
         Event::RoleChanged { state, why } => Some(format!("{state}: {why}")),
         Event::LocalPortUnusable(why) => Some(format!("local port unusable: {why}")),
         Event::LocalPortUsable(_) => Some(format!("{role}: link up")),
-        Event::Stopped { .. }
-        | Event::Durability(_)
-        | Event::ProblemFound(_)
-        | Event::RoutingFailed(_)
-        | Event::PhaseStarted(_)
-        | Event::TrapReceived { .. }
-        | Event::Observation(_)
-        | Event::HandoverFailed(_)
-        | Event::Alarm(_)
-        | Event::MlidsExhausted(_)
-        | Event::RequestRefused(_)
-        | Event::FurtherRequestsRefused(_)
-        | Event::PartitionMembersAbsent(_)
-        | Event::NodeAdded(..)
-        | Event::NodeRemoved(..)
-        | Event::SwitchRestarted(_)
-        | Event::LinkUp(..)
-        | Event::LinkDown(..)
-        | Event::LinkDegraded(_)
-        | Event::LinkRestored(_)
-        | Event::FurtherLinksDegraded(_) => None,
+        _ => None,
     }
 }
 
@@ -581,7 +554,7 @@ pub(super) fn partition_names(partitions: &Partitions) -> String {
 fn reason_for_engine(report: &SweepReport) -> String {
     let texts = |kind: &str| {
         let texts: Vec<String> = report
-            .engine_messages
+            .routing_messages
             .iter()
             .filter(|m| m.kind() == kind)
             .map(ToString::to_string)
@@ -617,9 +590,9 @@ fn not_master(reason: &str) -> Failure {
 }
 
 /// The result of `--once`.
-fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
-    if role != SmState::Master {
-        return Err(not_master(&format!("this one is {role}")));
+fn once_result(report: &SweepReport) -> Result<(), Failure> {
+    if report.role != SmState::Master {
+        return Err(not_master(&format!("this one is {}", report.role)));
     }
     if report.is_clean() {
         return Ok(());
@@ -635,7 +608,7 @@ fn once_result(report: &SweepReport, role: SmState) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_core::plan::messages::EngineMessage;
+    use ferrosm_core::plan::messages::RoutingMessage;
     use ferrosm_core::plan::partitions::{Enforcement, Partition};
 
     use super::*;
@@ -666,8 +639,8 @@ mod tests {
         let default = reason_for_engine(&report);
         assert_eq!(default, "the first engine of routing.engines works");
         // Other messages are no reason.
-        let other = EngineMessage::StagedUpdate { stages: 2 };
-        report.engine_messages.push(other);
+        let other = RoutingMessage::StagedUpdate { stages: 2 };
+        report.routing_messages.push(other);
         assert_eq!(reason_for_engine(&report), default);
     }
 }

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ferrosm_core::event::RefusedRequest;
+use ferrosm_core::event::{Event, RefusedRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sa::admission::{RequestClass, RequestOutcome};
 use ferrosm_sa::refusal::SaRefusal;
@@ -167,7 +167,7 @@ impl SaCounters {
         let refused =
             repeats.and_then(|repeats| RefusedRequest::new(view, request, refusal, repeats));
         if let Some(refused) = refused {
-            log::request_refused(&refused);
+            report(&Event::RequestRefused(Box::new(refused)));
         }
     }
 
@@ -175,9 +175,13 @@ impl SaCounters {
     pub(super) fn log_unreported(&self, now: Instant) {
         let count = lock(&self.refusals).take_unreported(now);
         if let Some(count) = count {
-            log::further_requests_refused(count);
+            report(&Event::FurtherRequestsRefused(count));
         }
     }
+}
+
+fn report(event: &Event) {
+    log::event(event, event.row().severity);
 }
 
 #[cfg(test)]

@@ -721,7 +721,7 @@ fn recording_replays_to_the_same_outputs() {
 
     let (code, out, err) = run_ferrosm(&["replay", name]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(out.contains("role changed to Master"), "{out}");
+    assert!(out.contains("role changed role=Master"), "{out}");
     assert!(out.ends_with("all outputs are those recorded\n"), "{out}");
     let (code, outputs, _) = run_ferrosm(&["replay", "--outputs", name]);
     assert_eq!(code, Some(0));

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use super::Adoption;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Observation, ViewMismatch};
+use crate::event::{Event, ViewMismatch};
 
 /// Most end ports that may have changed their LIDs; with more, the view is withdrawn.
 const MOVED_PORTS_MAX: usize = 16;
@@ -185,8 +185,8 @@ fn neighbour_fits(
 pub(crate) struct ViewUpdate {
     /// The view to publish; `None` withdraws the published one.
     pub(crate) view: Option<Snapshot>,
-    /// Observation for the operator.
-    pub(crate) observation: Option<Observation>,
+    /// What is reported.
+    pub(crate) observation: Option<Event>,
 }
 
 impl ViewUpdate {
@@ -261,8 +261,8 @@ impl Adoption {
                     // Hosts may have registered with that master.
                     self.forget_installed();
                 }
-                let observation = Observation::RestoredViewRejected(why);
-                ctx.outbox.emit(Event::Observation(observation));
+                let observation = Event::RestoredViewRejected(why);
+                ctx.outbox.emit(observation);
                 false
             }
         }
@@ -293,7 +293,7 @@ impl Adoption {
         restored.in_use = true;
         Some(ViewUpdate {
             view: Some(view),
-            observation: Some(Observation::RestoredViewUsed { age }),
+            observation: Some(Event::RestoredViewUsed { age }),
         })
     }
 
@@ -329,7 +329,7 @@ impl Adoption {
         if moved.len() > MOVED_PORTS_MAX {
             self.forget();
             return Some(ViewUpdate {
-                observation: Some(Observation::RestoredViewWithdrawn),
+                observation: Some(Event::RestoredViewWithdrawn),
                 ..ViewUpdate::WITHDRAW
             });
         }
@@ -373,7 +373,7 @@ impl Adoption {
             .count();
         (removed > 0).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.num_lids()))),
-            observation: Some(Observation::EndPortsOutdated { count: removed }),
+            observation: Some(Event::EndPortsOutdated(removed)),
         })
     }
 }

@@ -129,7 +129,10 @@ impl fmt::Display for CommandOutcome {
             Self::Swept { number, problems } => {
                 write!(f, "sweep {number} complete")?;
                 let severe = problems.iter().filter(|p| p.kind.is_severe()).count();
-                for (n, noun) in [(severe, "problem"), (problems.len() - severe, "note")] {
+                for (n, noun) in [
+                    (severe, "problem"),
+                    (problems.len() - severe, "minor problem"),
+                ] {
                     match n {
                         0 => {}
                         1 => write!(f, ", 1 {noun}")?,

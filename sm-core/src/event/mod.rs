@@ -1,178 +1,470 @@
-//! What a [`crate::SubnetManager`] reports to the operator. Events are data; `Display` formats them
-//! as one line.
+//! What a [`crate::SubnetManager`] reports to the operator.
+//!
+//! Events are data. The table in [`Event`] has one place for each: its variant, fields, name,
+//! severity, meaning and action; those of the election are in [`ElectionNotice`]. [`News`] turns
+//! the events of a subnet manager into those that an operator reads.
 
 mod about_sm;
 mod key_violation;
 mod local_change;
-mod observation;
+mod news;
+mod no_link;
+mod reasons;
 mod refused_request;
 
 use core::fmt;
+use core::time::Duration;
 
 use ferrosm_fabric::location::{Location, NodeName, PortName};
 use ferrosm_fabric::observed::NodeRemovalReason;
-use ferrosm_mad::attr::{LinkRate, SmState};
-use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::attr::{LinkRate, SmState, id};
+use ferrosm_mad::ids::{AttrId, Lid, PortGuid};
 
-use crate::election::{self, RoleChangeReason};
+use crate::election::{ElectionNotice, RoleChangeReason};
+use crate::event_table::{display, events};
 use crate::plan::failure::RoutingFailure;
+use crate::plan::messages::RoutingMessage;
 use crate::plan::partitions::absent_members::{self, AbsentMember};
-use crate::report::{Phase, Problem, SweepReport};
+use crate::report::{PKeyTableUsage, Phase, Problem, SmpCount, SweepReport};
 use crate::sa::registry::multicast::MlidExhaustion;
 
+pub use crate::event_table::{EventRow, FieldValue, Fields, Severity};
 pub use about_sm::{AboutSm, SmLocation};
 pub use key_violation::KeyViolation;
 pub use local_change::LocalChangeReport;
 pub(crate) use local_change::flags_of;
-pub use observation::{LinkFlaps, LocalSweepReasons, Observation, ViewMismatch, WriteFailure};
+pub use news::{News, PROBLEMS_MAX, first_problems, report_problems};
+pub use no_link::NoLinkReason;
+pub use reasons::{LinkFlaps, LocalSweepReasons, ViewMismatch, WriteFailure};
 pub use refused_request::RefusedRequest;
 
-/// Whether outputs wait for durable state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DurabilityEvent {
-    /// The store is late: replies to SA clients leave before the registrations that they confirm
-    /// are durable.
-    RepliesUnprotected,
-    /// The store has caught up: replies wait for durable state again.
-    RepliesProtected,
-    /// The store is late: SLtoVL tables or M_Keys are written before the records that must precede
-    /// them are durable.
-    WritesUnprotected,
-}
-
-impl fmt::Display for DurabilityEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RepliesUnprotected => {
-                "SA registrations not saved in time, replies sent anyway: clients may have to register again after a restart or takeover"
-            }
-            Self::RepliesProtected => "SA registrations are saved before the reply again",
-            Self::WritesUnprotected => {
-                "records of SLtoVL tables and M_Keys not saved in time, devices written anyway: the next master may not know them"
-            }
-        })
-    }
-}
-
-/// Why the SM cannot use its own port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoLinkReason {
-    /// The port is down.
-    PortDown(PortName),
-    /// The port does not respond.
-    PortSilent(PortName),
-    /// The port has a link, and the node at its other end does not respond.
-    NeighbourSilent(PortName),
-    /// The local node does not respond.
-    LocalNodeSilent,
-    /// The response of the local node is not plausible.
-    LocalNodeImplausible(&'static str),
-    /// The local node was not found.
-    LocalNodeUnknown,
-}
-
-impl fmt::Display for NoLinkReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PortDown(port) => write!(f, "{port} is down"),
-            Self::PortSilent(port) => write!(
-                f,
-                "{port} does not respond; if it has another M_Key, set subnet.m-key to it"
-            ),
-            Self::NeighbourSilent(port) => write!(
-                f,
-                "the node behind {port} does not respond; if it has another M_Key, set subnet.m-key to it"
-            ),
-            Self::LocalNodeSilent => {
-                f.write_str("the local port does not respond to SMPs (M_Key of another SM?)")
-            }
-            Self::LocalNodeImplausible(why) => {
-                write!(f, "invalid response of the local node: {why}")
-            }
-            Self::LocalNodeUnknown => f.write_str("local node not found"),
+events! {
+    /// A change of state that the operator can observe. `Display` is a line of the log.
+    #[derive(Debug, Clone)]
+    pub enum Event {
+        section "Sweeps and fabric" {
+            /// The fabric came up: this SM is master, and the last sweep left no problem.
+            SubnetUp(switches: usize, cas: usize) => { switches: *switches, cas: *cas } [
+                Info "subnet up": "the first sweep as master without problems, or the first one again; `SUBNET UP` with `--log-format opensm`";
+            ]
+            /// A sweep is complete; the report lists its problems.
+            SweepCompleted(report: Box<SweepReport>) => {
+                sweep: report.number,
+                kind: display(report.kind),
+                problems: report.num_severe(),
+                minor_problems: Some(report.problems.len() - report.num_severe()).filter(|n| *n > 0),
+                role: display(report.role),
+                switches: report.switches,
+                cas: report.cas,
+                routers: report.routers,
+                links: report.links,
+                lids: report.lids,
+                top_lid: report.top_lid.0,
+                lids_written: report.lids_changed,
+                engine: Some(report.engine).filter(|engine| !engine.is_empty()),
+                max_hops: report.proof.as_ref().map(|proof| proof.max_hops),
+                lft_blocks_written: report.lft_blocks_written,
+                smps_sent: report.smps_sent(),
+                took_ms: milliseconds(report.took),
+            } [
+                Info "sweep complete": "`kind` (`full` or `local`), number of problems, nodes, links, LIDs, engine, writes, time";
+                Debug "sweep complete": "nothing changed";
+            ]
+            /// A problem was found while no sweep ran, and is not in the report of the last sweep.
+            ProblemFound(problem: Problem) => row(problem.kind.severity_rank()) {
+                kind: problem.kind.name(),
+                location: display(problem.location),
+                detail: problem.kind.to_string(),
+                effect: problem.kind.effect_between_sweeps(),
+            } [
+                Warning "problem found": "`kind`, `location`, `detail` of a fault; logged again after full sweeps" do "[troubleshooting](#troubleshooting)";
+                Warning "setting not in force": "the same; a setting of the configuration has no effect, such as the first engine" do "as `detail` says";
+                Info "minor problem found": "the same; every port is up" do "as above";
+            ]
+            /// A problem in the report of a sweep that was not in the one before.
+            ProblemReported(problem: Problem) => row(problem.kind.severity_rank()) {
+                kind: problem.kind.name(),
+                location: display(problem.location),
+                detail: problem.kind.to_string(),
+            } [
+                Warning "problem found": "`kind`, `location`, `detail` of a fault; logged again after full sweeps" do "[troubleshooting](#troubleshooting)";
+                Warning "setting not in force": "the same; a setting of the configuration has no effect, such as the first engine" do "as `detail` says";
+                Info "minor problem found": "the same; every port is up" do "as above";
+            ]
+            /// This number of further problems is in the report of the sweep.
+            FurtherProblemsReported(count: usize) => { suppressed: *count } [
+                Warning "further problems found": "number of problems that are not logged" do "`--json` lists all";
+            ]
+            /// A full sweep did not find a problem of the one before.
+            ProblemSolved(problem: Problem) => {
+                kind: problem.kind.name(),
+                location: display(problem.location),
+            } [
+                Info "problem no longer found": "a full sweep did not find a problem of the one before, or the port left the subnet";
+            ]
+            /// A full sweep did not find this number of further problems of the one before.
+            FurtherProblemsSolved(count: usize) => { suppressed: *count } [
+                Info "further problems no longer found": "number of such problems that are not logged";
+            ]
+            /// The routing in force has paths with different SLs, and the one before had none.
+            SeveralSlsUsed(engine: &'static str) => {
+                engine: *engine,
+                effect: "programs that ignore the SL of their path records may deadlock",
+                action: "configure these programs, or set `routing.vls = 1`",
+            } [
+                Warning "routing uses several SLs": "programs that ignore the SL of their path records are outside the proof against deadlocks" do "as `action` says";
+            ]
+            /// A message about the routing in force, or the update of its tables.
+            RoutingReported(engine: &'static str, message: RoutingMessage)
+            => row(usize::from(message.costs_service())) {
+                engine: Some(*engine).filter(|engine| !engine.is_empty()),
+                kind: message.kind(),
+                detail: message.to_string(),
+            } [
+                Info "routing message": "about the routing and its installation: `kind` (stable), `detail`";
+                Warning "routing message": "the same; hosts miss packets because of it, for a moment (drains) or for good (`dropped-transit`)" do "as `detail` says";
+            ]
+            /// Every engine rejected the fabric; the installed tables stay in force.
+            RoutingFailed(failure: RoutingFailure) => {
+                reason: failure.to_string(),
+                effect: "the installed routes stay; new links and nodes are not routed",
+            } [
+                Error "routing failed": "no engine has a verified routing; the installed tables stay" do "[troubleshooting](#troubleshooting)";
+            ]
+            /// A node was discovered after the first sweep, with this number of links.
+            NodeAdded(node: NodeName, links: usize) => { node: display(node), links: *links } [
+                Info "node added": "a node and its `links`";
+            ]
+            /// A node was removed from the subnet.
+            NodeRemoved(node: NodeName, reason: NodeRemovalReason) => {
+                node: display(node),
+                reason: display(reason),
+            } [
+                Warning "node removed": "`reason`; its links are not listed" do "check it";
+            ]
+            /// A switch lost LinearFDBTop since it was last read: it restarted and lost its tables,
+            /// which are written again.
+            SwitchRestarted(node: NodeName) => {
+                node: display(node),
+                effect: "it lost its tables; they are written again",
+            } [
+                Warning "switch restarted": "its tables are written again" do "check its power";
+            ]
+            /// A link came up between two ports of nodes that were not added with it.
+            LinkUp(a: PortName, b: PortName) => { link: link(*a, *b) } [
+                Info "link up": "a link of known nodes";
+            ]
+            /// A link went down.
+            LinkDown(a: PortName, b: PortName) => { link: link(*a, *b) } [
+                Warning "link down": "a link was lost" do "check the cable";
+            ]
+            /// A link was lost repeatedly. It is reported once, until [`Self::LinkStable`].
+            LinkFlapping(flaps: LinkFlaps) => {
+                link: link(flaps.ends[0], flaps.ends[1]),
+                flaps: flaps.flaps,
+                window_s: flaps.window.as_secs(),
+                effect: flaps.effect(),
+            } [
+                Warning "link flapping": "lost `flaps` times in `window_s`; logged once. Routes avoid it until it is up for 30 s (doubled each time, up to 16 min), unless something is reached over it only" do "replace the cable";
+            ]
+            /// A link that flapped, or that did not become active, is stable.
+            LinkStable(ends: [PortName; 2]) => { link: link(ends[0], ends[1]) } [
+                Info "link stable again": "a link that flapped or did not become active is used again";
+            ]
+            /// A link runs below the width or speed that both ports have enabled. Reported once,
+            /// and again after its rate changed.
+            LinkDegraded(change: Box<LinkRateChange>) => {
+                link: link(change.ends[0], change.ends[1]),
+                active: display(change.active),
+                possible: display(change.possible),
+            } [
+                Warning "link degraded": "width or speed `active` is below `possible`, which both ports have enabled; logged once" do "check the cable";
+            ]
+            /// A link runs at the width and speed that both ports have enabled, and was degraded
+            /// before.
+            LinkRestored(change: Box<LinkRateChange>) => {
+                link: link(change.ends[0], change.ends[1]),
+                active: display(change.active),
+            } [
+                Info "link no longer degraded": "as both ports permit";
+            ]
+            /// This number of further links is degraded; they are not reported one by one.
+            FurtherLinksDegraded(count: usize) => { count: *count } [
+                Warning "further links degraded": "number of links that are not logged" do "as above";
+            ]
+            /// A link between switches leads to another port than before.
+            LinkMoved(port: PortName) => { port: display(port) } [
+                Info "link moved": "a link leads to another port";
+            ]
+            /// A trap was received.
+            TrapReceived {
+                /// Its number; of a vendor's trap, the DeviceID.
+                number: u16,
+                /// The vendor whose trap it is; `None` if the specification defines it.
+                vendor: Option<u32>,
+                /// Its source.
+                location: Location,
+                /// Traps 256 to 259: the packet that was dropped.
+                violation: Option<KeyViolation>,
+                /// Trap 144: what changed.
+                change: Option<LocalChangeReport>,
+            } => {
+                number: *number,
+                vendor: vendor.map(|id| format!("{id:#08x}")),
+                about: change.map_or_else(
+                    || trap_name(*number, *vendor).to_owned(),
+                    |change| change.to_string(),
+                ),
+                source: display(location),
+                packet: violation.as_ref().map(display),
+            } [
+                Info "trap received": "trap number, what it is about, source; `packet` with a wrong key. A `vendor`'s trap is logged once until it pauses for 5 s";
+            ]
+            /// A light sweep found changes; a local sweep follows.
+            ChangesFound(reasons: LocalSweepReasons) => { reason: display(reasons) } [
+                Info "local sweep scheduled": "`reason`";
+                Debug "local sweep scheduled": "unchanged `reason`";
+            ]
+            /// An inconsistency was found, or a Set reached another device; a full sweep follows.
+            InconsistencyFound => { effect: "full sweep follows" } [
+                Info "inconsistency found": "timeouts, invalid responses or contradictory links: a full sweep follows";
+            ]
+            /// A P_Key table is nearly full.
+            PKeyTableNearlyFull(table: PKeyTableUsage) => {
+                location: display(table.location),
+                used: table.used,
+                capacity: table.capacity,
+                free: table.free(),
+            } [
+                Info "P_Key table nearly full": "less than a quarter of it is free";
+            ]
+            /// SMPs of a sweep with one attribute.
+            SmpsCounted(attr: AttrId, count: SmpCount) => {
+                attr: id::name(*attr).unwrap_or("?"),
+                gets: count.gets,
+                sets: count.sets,
+                timeouts: count.timeouts,
+            } [
+                Debug "SMP counts": "SMPs of a sweep by attribute";
+            ]
+            /// A phase of a sweep started.
+            PhaseStarted(phase: Phase) => { phase: display(phase) } [
+                Debug "phase started": "phase of a sweep";
+            ]
+            /// A phase of a sweep took this long.
+            PhaseCompleted(phase: Phase, took: Duration) => {
+                phase: display(phase),
+                took_ms: milliseconds(*took),
+            } [
+                Debug "phase complete": "its duration";
+            ]
+            /// The SM's own port is down or the local node does not respond. The SM waits until the
+            /// port is up.
+            LocalPortUnusable(why: NoLinkReason) => { reason: display(why) } [
+                Warning "local port unusable": "down, or no response; logged once per `reason`" do "check the port";
+            ]
+            /// The SM's own port can be used again.
+            LocalPortUsable(port: PortName) => { port: display(port) } [
+                Info "local port usable": "up again";
+            ]
+        }
+        section "Subnet administration" {
+            /// Fewer MLIDs than groups.
+            MlidsExhausted(exhaustion: MlidExhaustion)
+            => row(usize::from(matches!(exhaustion, MlidExhaustion::Rejected { .. }))) {
+                mlids: exhaustion.count(),
+            } [
+                Warning "MLIDs exhausted": "new groups share MLIDs within their partition" do "remove unused groups";
+                Warning "multicast group rejected": "no MLID to share" do "as above";
+            ]
+            /// A request of an SA client was refused.
+            RequestRefused(request: Box<RefusedRequest>) => row(request.row_index()) {
+                attribute: Some(request.kind.attribute()).filter(|_| !request.is_join()),
+                method: Some(request.kind.method()).filter(|_| !request.is_join()),
+                group: request.subject.filter(|_| request.is_join()).map(display),
+                port: display(request.port),
+                gid: request.subject.filter(|_| !request.is_join()).map(display),
+                member: request.member.map(display),
+                cause: request.refusal.cause().label(),
+                reason: request.refusal.to_string(),
+                repeats: Some(request.repeats).filter(|repeats| *repeats > 0),
+            } [
+                Warning "multicast join refused": "`group`, `port`, `cause`, `reason` with both values; at most once in ten minutes for each port and cause, with `repeats`" do "[causes](sa.md#refused-requests)";
+                Info "multicast join refused": "as above, where it is normal: a group without members";
+                Warning "SA request refused": "path, service, subscription or alias GUID; limited as above" do "as above";
+                Info "SA request refused": "as above, where it is normal: a peer that left";
+            ]
+            /// This number of further requests was refused; they are not reported one by one.
+            FurtherRequestsRefused(count: u64) => { count: *count } [
+                Warning "further SA requests refused": "refusals that were not logged one by one" do "`ferrosm_sa_refusals_total`";
+            ]
+            /// Configured members of partitions are not in the subnet. Each is reported once, and
+            /// again after it was in the subnet.
+            PartitionMembersAbsent(members: Vec<AbsentMember>) => {
+                count: members.len(),
+                members: absent_members::describe(members),
+            } [
+                Warning "partition members not in the subnet": "GUIDs that no port of the subnet has; logged when they leave" do "correct the GUID, or start the host";
+            ]
+            /// A new configuration takes full memberships in partitions from this number of ports.
+            FullMembershipsLost(ports: usize) => {
+                ports: *ports,
+                effect: "limited members do not reach each other",
+            } [
+                Warning "full partition memberships lost": "number of `ports` that a new configuration makes limited members, or none" do "check the partitions";
+            ]
+            /// This number of memberships in groups was removed, because the members are not in the
+            /// partition of the group any more.
+            GroupMembersRemoved(count: usize) => {
+                count: *count,
+                reason: "not in the partition of the group",
+            } [
+                Warning "multicast members removed": "`count` of memberships in groups of partitions that their ports left" do "as above";
+            ]
+            /// The SL, MTU or rate of groups changed; this number of hosts is sent
+            /// ClientReregister.
+            GroupParametersChanged(hosts: usize) => { hosts: *hosts } [
+                Info "group parameters changed": "SL, MTU or rate; `hosts` received ClientReregister";
+            ]
+            /// A port does not accept alias GUIDs.
+            AliasGuidsRejected {
+                /// The port.
+                port: PortName,
+                /// The block of GUIDs.
+                block: u8,
+                /// How the last write failed.
+                failure: WriteFailure,
+            } => { port: display(port), block: *block, reason: failure.to_string() } [
+                Warning "alias GUIDs rejected": "a port rejected them; `reason`. Written again after the next sweep if it did not respond, otherwise after its next reset or registration" do "check its firmware";
+            ]
+            /// The store is late: replies to SA clients leave before the registrations that they
+            /// confirm are durable.
+            RepliesUnprotected => {
+                effect: "replies sent anyway: clients may have to register again after a restart or takeover",
+            } [
+                Warning "SA registrations not saved in time": "the disk or a standby is slow: `effect`" do "check the disk";
+            ]
+            /// The store has caught up: replies wait for durable state again.
+            RepliesProtected => {} [
+                Info "SA replies wait for saved registrations again": "the store has caught up";
+            ]
+            /// The store is late: SLtoVL tables or M_Keys are written before the records that must
+            /// precede them are durable.
+            WritesUnprotected => {
+                effect: "devices are written anyway: the next master may not know their SLtoVL tables and M_Keys",
+            } [
+                Warning "device settings not saved in time": "the disk or a standby is slow: `effect`" do "check the disk";
+            ]
+        }
+        section "Mastership" {
+            /// The SMInfo state of this SM changed.
+            RoleChanged {
+                /// The new state.
+                state: SmState,
+                /// The reason.
+                why: AboutSm<RoleChangeReason>,
+            } => { role: display(state), reason: display(why) } [
+                Info "role changed": "the new role and the reason";
+            ]
+            /// The SM stopped after [`crate::Command::Stop`]: another SM became master, none did,
+            /// or this SM was not master.
+            Stopped {
+                /// The new master, by its port GUID.
+                handed_to: Option<AboutSm<PortGuid>>,
+                /// Whether this SM was master.
+                was_master: bool,
+            } => row(stopped_row(handed_to.is_some(), *was_master)) {
+                to: handed_to.as_ref().map(|to| display(to.what)),
+                port: handed_to.as_ref().and_then(AboutSm::port).map(display),
+                linked_to: handed_to.as_ref().and_then(AboutSm::peer).map(display),
+                effect: (handed_to.is_none() && *was_master)
+                    .then_some("the subnet has no master; it keeps forwarding"),
+            } [
+                Info "mastership handed over": "at exit: another SM became master";
+                Warning "no SM took over": "at exit: the subnet has no master; it keeps forwarding" do "start an SM";
+                Debug "stopped": "at exit: this SM was not master";
+            ]
+            /// A port names another SM as its master; a full sweep follows.
+            ForeignMaster {
+                /// The port.
+                port: PortName,
+                /// The LID of that SM.
+                master: Lid,
+            } => {
+                port: display(port),
+                master_lid: master.0,
+                effect: "another SM configured this port; full sweep follows",
+            } [
+                Warning "foreign master found": "MasterSMLID of `port` is another SM; a full sweep follows" do "stop that SM";
+            ]
+            /// The process stalled; the other SMs are queried before the next write.
+            ProcessStalled => {} [
+                Info "verifying role after stall": "SMs are queried before the next write";
+            ]
+            /// The replica was not loaded in time; the SM continues without it.
+            ReplicaTimedOut => {} [
+                Warning "replica not loaded in time": "the disk or etcd took more than 2 s; takeover without it: hosts register again" do "check the disk";
+            ]
+            /// A standby did not get a replica of its master's records in time; it accepts a
+            /// handover without one.
+            ReplicaUnavailable => {} [
+                Warning "replica unavailable": "a handover is accepted without it: hosts register again" do "check the connection to the master";
+            ]
+            /// The SA replies from the restored view until the first sweep is complete.
+            RestoredViewUsed {
+                /// The age of the view.
+                age: Duration,
+            } => { age_s: age.as_secs(), until: "the first sweep is complete" } [
+                Info "SA replies from restored view": "until the first sweep completes";
+            ]
+            /// The restored view is not used.
+            RestoredViewRejected(mismatch: ViewMismatch) => {
+                reason: mismatch.to_string(),
+                effect: "the SA replies when the first sweep is complete",
+            } [
+                Info "restored view rejected": "`reason`; the SA replies after the first sweep";
+            ]
+            /// The restored view is withdrawn: too many ports have other LIDs.
+            RestoredViewWithdrawn => {
+                reason: "too many ports have other LIDs than saved",
+                effect: "the SA replies when the first sweep is complete",
+            } [
+                Info "restored view withdrawn": "`reason`";
+            ]
+            /// This number of end ports of the restored view is absent or has another LID; they are
+            /// removed from it.
+            EndPortsOutdated(count: usize) => {
+                count: *count,
+                reason: "absent, or another LID than saved",
+            } [
+                Info "ports removed from restored view": "`reason`";
+            ]
+        }
+        in other tables {
+            /// What the election reports about another SM.
+            Election(AboutSm<ElectionNotice>)
         }
     }
 }
 
-/// A change of state that the operator can observe. `Display` formats it as one line.
-#[derive(Debug, Clone)]
-pub enum Event {
-    /// A phase of a sweep started.
-    PhaseStarted(Phase),
-    /// A sweep is complete; the report lists its problems.
-    SweepCompleted(Box<SweepReport>),
-    /// A problem was found while no sweep ran, and is not in the report of the last sweep.
-    ProblemFound(Problem),
-    /// The SM's own port is down or the local node does not respond. The SM waits until the port is
-    /// up.
-    LocalPortUnusable(NoLinkReason),
-    /// The SM's own port can be used again.
-    LocalPortUsable(PortName),
-    /// The SMInfo state of this SM changed.
-    RoleChanged {
-        /// The new state.
-        state: SmState,
-        /// The reason.
-        why: AboutSm<RoleChangeReason>,
-    },
-    /// A trap was received.
-    TrapReceived {
-        /// Its number; of a vendor's trap, the DeviceID.
-        number: u16,
-        /// The vendor whose trap it is; `None` if the specification defines it.
-        vendor: Option<u32>,
-        /// Its source.
-        location: Location,
-        /// Traps 256 to 259: the packet that was dropped.
-        violation: Option<KeyViolation>,
-        /// Trap 144: what changed.
-        change: Option<LocalChangeReport>,
-    },
-    /// Every engine rejected the fabric; the installed tables stay in force.
-    RoutingFailed(RoutingFailure),
-    /// An observation; docs/operations.md has the action, if any.
-    Observation(Observation),
-    /// A requested handover failed; this SM remains master.
-    HandoverFailed(AboutSm<election::ElectionNotice>),
-    /// A condition that the operator must resolve.
-    Alarm(AboutSm<election::ElectionNotice>),
-    /// The SM stopped after [`crate::Command::Stop`]: another SM became master, none did, or this
-    /// SM was not master.
-    Stopped {
-        /// The new master, by its port GUID.
-        handed_to: Option<AboutSm<PortGuid>>,
-        /// Whether this SM was master.
-        was_master: bool,
-    },
-    /// Whether outputs wait for durable state.
-    Durability(DurabilityEvent),
-    /// All MLIDs are in use.
-    MlidsExhausted(MlidExhaustion),
-    /// A request of an SA client was refused.
-    RequestRefused(Box<RefusedRequest>),
-    /// This number of further requests was refused; they are not reported one by one.
-    FurtherRequestsRefused(u64),
-    /// Configured members of partitions are not in the subnet. Each is reported once, and again
-    /// after it was in the subnet.
-    PartitionMembersAbsent(Vec<AbsentMember>),
-    /// A node was discovered after the first sweep, with this number of links.
-    NodeAdded(NodeName, usize),
-    /// A node was removed from the subnet.
-    NodeRemoved(NodeName, NodeRemovalReason),
-    /// A switch lost LinearFDBTop since it was last read: it restarted and lost its tables, which
-    /// are written again.
-    SwitchRestarted(NodeName),
-    /// A link came up between two ports of nodes that were not added with it.
-    LinkUp(PortName, PortName),
-    /// A link went down.
-    LinkDown(PortName, PortName),
-    /// A link runs below the width or speed that both ports have enabled. Reported once, and again
-    /// after its rate changed.
-    LinkDegraded(Box<LinkRateChange>),
-    /// A link runs at the width and speed that both ports have enabled, and was degraded before.
-    LinkRestored(Box<LinkRateChange>),
-    /// This number of further links is degraded; they are not reported one by one.
-    FurtherLinksDegraded(usize),
+impl Event {
+    /// The rows of the table by section of docs/operations.md.
+    pub fn sections() -> impl Iterator<Item = (&'static str, &'static [EventRow])> {
+        Self::SECTIONS
+            .iter()
+            .chain(ElectionNotice::SECTIONS)
+            .copied()
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.row().name)?;
+        for (name, value) in self.fields().as_slice() {
+            write!(f, " {name}={value}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The rate of a link.
@@ -186,78 +478,43 @@ pub struct LinkRateChange {
     pub possible: LinkRate,
 }
 
-impl fmt::Display for LinkRateChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            ends: [a, b],
-            active,
-            possible,
-        } = self;
-        write!(f, "{a} - {b}: {active} of {possible}")
+fn link(a: PortName, b: PortName) -> FieldValue {
+    display(format_args!("{a} - {b}"))
+}
+
+/// In milliseconds, to a microsecond.
+fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+const fn stopped_row(is_handed_over: bool, was_master: bool) -> usize {
+    match (is_handed_over, was_master) {
+        (true, _) => 0,
+        (false, true) => 1,
+        (false, false) => 2,
     }
 }
 
-impl fmt::Display for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PhaseStarted(p) => write!(f, "phase started: {p}"),
-            Self::SweepCompleted(r) => write!(
-                f,
-                "sweep {} complete: {} switches, {} CAs, {} routers, {} links",
-                r.number, r.switches, r.cas, r.routers, r.links
-            ),
-            Self::ProblemFound(problem) => write!(f, "problem found: {problem}"),
-            Self::LocalPortUnusable(why) => write!(f, "local port unusable: {why}"),
-            Self::LocalPortUsable(port) => write!(f, "local port usable: {port}"),
-            Self::RoleChanged { state, why } => write!(f, "role changed to {state}: {why}"),
-            Self::TrapReceived {
-                number,
-                vendor,
-                location,
-                violation,
-                change,
-            } => {
-                write!(f, "trap {number} received from {location}")?;
-                if let Some(vendor) = vendor {
-                    write!(f, " (vendor {vendor:#08x})")?;
-                }
-                if let Some(change) = change {
-                    write!(f, ": {change}")?;
-                }
-                violation
-                    .as_ref()
-                    .map_or(Ok(()), |packet| write!(f, ": {packet}"))
-            }
-            Self::RoutingFailed(why) => write!(f, "routing failed: {why}"),
-            Self::Observation(what) => what.fmt(f),
-            Self::HandoverFailed(why) => write!(f, "handover failed: {why}"),
-            Self::Alarm(what) => write!(f, "alarm: {what}"),
-            Self::Stopped {
-                handed_to: Some(to),
-                ..
-            } => write!(f, "stopped: mastership handed over to SM {to}"),
-            Self::Stopped {
-                was_master: true, ..
-            } => f.write_str("stopped: no other SM became master"),
-            Self::Stopped { .. } => f.write_str("stopped: was not master"),
-            Self::Durability(event) => event.fmt(f),
-            Self::MlidsExhausted(of) => write!(f, "{of}"),
-            Self::RequestRefused(request) => request.fmt(f),
-            Self::FurtherRequestsRefused(count) => write!(f, "{count} further SA requests refused"),
-            Self::PartitionMembersAbsent(members) => write!(
-                f,
-                "partition members not in the subnet: {}",
-                absent_members::describe(members)
-            ),
-            Self::NodeAdded(n, 1) => write!(f, "node added: {n}, 1 link"),
-            Self::NodeAdded(n, links) => write!(f, "node added: {n}, {links} links"),
-            Self::NodeRemoved(n, why) => write!(f, "node removed: {n}: {why}"),
-            Self::SwitchRestarted(n) => write!(f, "switch restarted: {n}"),
-            Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
-            Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),
-            Self::LinkDegraded(link) => write!(f, "link degraded: {link}"),
-            Self::LinkRestored(link) => write!(f, "link no longer degraded: {link}"),
-            Self::FurtherLinksDegraded(count) => write!(f, "{count} further links degraded"),
-        }
+/// What a trap reports (IBA vol. 1, tables "Traps" of 13.4.8 and 14.2.5.1).
+const fn trap_name(number: u16, vendor: Option<u32>) -> &'static str {
+    if vendor.is_some() {
+        return "vendor specific";
+    }
+    match number {
+        64 => "GID in service",
+        65 => "GID out of service",
+        66 => "multicast group created",
+        67 => "multicast group deleted",
+        128 => "link state change",
+        129 => "local link integrity threshold",
+        130 => "excessive buffer overrun threshold",
+        131 => "flow control update watchdog",
+        144 => "local change",
+        145 => "SystemImageGUID change",
+        256 => "bad M_Key",
+        257 => "bad P_Key",
+        258 => "bad Q_Key",
+        259 => "bad P_Key at a switch port",
+        _ => "unknown",
     }
 }

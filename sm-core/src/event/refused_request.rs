@@ -1,7 +1,5 @@
 //! A request of an SA client that was refused.
 
-use core::fmt;
-
 use ferrosm_fabric::location::PortName;
 use ferrosm_mad::ids::Gid;
 use ferrosm_mad::mad::Method;
@@ -14,7 +12,7 @@ use crate::sa::refusal::SaRefusal;
 use crate::sa::request_kind::RequestKind;
 use crate::sa::{SaRequest, View};
 
-/// A refused request. `Display` formats it as one line.
+/// A refused request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusedRequest {
     /// The port that sent it.
@@ -64,23 +62,20 @@ impl RefusedRequest {
         })
     }
 
+    /// The index of its row in the event table: a warning if the site has to act.
+    pub(super) fn row_index(&self) -> usize {
+        let is_fault = self.refusal.cause().is_fault();
+        match (self.is_join(), is_fault) {
+            (true, true) => 0,
+            (true, false) => 1,
+            (false, true) => 2,
+            (false, false) => 3,
+        }
+    }
+
     /// Whether it is a join of a multicast group.
     #[must_use]
     pub fn is_join(&self) -> bool {
         self.kind == RequestKind::new(id::MC_MEMBER, Method::Set)
-    }
-}
-
-impl fmt::Display for RefusedRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (method, attribute) = (self.kind.method(), self.kind.attribute());
-        write!(f, "{method}({attribute}) of {} refused", self.port)?;
-        if let Some(subject) = self.subject {
-            write!(f, ", {subject}")?;
-        }
-        if let Some(member) = self.member {
-            write!(f, " for {member}")?;
-        }
-        write!(f, ": {}", self.refusal)
     }
 }

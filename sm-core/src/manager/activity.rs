@@ -12,13 +12,13 @@ use crate::link_rates::LinkRates;
 use crate::multicast::{MftReadback, MftUpdate};
 use crate::partitions::PartitionTables;
 use crate::plan::partitions::absent_members::AbsentMember;
-use crate::report::{Phase, ProblemKind, SweepReport};
+use crate::report::{Phase, ProblemKind, SweepKind, SweepReport};
 use crate::smp::PathPolicy;
+use crate::sweep::SweepScope;
 use crate::sweep::discovery::{Discovery, ReadPhase};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::Arming;
-use crate::sweep::{ScopeKind, SweepScope};
 use crate::vls::VlUpdate;
 use crate::vls::kept_readback::KeptReadback;
 
@@ -144,7 +144,7 @@ impl Sweep {
             problems: Vec::new(),
             report: SweepReport {
                 number,
-                local: kind == ScopeKind::Local,
+                kind,
                 ..SweepReport::default()
             },
         }
@@ -347,7 +347,7 @@ impl Activity {
 
     /// Whether the discovery of a full sweep runs.
     pub(super) fn is_full_discovery(&self) -> bool {
-        self.read_phase() == ReadPhase::Discovery(ScopeKind::Full)
+        self.read_phase() == ReadPhase::Discovery(SweepKind::Full)
     }
 }
 

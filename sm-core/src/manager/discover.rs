@@ -9,7 +9,7 @@ use ferrosm_mad::mad::Status;
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::ctx::Ctx;
-use crate::event::{Event, NoLinkReason, Observation};
+use crate::event::{Event, NoLinkReason};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::sweep::SweepScope;
@@ -152,8 +152,8 @@ impl SubnetManager {
                 self.distrust_vl_tables();
                 self.distrust_tables();
                 if self.activity.is_local_sweep() {
-                    let observation = Observation::LinkMoved(self.fabric.port_name(at));
-                    self.emit(Event::Observation(observation));
+                    let event = Event::LinkMoved(self.fabric.port_name(at));
+                    self.emit(event);
                     self.begin_full_sweep();
                 }
             }

@@ -8,11 +8,10 @@ use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 
 use super::SubnetManager;
 use super::activity::{Activity, TableReadback, TableUpdate};
-use crate::event::{Event, Observation};
+use crate::event::Event;
 use crate::mastership::election;
 use crate::partitions;
-use crate::report::ProblemKind;
-use crate::schedule::SweepKind;
+use crate::report::{ProblemKind, SweepKind};
 use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -87,7 +86,7 @@ impl SubnetManager {
         }
         self.lids.on_misdirected_set(self.last_sweep.number);
         if self.mastership.record_foreign_change() {
-            self.emit(Event::Observation(Observation::InconsistencyFound));
+            self.emit(Event::InconsistencyFound);
             self.request_full_sweep();
         }
     }

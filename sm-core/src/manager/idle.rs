@@ -3,7 +3,8 @@
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::io::LocalPortEvent;
-use crate::schedule::{Due, SweepKind};
+use crate::report::SweepKind;
+use crate::schedule::Due;
 use crate::sweep::kept::due_ports;
 
 use ferrosm_mad::attr::SmState;

@@ -11,7 +11,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
 use super::activity::{Activity, LightSweep};
-use crate::event::{Event, LocalSweepReasons, Observation};
+use crate::event::{Event, LocalSweepReasons};
 use crate::mastership;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -142,15 +142,15 @@ impl SubnetManager {
             }
         }
         if check_all {
-            self.emit(Event::Observation(Observation::InconsistencyFound));
+            self.emit(Event::InconsistencyFound);
             self.request_full_sweep();
             return;
         }
         if self.schedule.has_no_rereads() && !self.routing.is_stale() {
             return;
         }
-        let observation = Observation::ChangesFound(reasons);
-        self.emit(Event::Observation(observation));
+        let event = Event::ChangesFound(reasons);
+        self.emit(event);
         self.request_local_sweep();
     }
 

@@ -12,11 +12,12 @@ use ferrosm_mad::smp::SmpRequest;
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
+use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
-use crate::event::{AboutSm, Event};
+use crate::event::AboutSm;
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
 use crate::mastership::{
-    Mastership, MastershipAction, SenderQuery, WorkInProgress, knows_all_sms, sm_info, sm_ports,
+    Mastership, SenderQuery, WorkInProgress, knows_all_sms, sm_info, sm_ports,
 };
 use crate::records::RestoredState;
 use crate::report::Phase;
@@ -74,101 +75,42 @@ impl SubnetManager {
         }
     }
 
-    /// Steps the election and carries out its decisions.
+    /// Steps the election, and applies what it decides.
     pub(super) fn step_election(&mut self, input: election::ElectionInput) {
-        self.apply_election_step(input, None);
+        self.apply(Effect::Elect(input));
     }
 
-    fn apply_election_step(&mut self, input: election::ElectionInput, request: Option<&MadIn>) {
-        let step = with_ctx!(self, |ctx| self.mastership.step(ctx, input, request));
-        self.apply_mastership_actions(step.actions);
-        for decision in step.decisions {
-            let (origin, is_master) = (&step.origin, self.is_master());
-            let has_view = self.view().is_some();
-            let role = decision.role();
-            let actions = with_ctx!(self, |ctx| self
+    /// Steps the election, which replies to a request. The decisions are effects that follow.
+    pub(super) fn elect(&mut self, input: election::ElectionInput, request: Option<&MadIn>) {
+        with_ctx!(self, |ctx| self.mastership.step(ctx, input, request));
+    }
+
+    pub(super) fn carry_out(&mut self, decision: election::Decision) {
+        let role = decision.role();
+        let (is_master, has_view) = (self.is_master(), self.view().is_some());
+        with_ctx!(self, |ctx| {
+            let effects = self
                 .mastership
-                .carry_out(ctx, decision, origin, is_master, has_view));
-            self.apply_mastership_actions(actions);
+                .carry_out(ctx, decision, is_master, has_view);
+            ctx.effects.extend(effects);
             if let Some((state, handed_to)) = role {
-                let handed_to = handed_to.map(|guid| self.describe_sm(guid));
-                let master = self.polled_master();
-                self.commands
-                    .on_role(&mut self.out, state, handed_to, master);
+                ctx.effects.push(Effect::ReportRole(state, handed_to));
             }
-        }
-        if step.needs_sweep {
-            self.distrust_tables();
-            self.lids.unconfirm();
-        }
+        });
+    }
+
+    pub(super) fn sweep_as_elected(&mut self, is_link_down: bool) {
+        self.distrust_tables();
+        self.lids.unconfirm();
         // Without a link the port is read from time to time, and a sweep starts when the link is
         // up.
-        if step.needs_sweep && !step.origin.is_link_down {
-            if self.mastership.is_awaiting_replica() {
-                self.abandon_for(Activity::AwaitReplica);
-            } else {
-                self.begin_full_sweep();
-            }
+        if is_link_down {
+            return;
         }
-    }
-
-    /// Executes actions of mastership in order.
-    pub(super) fn apply_mastership_actions(
-        &mut self,
-        actions: impl IntoIterator<Item = MastershipAction>,
-    ) {
-        for action in actions {
-            match action {
-                MastershipAction::Elect(input) => self.step_election(input),
-                MastershipAction::ElectOnRequest(input, request) => {
-                    self.apply_election_step(input, Some(&request));
-                }
-                MastershipAction::SendUntracked(op) => self.send_untracked(op),
-                MastershipAction::QuerySender(query) => self.query_sender(query),
-                MastershipAction::Yield if matches!(self.activity, Activity::AwaitMastership) => {}
-                MastershipAction::Yield => self.abandon_for(Activity::AwaitMastership),
-                MastershipAction::LeaveSubnet => {
-                    self.abandon_for(Activity::Standby);
-                    self.schedule.cancel();
-                }
-                MastershipAction::AwaitReplica => self.abandon_for(Activity::AwaitReplica),
-                MastershipAction::EndSmScan => self.end_sm_scan(),
-                MastershipAction::UnconfirmLids => self.lids.unconfirm(),
-                MastershipAction::PreserveState { replica_unverified } => {
-                    self.preserve_state(replica_unverified);
-                }
-                MastershipAction::DiscardReplica => self.adoption.forget(),
-                MastershipAction::DiscardStateOfOtherSm => {
-                    if self.adoption.is_of_another_sm(&self.fabric) {
-                        self.adoption.forget_installed();
-                    }
-                }
-                MastershipAction::CompareSms => self.compare_sms(),
-                MastershipAction::CompareSmsAndSweep => {
-                    self.compare_sms();
-                    if self.role() == SmState::Master && self.activity.is_idle() {
-                        self.begin_full_sweep();
-                    }
-                }
-                MastershipAction::ReportNotHandedOver(why) => {
-                    self.commands.on_not_handed_over(&mut self.out, &why);
-                    self.emit(Event::HandoverFailed(why));
-                }
-                MastershipAction::ReportStopped {
-                    handed_to,
-                    was_master,
-                } => {
-                    let handed_to = handed_to.map(|guid| self.describe_sm(guid));
-                    self.commands
-                        .on_stopped(&mut self.out, handed_to, was_master);
-                    self.emit(Event::Stopped {
-                        handed_to,
-                        was_master,
-                    });
-                }
-                MastershipAction::StartFullSweep => self.begin_full_sweep(),
-                MastershipAction::RequestFullSweep => self.request_full_sweep(),
-            }
+        if self.mastership.is_awaiting_replica() {
+            self.abandon_for(Activity::AwaitReplica);
+        } else {
+            self.begin_full_sweep();
         }
     }
 
@@ -180,7 +122,7 @@ impl SubnetManager {
         self.set_activity(activity);
     }
 
-    fn send_untracked(&mut self, op: SmpOp) {
+    pub(super) fn send_untracked(&mut self, op: SmpOp) {
         let transaction = SmpTransaction {
             op,
             paths: self.path_policy(),
@@ -197,11 +139,11 @@ impl SubnetManager {
             return;
         }
         let action = with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
-        self.apply_mastership_actions(action);
+        self.apply_all(action);
     }
 
     /// Queries the SM at the port that a request came from.
-    fn query_sender(&mut self, query: SenderQuery) {
+    pub(super) fn query_sender(&mut self, query: SenderQuery) {
         let SenderQuery {
             sender,
             attr,
@@ -227,7 +169,7 @@ impl SubnetManager {
             .mastership
             .on_sender_response(ctx, tid, received));
         let is_answer = answered.is_some();
-        self.apply_mastership_actions(answered.flatten());
+        self.apply_all(answered.flatten());
         is_answer
     }
 
@@ -239,20 +181,20 @@ impl SubnetManager {
         let action = with_ctx!(self, |ctx| self
             .mastership
             .on_poll_response(ctx, at, status, data));
-        self.apply_mastership_actions(action);
+        self.apply_all(action);
     }
 
     pub(super) fn on_poll_unanswered(&mut self, at: PortRef) {
-        self.apply_mastership_actions(sm_info::on_poll_unanswered(&self.fabric, at));
+        self.apply_all(sm_info::on_poll_unanswered(&self.fabric, at));
     }
 
     pub(super) fn on_control_response(&mut self, at: PortRef, control: SmControl, status: Status) {
         let action = sm_info::on_control_response(&self.fabric, at, control, status);
-        self.apply_mastership_actions(action);
+        self.apply_all(action);
     }
 
     pub(super) fn on_control_unanswered(&mut self, at: PortRef, control: SmControl) {
-        self.apply_mastership_actions(sm_info::on_control_unanswered(&self.fabric, at, control));
+        self.apply_all(sm_info::on_control_unanswered(&self.fabric, at, control));
     }
 
     /// Replication reports about the replica.
@@ -313,7 +255,7 @@ impl SubnetManager {
     fn on_stalled(&mut self) {
         let work = self.work_in_progress();
         let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
-        self.apply_mastership_actions(actions);
+        self.apply_all(actions);
     }
 
     fn on_lease_lost(&mut self) {
@@ -325,12 +267,12 @@ impl SubnetManager {
     /// Ends what has timed out.
     pub(super) fn on_mastership_timeout(&mut self) {
         if let Some(report) = self.mastership.end_sa_reads(self.now) {
-            self.apply_mastership_actions([report]);
+            self.apply(report);
         }
         while self.mastership.awaits_sender()
             && let Some(action) = with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx))
         {
-            self.apply_mastership_actions(action);
+            self.apply_all(action);
         }
         if self.mastership.on_timeout(&mut self.out, self.now) {
             self.adopt_replica(None);
@@ -365,11 +307,11 @@ impl SubnetManager {
             self.set_activity(Activity::Idle);
         }
         let action = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx));
-        self.apply_mastership_actions([action]);
+        self.apply(action);
     }
 
     /// Abandons an SMInfo scan outside a sweep.
-    fn end_sm_scan(&mut self) {
+    pub(super) fn end_sm_scan(&mut self) {
         self.smps.clear();
         if matches!(self.activity, Activity::SmScan) {
             self.set_activity(Activity::Idle);
@@ -415,14 +357,14 @@ impl SubnetManager {
     /// Discards a replica that may be outdated.
     pub(super) fn distrust_replica(&mut self) {
         let action = with_ctx!(self, |ctx| self.mastership.distrust_replica(ctx));
-        self.apply_mastership_actions(action);
+        self.apply_all(action);
     }
 
     /// Requests an outdated replica again; returns whether it does.
     pub(super) fn reload_replica(&mut self) -> bool {
         let action = with_ctx!(self, |ctx| self.mastership.reload_replica(ctx));
         let reloads = action.is_some();
-        self.apply_mastership_actions(action);
+        self.apply_all(action);
         reloads
     }
 
@@ -470,7 +412,7 @@ impl SubnetManager {
 
     /// The master's own link is lost: its state is preserved as across a restart (ADR 0009). When
     /// the link is back, ports show whether another SM was master meanwhile.
-    fn preserve_state(&mut self, replica_unverified: bool) {
+    pub(super) fn preserve_state(&mut self, replica_unverified: bool) {
         if self.adoption.is_view_in_use() || self.view().is_none() {
             if replica_unverified {
                 // The master whose records were loaded may be alive.

@@ -81,9 +81,8 @@ use crate::adoption::{Adoption, last_epoch};
 use crate::alias_guids::AliasGuids;
 use crate::commands::tracker::CommandTracker;
 use crate::config::SmConfig;
-use crate::ctx::Effects;
+use crate::effect::Effects;
 use crate::election;
-use crate::event::Observation;
 use crate::io::{Event, Input, Output};
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
@@ -351,8 +350,8 @@ impl SubnetManager {
         if self.is_master() {
             let ports = partitions::count_lost_full_memberships(&self.fabric, &self.cfg, &cfg);
             if ports > 0 {
-                let observation = Observation::FullMembershipsLost { ports };
-                self.emit(Event::Observation(observation));
+                let event = Event::FullMembershipsLost(ports);
+                self.emit(event);
             }
         }
         if cfg.new_port_budget != self.cfg.new_port_budget {

@@ -10,7 +10,7 @@ use ferrosm_routing::VerifiedRun;
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
 use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
-use crate::plan::messages::EngineMessage;
+use crate::plan::messages::RoutingMessage;
 use crate::sa_owner::SaState;
 
 fn tree_inputs<'a>(
@@ -29,7 +29,7 @@ impl SubnetManager {
     pub(super) fn begin_multicast(&mut self) -> SweepPhase {
         if self.routing.freezes_trees() {
             if let Some(report) = self.activity.report() {
-                report.engine_messages.push(EngineMessage::MftsNotWritten);
+                report.routing_messages.push(RoutingMessage::MftsNotWritten);
             }
             return self.begin_arming();
         }

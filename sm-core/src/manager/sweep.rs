@@ -20,13 +20,12 @@ use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::lids::LidPolicy;
-use crate::plan::messages::EngineMessage;
+use crate::plan::messages::RoutingMessage;
 use crate::plan::partitions::absent_members::{AbsentMember, absent_members};
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
-use crate::report::{Phase, ProblemKind};
+use crate::report::{Phase, ProblemKind, SweepKind};
 use crate::routing_state::NewRouting;
-use crate::schedule::SweepKind;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
@@ -308,8 +307,8 @@ impl SubnetManager {
     fn routing_failed(&mut self, failure: RoutingFailure) {
         if let Some(report) = self.activity.report() {
             report
-                .engine_messages
-                .extend(EngineMessage::of_failure(&failure));
+                .routing_messages
+                .extend(RoutingMessage::of_failure(&failure));
             report.failed = true;
         }
         if !self.activity.is_local_sweep() {
@@ -395,7 +394,7 @@ impl SubnetManager {
         };
         self.report_additions();
         if !self.read_only {
-            let is_full = !sweep.report.local;
+            let is_full = !sweep.report.is_local();
             with_ctx!(self, |ctx| self.last_sweep.link_rates.report(ctx, is_full));
         }
         let light_due = sweep.scope.light_due();
@@ -414,6 +413,7 @@ impl SubnetManager {
         report.routers = count(NodeType::Router);
         report.links = self.fabric.link_count();
         report.took = self.now.since(sweep.started);
+        report.role = self.role();
         if !self.read_only {
             report.lids = self.lids.count();
             report.top_lid = self.lids.top();
@@ -425,7 +425,7 @@ impl SubnetManager {
         self.surveys.forget_linked(&self.fabric);
         if configured {
             self.lids.confirm(&self.fabric);
-            if self.is_master() && !report.local {
+            if self.is_master() && !report.is_local() {
                 self.lids.on_full_sweep(self.last_sweep.number);
             }
             self.adoption.forget_installed();
@@ -462,7 +462,7 @@ impl SubnetManager {
             }
         }
         self.emit(Event::SweepCompleted(Box::new(report.clone())));
-        if !report.local {
+        if !report.is_local() {
             self.commands.on_full_sweep_done(&mut self.out, &report);
         }
     }

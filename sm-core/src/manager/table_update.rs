@@ -150,7 +150,7 @@ impl SubnetManager {
     /// The phase ends: a full sweep reports the fullest P_Key table; a local sweep has not compared
     /// all of them.
     fn finish_tables(&mut self, update: TableUpdate) {
-        if let Some(report) = self.activity.report().filter(|report| !report.local) {
+        if let Some(report) = self.activity.report().filter(|report| !report.is_local()) {
             report.fullest_pkey_table = update.partitions.into_fullest();
         }
     }

@@ -4,107 +4,73 @@
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::{SmControl, SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
-use ferrosm_mad::mad::{MadIn, Status};
+use ferrosm_mad::mad::{MadIn, MadOut, Status};
 use ferrosm_mad::smp;
 
+use super::Mastership;
 use super::election::{Decision, ElectionInput, ElectionNotice, RoleChangeReason};
-use super::{Mastership, MastershipAction};
 use crate::ctx::Ctx;
-use crate::event::{self, AboutSm, Event, SmLocation};
+use crate::effect::Effect;
+use crate::event::{AboutSm, Event, SmLocation};
 use crate::smp::PathPolicy;
 use crate::smp::op::SmpOp;
 use crate::sweep::exclusion::is_in_fabric;
 
-/// A step of the election.
-#[derive(Debug)]
-pub(crate) struct Step<'a> {
-    pub(crate) origin: StepContext<'a>,
-    /// Actions that precede the decisions.
-    pub(crate) actions: Vec<MastershipAction>,
-    pub(crate) decisions: Vec<Decision>,
-    /// The decisions end with a full sweep that reads everything again.
-    pub(crate) needs_sweep: bool,
-}
-
-/// The state before a step, and its request.
-#[derive(Debug)]
-pub(crate) struct StepContext<'a> {
-    /// The SM state before the step.
-    role: SmState,
-    /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply, which is that from
-    /// before the step.
-    request: Option<(&'a MadIn, SmInfo)>,
-    /// The SM's own port has no link.
-    pub(crate) is_link_down: bool,
-}
-
 impl Mastership {
-    /// Steps the election. The manager executes `actions`, then has [`Self::carry_out`] carry out
-    /// the decisions in order, and finally begins the sweep, if [`Step::needs_sweep`].
-    pub(crate) fn step<'a>(
+    /// Steps the election. A request gets a reply with the SMInfo from before the step.
+    pub(crate) fn step(
         &mut self,
-        ctx: &Ctx<'_>,
+        ctx: &mut Ctx<'_>,
         input: ElectionInput,
-        request: Option<&'a MadIn>,
-    ) -> Step<'a> {
+        request: Option<&MadIn>,
+    ) {
         let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         self.election.set_guid(own_info.guid);
-        let origin = StepContext {
-            role: self.role(),
-            request: request.map(|request| (request, own_info)),
-            is_link_down: input == ElectionInput::LinkDown,
-        };
+        let is_link_down = input == ElectionInput::LinkDown;
+        let was_master = self.role() == SmState::Master;
         let decisions = self.election.step(ctx.now, input);
-        let role = self.role();
-        let mut actions = Vec::new();
         if self.election.must_yield() {
-            actions.push(MastershipAction::Yield);
+            ctx.effects.push(Effect::Yield);
         }
-        if origin.is_link_down && origin.role == SmState::Master && role == SmState::Discovering {
-            actions.push(self.on_link_lost_as_master());
+        if is_link_down && was_master && self.role() == SmState::Discovering {
+            let preserve = self.on_link_lost_as_master();
+            ctx.effects.push(preserve);
         }
-        Step {
-            origin,
-            actions,
-            needs_sweep: decisions.contains(&Decision::Sweep),
-            decisions,
+        let needs_sweep = decisions.contains(&Decision::Sweep);
+        for decision in decisions {
+            ctx.effects.push(match (decision, request) {
+                (Decision::Reply { accepted }, Some(request)) => {
+                    Effect::Reply(Box::new(reply(request, accepted, &own_info)))
+                }
+                (decision, _) => Effect::CarryOut(decision),
+            });
+        }
+        if needs_sweep {
+            ctx.effects.push(Effect::SweepAsElected { is_link_down });
         }
     }
 
-    /// Carries out a decision of the step from `origin`. `is_master`: this SM configures the subnet
-    /// now. `has_view`: SA clients are answered.
+    /// Carries out a decision of the election. `is_master`: this SM configures the subnet now.
+    /// `has_view`: SA clients are answered.
     pub(crate) fn carry_out(
         &mut self,
         ctx: &mut Ctx<'_>,
         decision: Decision,
-        origin: &StepContext<'_>,
         is_master: bool,
         has_view: bool,
-    ) -> Vec<MastershipAction> {
+    ) -> Vec<Effect> {
         match decision {
             Decision::Poll { to, path } => self.poll_sm(ctx, to, path).into_iter().collect(),
             Decision::SendControl { to, control } => {
                 self.control_sm(ctx, to, control).into_iter().collect()
-            }
-            Decision::Reply { accepted } => {
-                if let Some((request, own)) = &origin.request {
-                    let status = if accepted {
-                        Status::OK
-                    } else {
-                        Status::BAD_FIELD
-                    };
-                    let reply = smp::response(&request.mad, status, &own.encode());
-                    ctx.outbox.send(request.from, reply);
-                }
-                Vec::new()
             }
             Decision::EnterState { state, why } => self.on_role(ctx, state, why, has_view),
             Decision::LoadReplica => {
                 self.request_replica(ctx);
                 Vec::new()
             }
-            // The manager begins the sweep after all decisions of the step ([`Step::needs_sweep`]).
-            Decision::Sweep => Vec::new(),
+            // The sweep follows all decisions of the step; without a request there is no reply.
+            Decision::Sweep | Decision::Reply { .. } => Vec::new(),
             Decision::ScanSms => {
                 self.sm_scan_pending = true;
                 Vec::new()
@@ -127,7 +93,7 @@ impl Mastership {
             } => {
                 self.takeover.has_ended = true;
                 // A second Stop does not wait until SA reads end.
-                vec![MastershipAction::ReportStopped {
+                vec![Effect::ReportStopped {
                     handed_to: self.takeover.successor.take(),
                     was_master,
                 }]
@@ -142,19 +108,19 @@ impl Mastership {
         state: SmState,
         reason: RoleChangeReason,
         has_view: bool,
-    ) -> Vec<MastershipAction> {
+    ) -> Vec<Effect> {
         let mut actions = Vec::new();
         self.replica.set_state(ctx.outbox, state, reason, ctx.now);
         if matches!(state, SmState::Standby | SmState::NotActive) {
             self.is_new = false;
             self.sm_scan_pending = false;
-            actions.push(MastershipAction::LeaveSubnet);
+            actions.push(Effect::LeaveSubnet);
         }
         if state != SmState::Master || matches!(reason, RoleChangeReason::HandoverReceived(_)) {
             // Another SM is master, or was until now: this SM will be new to clients when it is
             // master.
             self.first_as_master = true;
-            actions.push(MastershipAction::UnconfirmLids);
+            actions.push(Effect::UnconfirmLids);
         }
         if state == SmState::Standby && matches!(reason, RoleChangeReason::HandedOverTo(..)) {
             actions.extend(self.start_sa_reads(ctx, None, has_view));
@@ -172,24 +138,17 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         notice: ElectionNotice,
         is_master: bool,
-    ) -> Vec<MastershipAction> {
+    ) -> Vec<Effect> {
         // An ignored SM is gone: the settings that it wrote are reconfigured.
         let reconfigures = is_master && matches!(notice, ElectionNotice::IgnoredSmGone(_));
         self.takeover.foreign_change |= reconfigures;
         let located = self.locate(ctx.fabric, notice, notice.about());
-        let stays = matches!(
-            notice,
-            ElectionNotice::NoOtherSm { .. }
-                | ElectionNotice::NoSuccessor
-                | ElectionNotice::SuccessorNotReady(_)
-                | ElectionNotice::HandoverNotTaken(_)
-        );
-        if stays {
-            return vec![MastershipAction::ReportNotHandedOver(located)];
+        if notice.keeps_mastership() {
+            return vec![Effect::ReportNotHandedOver(located)];
         }
         self.emit_notice(ctx, notice);
         reconfigures
-            .then_some(MastershipAction::RequestFullSweep)
+            .then_some(Effect::RequestFullSweep)
             .into_iter()
             .collect()
     }
@@ -197,11 +156,7 @@ impl Mastership {
     /// Reports a notice, with the location of the SM that it is about.
     pub(super) fn emit_notice(&self, ctx: &mut Ctx<'_>, notice: ElectionNotice) {
         let located = self.locate(ctx.fabric, notice, notice.about());
-        ctx.outbox.emit(if notice.is_alarm() {
-            Event::Alarm(located)
-        } else {
-            Event::Observation(event::Observation::Election(located))
-        });
+        ctx.outbox.emit(Event::Election(located));
     }
 
     /// What the election reports about an SM, with the SM's location.
@@ -238,32 +193,40 @@ impl Mastership {
             .or_else(|| fabric.port_by_guid(guid))
     }
 
-    fn poll_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, path: u8) -> Option<MastershipAction> {
+    fn poll_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, path: u8) -> Option<Effect> {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
             let input = ElectionInput::PollUnanswered { guid: to, paths: 1 };
-            return Some(MastershipAction::Elect(input));
+            return Some(Effect::Elect(input));
         };
         ctx.smps
             .enqueue_over(SmpOp::SmInfoPoll(at), PathPolicy::EachPathTwice(path));
         None
     }
 
-    fn control_sm(
-        &self,
-        ctx: &mut Ctx<'_>,
-        to: PortGuid,
-        control: SmControl,
-    ) -> Option<MastershipAction> {
+    fn control_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, control: SmControl) -> Option<Effect> {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
             let input = ElectionInput::ControlUnanswered { guid: to, control };
-            return Some(MastershipAction::Elect(input));
+            return Some(Effect::Elect(input));
         };
         let op = SmpOp::SetSmInfo(at, control);
         if control == SmControl::Acknowledge {
             // Optional: the sweep of the new master does not wait for a response to it.
-            return Some(MastershipAction::SendUntracked(op));
+            return Some(Effect::SendUntracked(op));
         }
         ctx.smps.enqueue(op);
         None
+    }
+}
+
+/// The reply to Set(SMInfo).
+fn reply(request: &MadIn, is_accepted: bool, own_info: &SmInfo) -> MadOut {
+    let status = if is_accepted {
+        Status::OK
+    } else {
+        Status::BAD_FIELD
+    };
+    MadOut {
+        to: request.from,
+        mad: smp::response(&request.mad, status, &own_info.encode()),
     }
 }

@@ -10,32 +10,26 @@ use ferrosm_mad::time::Instant;
 
 use super::election::ElectionInput;
 use super::sm_scan::sm_ports;
-use super::{Mastership, MastershipAction, WorkInProgress};
+use super::{Mastership, WorkInProgress};
 use crate::ctx::Ctx;
-use crate::event::{Event, Observation};
+use crate::effect::Effect;
+use crate::event::Event;
 
 /// Time for which SA reads are answered after a handover.
 const SA_READS_AFTER_HANDOVER: Duration = Duration::from_secs(2);
 
 impl Mastership {
     /// The process stalled: another SM may be master. Nothing is written before an SMInfo scan.
-    pub(crate) fn on_stalled(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        work: WorkInProgress,
-    ) -> Vec<MastershipAction> {
-        let mut actions: Vec<MastershipAction> = self.distrust_replica(ctx).into_iter().collect();
+    pub(crate) fn on_stalled(&mut self, ctx: &mut Ctx<'_>, work: WorkInProgress) -> Vec<Effect> {
+        let mut actions: Vec<Effect> = self.distrust_replica(ctx).into_iter().collect();
         if work != WorkInProgress::NoLink {
             actions.extend(self.reload_replica(ctx));
         }
         if self.may_write() || self.election.is_verifying() {
-            ctx.outbox
-                .emit(Event::Observation(Observation::ProcessStalled));
+            ctx.outbox.emit(Event::ProcessStalled);
         }
         let sms_known = !sm_ports(ctx.fabric).is_empty();
-        actions.push(MastershipAction::Elect(ElectionInput::Stalled {
-            sms_known,
-        }));
+        actions.push(Effect::Elect(ElectionInput::Stalled { sms_known }));
         actions
     }
 
@@ -59,7 +53,7 @@ impl Mastership {
         ctx: &Ctx<'_>,
         successor: Option<PortGuid>,
         has_view: bool,
-    ) -> Option<MastershipAction> {
+    ) -> Option<Effect> {
         if has_view {
             self.takeover.sa_reads_until = Some(ctx.now + SA_READS_AFTER_HANDOVER);
         }
@@ -71,16 +65,16 @@ impl Mastership {
     }
 
     /// Reports that this SM has stopped, if it handed the subnet over in order to stop.
-    fn report_successor(&mut self) -> Option<MastershipAction> {
+    fn report_successor(&mut self) -> Option<Effect> {
         let successor = self.takeover.successor.take()?;
-        Some(MastershipAction::ReportStopped {
+        Some(Effect::ReportStopped {
             handed_to: Some(successor),
             was_master: true,
         })
     }
 
     /// Stops answering SA reads when their time after the handover is over.
-    pub(crate) fn end_sa_reads(&mut self, now: Instant) -> Option<MastershipAction> {
+    pub(crate) fn end_sa_reads(&mut self, now: Instant) -> Option<Effect> {
         if self.takeover.sa_reads_until.is_none_or(|due| due > now) {
             return None;
         }

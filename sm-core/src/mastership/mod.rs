@@ -7,14 +7,16 @@
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`requesters`] | who sent an SMInfo request: its sender is queried before a control is obeyed or the SM_Key is shown |
+//! | [`sender`] | where such a request came from |
 //! | [`sm_key_proof`] | the proof in Get(SMInfo) that this SM knows the SM_Key |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
 //! | [`handover`] | SA service after a handover; stalls and lost leases |
 //! | [`replica`] | the replica of the master's records, and the role in replication |
 //! | [`takeover`] | the replica of the last master's state, and detection of masters between scans |
 //!
-//! Owned by the subnet manager. What has to happen in other components is returned as
-//! [`MastershipAction`]s, which the manager executes in order before the component is called again.
+//! Owned by the subnet manager. What has to happen in other components is returned, or added to the
+//! context, as [`Effect`](crate::effect::Effect)s, which the manager applies in order before the
+//! component is called again.
 //! Invariants: a master that [`Election`] does not let write has no request in progress that
 //! writes; SMInfo, also in controls, is made by [`Mastership::sm_info`] only.
 
@@ -23,6 +25,7 @@ pub mod election;
 mod handover;
 mod replica;
 mod requesters;
+mod sender;
 pub(crate) mod sm_info;
 mod sm_key_proof;
 mod sm_scan;
@@ -34,16 +37,13 @@ use std::sync::Arc;
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::{MKey, PortGuid};
-use ferrosm_mad::mad::MadIn;
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
-use crate::event::AboutSm;
-use crate::smp::op::SmpOp;
 use election::{Election, ElectionSettings, OtherSm};
 use replica::StandbyReplica;
 use requesters::SenderQueries;
-pub(crate) use requesters::SenderQuery;
+pub(crate) use sender::SenderQuery;
 pub(crate) use sm_scan::sm_ports;
 use takeover::Takeover;
 pub(crate) use takeover::{knows_all_sms, with_sm_lid};
@@ -51,57 +51,6 @@ pub(crate) use takeover::{knows_all_sms, with_sm_lid};
 /// Most SMs that are remembered as ferrosm because they reported it. Further ones are polled at the
 /// pace of other SMs.
 const FERROSM_PEERS_MAX: usize = 64;
-
-/// Requests of mastership to the manager.
-#[derive(Debug)]
-pub(crate) enum MastershipAction {
-    /// Step the election with this input.
-    Elect(election::ElectionInput),
-    /// Step the election with this input, which replies to the request.
-    ElectOnRequest(election::ElectionInput, Box<MadIn>),
-    /// Send a Set that expects no response.
-    SendUntracked(SmpOp),
-    /// Query the SM that sent a request.
-    QuerySender(SenderQuery),
-    /// Abandon what is in progress, and write nothing until this SM is known to be master.
-    Yield,
-    /// Abandon what is in progress, and leave the subnet to another SM: this SM is standby or not
-    /// active.
-    LeaveSubnet,
-    /// Abandon what is in progress until the replica is loaded.
-    AwaitReplica,
-    /// Abandon the SMInfo scan in progress.
-    EndSmScan,
-    /// No LID assignment counts as confirmed: another SM may have assigned LIDs.
-    UnconfirmLids,
-    /// The master's own link is down: compare the fabric with the present state when the link is
-    /// back, as after a restart.
-    PreserveState {
-        /// A replica was loaded, and no sweep as master has verified it.
-        replica_unverified: bool,
-    },
-    /// The replica is outdated: discard what was adopted of it.
-    DiscardReplica,
-    /// Discard the restored state of devices if it is another SM's.
-    DiscardStateOfOtherSm,
-    /// Compare this SM with the SMs that the last scan found.
-    CompareSms,
-    /// Compare the SMs after the scan of a takeover, and sweep if this SM is master.
-    CompareSmsAndSweep,
-    /// Report that no SM took over.
-    ReportNotHandedOver(AboutSm<election::ElectionNotice>),
-    /// Report that the process may exit.
-    ReportStopped {
-        /// The SM that took over.
-        handed_to: Option<PortGuid>,
-        /// This SM was master until then.
-        was_master: bool,
-    },
-    /// Start a full sweep now.
-    StartFullSweep,
-    /// Start a full sweep when the SM is idle.
-    RequestFullSweep,
-}
 
 /// What the manager is doing, as far as mastership depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,17 +12,19 @@ use core::time::Duration;
 
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::{SmControl, SmInfo, id};
-use ferrosm_mad::ids::{AttrId, MKey, PortNum, Tid};
-use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::ids::{AttrId, MKey, Tid};
+use ferrosm_mad::mad::{Mad, MadIn, Method, Status};
 use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 use ferrosm_mad::time::Instant;
 
 use super::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm};
+use super::sender::{Sender, SenderQuery};
 use super::sm_info::{own_guid, sm_guid};
-use super::{Mastership, MastershipAction, peer, sm_key_proof};
+use super::{Mastership, peer, sm_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::smp::{UNTRACKED, route, sender_query_tid};
+use crate::effect::Effect;
+use crate::smp::{UNTRACKED, sender_query_tid};
 
 /// Requests that wait at the same time, one of each method from one sender. A further Get is
 /// answered with SM_Key 0 at once, and a further Set is dropped: its sender repeats it.
@@ -33,65 +35,6 @@ const WAITING_UNKNOWN_MAX: usize = 4;
 const TIMEOUT: Duration = Duration::from_millis(200);
 /// Queries for one request, each with another M_Key if the port may have several.
 const ATTEMPTS: u8 = 3;
-
-/// Get(SMInfo) to the sender of a request, or Get(PortInfo) of this SM's own port.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SenderQuery {
-    pub(crate) sender: Sender,
-    pub(crate) attr: AttrId,
-    pub(crate) tid: Tid,
-    pub(crate) attempt: u8,
-}
-
-/// Where a request came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sender {
-    /// The port; `None` if discovery has not found it yet.
-    pub(crate) port: Option<PortRef>,
-    pub(crate) path: DrPath,
-}
-
-impl Sender {
-    /// Whether two senders may be the same host: each port has many DR paths.
-    fn is_same(&self, other: &Self) -> bool {
-        match (self.port, other.port) {
-            (Some(port), Some(other)) => port == other,
-            _ => self == other,
-        }
-    }
-
-    /// The sender of a request; `None` if its source LID is unknown.
-    fn of(fabric: &ObservedFabric, received: &MadIn) -> Option<Self> {
-        if received.mad.mgmt_class() == MgmtClass::SubnLid {
-            let port = fabric.port_by_lid(received.from.lid)?;
-            let path = route::shortest(fabric, port)?;
-            return Some(Self {
-                port: Some(port),
-                path,
-            });
-        }
-        let path = DrPath::to_requester(&received.mad)?;
-        Some(Self {
-            port: sender_port(fabric, &path),
-            path,
-        })
-    }
-}
-
-/// The port at the end of a path whose other nodes are switches.
-fn sender_port(fabric: &ObservedFabric, path: &DrPath) -> Option<PortRef> {
-    let mut end = fabric.local()?;
-    for (i, hop) in path.hops().iter().enumerate() {
-        if i > 0 && !fabric.get(end.node)?.is_switch() {
-            return None;
-        }
-        end = fabric.peer(PortRef::new(end.node, PortNum(*hop)))?;
-    }
-    if fabric.get(end.node)?.is_switch() {
-        end.port = PortNum::ZERO;
-    }
-    Some(end)
-}
 
 /// A request whose sender is being queried.
 #[derive(Debug)]
@@ -140,13 +83,13 @@ impl SenderQueries {
     }
 
     /// A request waits for this query, whose TID is still to be set.
-    fn start(&mut self, mut waiting: Waiting, now: Instant) -> MastershipAction {
+    fn start(&mut self, mut waiting: Waiting, now: Instant) -> Effect {
         self.last = self.last.wrapping_add(1);
         waiting.query.tid = sender_query_tid(self.last);
         waiting.due = now + TIMEOUT;
         let query = waiting.query;
         self.waiting.push(waiting);
-        MastershipAction::QuerySender(query)
+        Effect::QuerySender(query)
     }
 
     /// Whether this request already waits, so that this is a retransmission.
@@ -174,11 +117,7 @@ impl Mastership {
     }
 
     /// Another SM, or any host, requests SMInfo (Get) or sends a control (Set).
-    pub(crate) fn on_request(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        received: &MadIn,
-    ) -> Option<MastershipAction> {
+    pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_>, received: &MadIn) -> Option<Effect> {
         let mad = &received.mad;
         let has_m_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
         let is_set = mad.method() == Method::Set;
@@ -242,13 +181,13 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         received: &MadIn,
         sender: Option<&Sender>,
-    ) -> Option<MastershipAction> {
+    ) -> Option<Effect> {
         if received.mad.method() != Method::Set {
             self.respond(ctx, received, false);
             return None;
         }
         let port = sender.and_then(|sender| sender.port);
-        Some(MastershipAction::Elect(ElectionInput::ControlUnconfirmed {
+        Some(Effect::Elect(ElectionInput::ControlUnconfirmed {
             control: control_of(received),
             claimed: SmInfo::decode(smp::data(&received.mad)).guid,
             port: port.and_then(|port| sm_guid(ctx.fabric, port)),
@@ -271,7 +210,7 @@ impl Mastership {
         ctx: &mut Ctx<'_>,
         tid: Tid,
         received: &MadIn,
-    ) -> Option<Option<MastershipAction>> {
+    ) -> Option<Option<Effect>> {
         let waiting = self
             .sender_queries
             .take_answered(tid, received.mad.attr_id())?;
@@ -293,7 +232,7 @@ impl Mastership {
         waiting: Waiting,
         info: SmInfo,
         is_ok: bool,
-    ) -> Option<MastershipAction> {
+    ) -> Option<Effect> {
         let Waiting { request, query, .. } = waiting;
         let port = query.sender.port;
         let guid = port.and_then(|port| sm_guid(ctx.fabric, port));
@@ -337,11 +276,7 @@ impl Mastership {
     }
 
     /// HANDOVER came from the master, but this SM could not configure the subnet.
-    fn on_own_port_unreadable(
-        &self,
-        ctx: &mut Ctx<'_>,
-        request: &MadIn,
-    ) -> Option<MastershipAction> {
+    fn on_own_port_unreadable(&self, ctx: &mut Ctx<'_>, request: &MadIn) -> Option<Effect> {
         let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         let reply = smp::response(&request.mad, Status::BAD_FIELD, &own_info.encode());
         ctx.outbox.send(request.from, reply);
@@ -352,10 +287,7 @@ impl Mastership {
 
     /// Repeats the next query that timed out, or gives its request up. Call it until it returns
     /// `None`.
-    pub(crate) fn on_sender_timeout(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-    ) -> Option<Option<MastershipAction>> {
+    pub(crate) fn on_sender_timeout(&mut self, ctx: &mut Ctx<'_>) -> Option<Option<Effect>> {
         let mut waiting = self.sender_queries.take_due(ctx.now)?;
         waiting.query.attempt += 1;
         Some(if waiting.query.attempt < ATTEMPTS {
@@ -385,12 +317,12 @@ fn control_of(request: &MadIn) -> SmControl {
 }
 
 /// Steps the election with a control whose source responded.
-fn obey(request: &MadIn, source: ControlSource) -> MastershipAction {
+fn obey(request: &MadIn, source: ControlSource) -> Effect {
     let claimed = SmInfo::decode(smp::data(&request.mad));
     let input = ElectionInput::ControlReceived {
         control: control_of(request),
         from: OtherSm::new(&claimed, source.sm.sm_key_matches),
         source,
     };
-    MastershipAction::ElectOnRequest(input, Box::new(*request))
+    Effect::ElectOnRequest(input, Box::new(*request))
 }

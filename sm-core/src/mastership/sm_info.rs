@@ -10,9 +10,10 @@ use ferrosm_mad::mad::{Address, Mad, MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
 use super::election::ElectionInput;
-use super::{Mastership, MastershipAction, peer};
+use super::{Mastership, peer};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::smp::{UNTRACKED, route};
 
 /// The GUID of an SM's port.
@@ -75,11 +76,11 @@ impl Mastership {
         at: PortRef,
         status: Status,
         data: &[u8; 64],
-    ) -> Option<MastershipAction> {
+    ) -> Option<Effect> {
         match self.on_sm_info(ctx.fabric, at, status, data) {
-            Some(info) => Some(MastershipAction::Elect(ElectionInput::SmInfoReceived(
-                peer(ctx.cfg, &info),
-            ))),
+            Some(info) => Some(Effect::Elect(ElectionInput::SmInfoReceived(peer(
+                ctx.cfg, &info,
+            )))),
             None => on_poll_unanswered(ctx.fabric, at),
         }
     }
@@ -138,13 +139,10 @@ impl Mastership {
 }
 
 /// A poll failed.
-pub(crate) fn on_poll_unanswered(fabric: &ObservedFabric, at: PortRef) -> Option<MastershipAction> {
+pub(crate) fn on_poll_unanswered(fabric: &ObservedFabric, at: PortRef) -> Option<Effect> {
     let guid = sm_guid(fabric, at)?;
     let paths = u8::try_from(route::paths(fabric, at).len()).unwrap_or(u8::MAX);
-    Some(MastershipAction::Elect(ElectionInput::PollUnanswered {
-        guid,
-        paths,
-    }))
+    Some(Effect::Elect(ElectionInput::PollUnanswered { guid, paths }))
 }
 
 /// An SM responded to a control.
@@ -153,8 +151,8 @@ pub(crate) fn on_control_response(
     at: PortRef,
     control: SmControl,
     status: Status,
-) -> Option<MastershipAction> {
-    Some(MastershipAction::Elect(ElectionInput::ControlAnswered {
+) -> Option<Effect> {
+    Some(Effect::Elect(ElectionInput::ControlAnswered {
         guid: sm_guid(fabric, at)?,
         control,
         accepted: status.is_ok(),
@@ -166,9 +164,9 @@ pub(crate) fn on_control_unanswered(
     fabric: &ObservedFabric,
     at: PortRef,
     control: SmControl,
-) -> Option<MastershipAction> {
+) -> Option<Effect> {
     let guid = sm_guid(fabric, at)?;
-    Some(MastershipAction::Elect(ElectionInput::ControlUnanswered {
+    Some(Effect::Elect(ElectionInput::ControlUnanswered {
         guid,
         control,
     }))

@@ -7,11 +7,12 @@ use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{PortInfo, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 
+use super::Mastership;
 use super::election::{ElectionInput, ElectionNotice};
 use super::sm_info::sm_guid;
-use super::{Mastership, MastershipAction};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::lid_map::LidMap;
 use crate::smp::op::SmpOp;
 
@@ -88,23 +89,23 @@ impl Mastership {
     }
 
     /// Starts a scan next, and abandons one in progress.
-    pub(super) const fn restart_scan(&mut self) -> Option<MastershipAction> {
+    pub(super) const fn restart_scan(&mut self) -> Option<Effect> {
         let was_running = core::mem::replace(&mut self.sm_scan_running, false);
         self.sm_scan_pending = true;
         if was_running {
-            Some(MastershipAction::EndSmScan)
+            Some(Effect::EndSmScan)
         } else {
             None
         }
     }
 
     /// All SMs have responded or timed out.
-    pub(crate) fn finish_scan(&mut self, ctx: &mut Ctx<'_>) -> MastershipAction {
+    pub(crate) fn finish_scan(&mut self, ctx: &mut Ctx<'_>) -> Effect {
         self.sm_scan_running = false;
         if self.role() == SmState::Discovering {
             Self::finish_takeover_scan(ctx)
         } else {
-            MastershipAction::CompareSms
+            Effect::CompareSms
         }
     }
 

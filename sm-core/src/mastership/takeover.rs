@@ -13,11 +13,12 @@ use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
+use super::Mastership;
 use super::sm_scan::sm_ports;
-use super::{Mastership, MastershipAction};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Observation};
+use crate::effect::Effect;
+use crate::event::Event;
 use crate::io::LoadedReplica;
 use crate::lid_map::LidMap;
 use crate::outbox::Outbox;
@@ -65,38 +66,38 @@ impl Mastership {
 
     /// The link is down, or the process stalled, before mastership was decided. The last master may
     /// be alive and have acknowledged registrations that are not in the replica.
-    pub(crate) fn distrust_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<MastershipAction> {
+    pub(crate) fn distrust_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<Effect> {
         if self.role() != SmState::Discovering {
             return None;
         }
         if !self.takeover.replica_loaded && !self.is_awaiting_replica() {
             // A replica that was restored at the start cannot be requested again: this SM has not
             // been standby since.
-            return Some(MastershipAction::DiscardStateOfOtherSm);
+            return Some(Effect::DiscardStateOfOtherSm);
         }
         self.replica.abandon_load(ctx.outbox);
         self.takeover = Takeover {
             replica_outdated: true,
             ..Takeover::default()
         };
-        Some(MastershipAction::DiscardReplica)
+        Some(Effect::DiscardReplica)
     }
 
     /// Requests an outdated replica again. A sweep starts when it is loaded.
-    pub(crate) fn reload_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<MastershipAction> {
+    pub(crate) fn reload_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<Effect> {
         let outdated = core::mem::take(&mut self.takeover.replica_outdated);
         if !outdated || self.role() != SmState::Discovering {
             return None;
         }
         self.request_replica(ctx);
-        Some(MastershipAction::AwaitReplica)
+        Some(Effect::AwaitReplica)
     }
 
     /// The link of the SM's own port is lost. State that it acknowledged as master stays valid
     /// until another master is seen (ADR 0009).
-    pub(super) fn on_link_lost_as_master(&mut self) -> MastershipAction {
+    pub(super) fn on_link_lost_as_master(&mut self) -> Effect {
         self.takeover.has_replica_view = false;
-        MastershipAction::PreserveState {
+        Effect::PreserveState {
             replica_unverified: core::mem::take(&mut self.takeover.replica_loaded),
         }
     }
@@ -184,13 +185,13 @@ impl Mastership {
 
     /// The SMInfo scan of a takeover is complete: this SM becomes master, or standby of another, if
     /// its port is still active.
-    pub(super) fn finish_takeover_scan(ctx: &mut Ctx<'_>) -> MastershipAction {
+    pub(super) fn finish_takeover_scan(ctx: &mut Ctx<'_>) -> Effect {
         ctx.smps.set_limits(Limits::new(ctx.cfg));
         let local_port = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
         if local_port.is_some_and(|port| port.known && port.state() == PortState::Active) {
-            MastershipAction::CompareSmsAndSweep
+            Effect::CompareSmsAndSweep
         } else {
-            MastershipAction::StartFullSweep
+            Effect::StartFullSweep
         }
     }
 
@@ -260,11 +261,10 @@ impl Mastership {
             return false;
         }
         self.takeover.foreign_change = true;
-        ctx.outbox
-            .emit(Event::Observation(Observation::ForeignMaster {
-                port: ctx.fabric.port_name(at),
-                master: reported_master,
-            }));
+        ctx.outbox.emit(Event::ForeignMaster {
+            port: ctx.fabric.port_name(at),
+            master: reported_master,
+        });
         true
     }
 

@@ -38,8 +38,9 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
 
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::plan::installed_groups::installed_entries;
-use crate::plan::messages::EngineMessage;
+use crate::plan::messages::RoutingMessage;
 use crate::report::ProblemKind;
 use crate::sa::registry::Registry;
 use crate::smp::outcome::SmpOutcome;
@@ -130,8 +131,8 @@ pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) 
     if !entries.is_empty() {
         let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
         let mlids = mlids.len();
-        let message = EngineMessage::MulticastEntriesCleared { mlids };
-        ctx.effects.messages.push(message);
+        let message = RoutingMessage::MulticastEntriesCleared { mlids };
+        ctx.effects.push(Effect::Message(message));
     }
 }
 
@@ -155,8 +156,8 @@ impl MulticastTables {
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
         if self.trees.is_impossible() {
-            let problem = (None, ProblemKind::MulticastDisabled);
-            ctx.effects.problems.push(problem);
+            let problem = Effect::Problem(None, ProblemKind::MulticastDisabled);
+            ctx.effects.push(problem);
         }
         self.report_left_out(ctx);
         let steps = self.compare(ctx.fabric, None);
@@ -299,7 +300,7 @@ impl MulticastTables {
                 if ctx.record_acceptance(n, DeviceTable::Mft) {
                     self.update_all(ctx.now);
                     // The next report is without it.
-                    ctx.effects.switches_after_light_sweep.insert(n);
+                    ctx.effects.push(Effect::RereadSwitchLater(n));
                 }
                 ctx.effects.set_echoed(port0, id::MFT, echo);
                 return;
@@ -312,7 +313,7 @@ impl MulticastTables {
         self.skipped.insert(n);
         match ctx.record_rejection(n, DeviceTable::Mft, outcome) {
             RejectionEffect::Unanswered | RejectionEffect::WriteAgain => {
-                ctx.effects.switches_after_light_sweep.insert(n);
+                ctx.effects.push(Effect::RereadSwitchLater(n));
                 ctx.effects.problem(port0, kind);
             }
             RejectionEffect::Keeps => self.update_all(ctx.now),

@@ -13,6 +13,7 @@ use ferrosm_mad::attr::MftBlock;
 use super::update::has_fdb_top;
 use super::used_blocks;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::sa::registry::Registry;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -80,7 +81,7 @@ impl MftReadback {
         let is_valid = has_only_ports_of(node.info.num_ports, at.position, &masks);
         let first = self.unconfirmed.remove(&(n, at));
         if !is_valid || first.is_some_and(|first| first != masks) {
-            ctx.effects.invalid_response = true;
+            ctx.effects.push(Effect::InvalidResponse);
             self.invalid.insert(n);
         }
         if masks != EMPTY_BLOCK {

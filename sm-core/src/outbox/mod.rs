@@ -19,7 +19,7 @@ use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::{Address, Mad, MadOut};
 use ferrosm_mad::time::Instant;
 
-use crate::io::{DurabilityEvent, Event, Output, Persisted};
+use crate::io::{Event, Output, Persisted};
 use crate::records::RecordUpdate;
 use gate::{Alarm, Gate};
 
@@ -51,7 +51,7 @@ impl Outbox {
                 return Some(Output::reply(to, bytes));
             }
             if let Some(event) = self.take_alarm() {
-                return Some(Output::Event(Event::Durability(event)));
+                return Some(Output::Event(event));
             }
             match self.queue.pop_front()? {
                 Output::Gmp {
@@ -94,13 +94,13 @@ impl Outbox {
     }
 
     /// The next alarm of either gate; each is reported once.
-    fn take_alarm(&mut self) -> Option<DurabilityEvent> {
+    fn take_alarm(&mut self) -> Option<Event> {
         let replies = self.replies.take_alarm().map(|alarm| match alarm {
-            Alarm::Late => DurabilityEvent::RepliesUnprotected,
-            Alarm::Recovered => DurabilityEvent::RepliesProtected,
+            Alarm::Late => Event::RepliesUnprotected,
+            Alarm::Recovered => Event::RepliesProtected,
         });
         replies.or_else(|| match self.writes.take_alarm()? {
-            Alarm::Late => Some(DurabilityEvent::WritesUnprotected),
+            Alarm::Late => Some(Event::WritesUnprotected),
             Alarm::Recovered => None,
         })
     }

@@ -17,7 +17,7 @@ use ferrosm_routing::{
 };
 
 use super::failure::AdoptionRejection;
-use super::messages::EngineMessage;
+use super::messages::RoutingMessage;
 use crate::config::SmConfig;
 use crate::records::routing::RoutingRecord;
 
@@ -46,7 +46,7 @@ pub struct AdoptedRouting {
     /// [`VerifiedRun::cache`].
     pub cache: RerouteCache,
     /// Message for the report; `None` for an engine's routing.
-    pub message: Option<EngineMessage>,
+    pub message: Option<RoutingMessage>,
 }
 
 fn completed_tables(topo: &Topology, mut tables: Tables, limited: &[LimitedSwitch]) -> Tables {
@@ -112,7 +112,7 @@ impl InheritedRouting {
             proof,
             baseline_max_load,
             cache: RerouteCache::new(),
-            message: Some(EngineMessage::InstalledLftsAdopted { cleared_lfts }),
+            message: Some(RoutingMessage::InstalledLftsAdopted { cleared_lfts }),
         })
     }
 
@@ -164,7 +164,7 @@ impl InheritedRouting {
             proof,
             baseline_max_load,
             cache,
-            message: Some(EngineMessage::PersistedRoutingContinued),
+            message: Some(RoutingMessage::PersistedRoutingContinued),
         })
     }
 }

@@ -10,7 +10,7 @@ use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{Lft, RerouteCache, SwitchIdx, Tables, Topology, VlPlan};
 
 use super::change::VlChange;
-use super::messages::EngineMessage;
+use super::messages::RoutingMessage;
 use super::vls::FabricVlPlan;
 
 /// The LFTs from which an update starts, and the order of its writes.
@@ -44,7 +44,7 @@ pub(super) struct RoutingUpdate<'a> {
 
 impl RoutingUpdate<'_> {
     /// Finds an order of writes that drains as few routes as possible.
-    pub(super) fn plan(self, messages: &mut Vec<EngineMessage>) -> VlTransition {
+    pub(super) fn plan(self, messages: &mut Vec<RoutingMessage>) -> VlTransition {
         let vl_plan = self.vl_plan;
         let Some(before) = self.previous_vls else {
             return self.without_drain();
@@ -52,7 +52,7 @@ impl RoutingUpdate<'_> {
         let (lids, sls_before) = match before.change_to(self.topology, self.nodes, vl_plan) {
             VlChange::None => return self.without_drain(),
             VlChange::UnusedSls => {
-                messages.push(EngineMessage::UnusedVlsFirst);
+                messages.push(RoutingMessage::UnusedVlsFirst);
                 return self.without_drain();
             }
             VlChange::PathSls(lids) => {
@@ -72,7 +72,7 @@ impl RoutingUpdate<'_> {
         if lids.is_empty() {
             return self.without_drain();
         }
-        messages.push(EngineMessage::PathSlsChange);
+        messages.push(RoutingMessage::PathSlsChange);
         // Packets on their old SL stay on its VL. Only those that would enter a new route are
         // dropped.
         if let Some(mut sls) = sls_before.filter(|_| !self.may_drain) {
@@ -88,7 +88,7 @@ impl RoutingUpdate<'_> {
             {
                 if !moved.is_empty() {
                     let lids = moved.len();
-                    messages.push(EngineMessage::DrainedForVls { lids });
+                    messages.push(RoutingMessage::DrainedForVls { lids });
                 }
                 return VlTransition {
                     drained,
@@ -98,7 +98,7 @@ impl RoutingUpdate<'_> {
                 };
             }
         }
-        messages.push(EngineMessage::DrainedForVls { lids: lids.len() });
+        messages.push(RoutingMessage::DrainedForVls { lids: lids.len() });
         let drained = self.tables_without(&lids, false);
         let installed = self.tables_to_start_from(Some(&drained));
         VlTransition {

@@ -16,7 +16,7 @@ const NAMES_MAX: usize = 8;
 
 /// A message about the routing, for logs and reports. `Display` is one line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum EngineMessage {
+pub enum RoutingMessage {
     /// The installed routing was not adopted.
     AdoptionRejected(WithSwitchNames<AdoptionRejection>),
     /// An engine was run and not used.
@@ -92,7 +92,7 @@ pub enum EngineMessage {
     },
 }
 
-impl EngineMessage {
+impl RoutingMessage {
     /// One message for each reason of a failure.
     pub(crate) fn of_failure(failure: &RoutingFailure) -> impl Iterator<Item = Self> + '_ {
         let adoption = failure.adoption.iter().cloned().map(Self::AdoptionRejected);
@@ -140,7 +140,7 @@ impl EngineMessage {
     }
 }
 
-impl fmt::Display for EngineMessage {
+impl fmt::Display for RoutingMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AdoptionRejected(why) => why.fmt(f),

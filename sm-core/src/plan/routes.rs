@@ -28,7 +28,7 @@ use super::installed_groups::InstalledGroups;
 use super::kept::{kept_tables, weighted_vls};
 use super::lft_writes::{LftWriteOrder, LftWritePlan};
 use super::lids::{LidPlan, LimitedLft};
-use super::messages::EngineMessage;
+use super::messages::RoutingMessage;
 use super::routing_hints::{self, HintWarning};
 use super::switch_names::SwitchNames;
 use super::vls::{FabricVlPlan, operated_vls};
@@ -124,7 +124,7 @@ pub struct VerifiedRoutes {
     /// LIDs that some end ports do not reach, because of LFT entries that switches keep.
     pub unreachable: Vec<Lid>,
     /// Messages of the engine, and why engines tried before it were rejected.
-    pub messages: Vec<EngineMessage>,
+    pub messages: Vec<RoutingMessage>,
     /// An engine computed the routing; otherwise an earlier routing was adopted or rerouted.
     pub is_of_engine: bool,
 }
@@ -161,7 +161,7 @@ struct PlannedUpdate {
     /// The tables of `adopted` without entries that switches cannot hold.
     tables: Tables,
     writes: LftWritePlan,
-    messages: Vec<EngineMessage>,
+    messages: Vec<RoutingMessage>,
     is_of_engine: bool,
     kept_use: KeptSwitchUse,
 }
@@ -482,14 +482,15 @@ impl RoutingJob {
             cache,
             message,
         } = adopted;
-        let mut messages: Vec<EngineMessage> = EngineMessage::of_failure(&routed.failure).collect();
+        let mut messages: Vec<RoutingMessage> =
+            RoutingMessage::of_failure(&routed.failure).collect();
         messages.extend(message);
-        messages.extend(self.hint_warnings.iter().cloned().map(EngineMessage::Hint));
+        messages.extend(self.hint_warnings.iter().cloned().map(RoutingMessage::Hint));
         let diagnostics = routing.diagnostics.iter().cloned();
-        messages.extend(diagnostics.map(|d| EngineMessage::Engine(self.names.attach(d))));
+        messages.extend(diagnostics.map(|d| RoutingMessage::Engine(self.names.attach(d))));
         if !self.kept.is_empty() {
             let switches = self.kept.switches();
-            messages.push(EngineMessage::TablesKept {
+            messages.push(RoutingMessage::TablesKept {
                 switches: switches.map(|s| self.names.name(s)).collect(),
                 kept_use,
             });
@@ -501,9 +502,9 @@ impl RoutingJob {
                 .unreachable_lids(&routed.topology, &routing.tables),
         };
         let dropped = routed.dropped.into_iter().map(|d| self.names.attach(d));
-        messages.extend(dropped.map(EngineMessage::DroppedTransit));
+        messages.extend(dropped.map(RoutingMessage::DroppedTransit));
         let narrow = routed.narrow.into_iter().map(|n| self.names.attach(n));
-        messages.extend(narrow.map(EngineMessage::NarrowSwitch));
+        messages.extend(narrow.map(RoutingMessage::NarrowSwitch));
         messages.extend(planned_messages);
         let before = self.previous_vls.as_ref();
         let had_several_vls = before.is_some_and(|before| !before.is_single());
@@ -621,7 +622,7 @@ impl RoutingJob {
             return new;
         };
         if new.is_some() && drained_lids > 0 {
-            let avoided = EngineMessage::DrainAvoided {
+            let avoided = RoutingMessage::DrainAvoided {
                 engine,
                 lids: drained_lids,
             };
@@ -684,7 +685,7 @@ impl RoutingJob {
         &self,
         (routing, tables): (&Routing, &Tables),
         cache: &RerouteCache,
-        messages: &mut Vec<EngineMessage>,
+        messages: &mut Vec<RoutingMessage>,
     ) -> LftWritePlan {
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let located = |(s, block)| Some((node(s)?, block));
@@ -731,7 +732,7 @@ impl RoutingJob {
                 later_stages: Vec::new(),
             },
             (Transition::Stages(stages), drained) => {
-                messages.push(EngineMessage::StagedUpdate {
+                messages.push(RoutingMessage::StagedUpdate {
                     stages: stages.len(),
                 });
                 let stages = stages.into_iter();
@@ -751,7 +752,7 @@ impl RoutingJob {
                 drained_lids += lids;
                 if drained_for_vls.is_none() {
                     let conflict = self.names.attach(conflict);
-                    messages.push(EngineMessage::DrainedUpdate { lids, conflict });
+                    messages.push(RoutingMessage::DrainedUpdate { lids, conflict });
                 }
                 LftWriteOrder::Drain {
                     first: by_node(first),

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use ferrosm_fabric::location::Location;
 use ferrosm_fabric::observed::ExclusionReason;
+use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{AttrId, Lid, PKey};
 use ferrosm_routing::Proof;
 
-use crate::plan::messages::EngineMessage;
+use crate::plan::messages::RoutingMessage;
 use crate::sa::refusal::SaRefusal;
 use exclusion::Exclusion;
 
@@ -196,6 +197,23 @@ impl ProblemKind {
 }
 
 impl ProblemKind {
+    /// The index of its row in the event table.
+    pub(crate) const fn severity_rank(&self) -> usize {
+        if self.is_severe() {
+            0
+        } else if self.breaks_setting() {
+            1
+        } else {
+            2
+        }
+    }
+
+    /// What follows if it is found between sweeps.
+    pub(crate) fn effect_between_sweeps(&self) -> Option<&'static str> {
+        matches!(self, Self::NoResponse { .. })
+            .then_some("it stays in the routes until a full sweep or a link change")
+    }
+
     /// A stable name of the fault, for programs.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -346,6 +364,36 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Kinds of sweep, the most thorough last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum SweepKind {
+    /// Of the switches and ports that traps, light sweeps or failed requests named.
+    Local,
+    /// Of the whole fabric.
+    #[default]
+    Full,
+}
+
+impl SweepKind {
+    /// Both kinds.
+    pub const ALL: [Self; 2] = [Self::Local, Self::Full];
+
+    /// The name in the log, metrics and JSON documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for SweepKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// The phase of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
@@ -399,8 +447,10 @@ pub struct SmpCount {
 pub struct SweepReport {
     /// Sequence number of the sweep.
     pub number: u32,
-    /// Whether it was a local sweep.
-    pub local: bool,
+    /// Its kind.
+    pub kind: SweepKind,
+    /// The SMInfo state of this SM at its end.
+    pub role: SmState,
     /// Switches of the subnet.
     pub switches: usize,
     /// Channel adapters.
@@ -422,7 +472,7 @@ pub struct SweepReport {
     /// Whether this sweep computed routes; otherwise the routing in force was retained.
     pub has_new_routes: bool,
     /// Messages about the routing in force and the update of its tables.
-    pub engine_messages: Vec<EngineMessage>,
+    pub routing_messages: Vec<RoutingMessage>,
     /// The proof of the routing; `None` if nothing had to be routed.
     pub proof: Option<Proof>,
     /// LFT blocks written.
@@ -466,6 +516,12 @@ impl PKeyTableUsage {
 }
 
 impl SweepReport {
+    /// Whether it was a local sweep.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.kind == SweepKind::Local
+    }
+
     /// Whether every port found is up, addressed and routed.
     #[must_use]
     pub fn is_clean(&self) -> bool {

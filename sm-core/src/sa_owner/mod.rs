@@ -28,7 +28,8 @@ use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::event::{Event, Observation, RefusedRequest};
+use crate::effect::Effect;
+use crate::event::{Event, RefusedRequest};
 use crate::io::Output;
 use crate::outbox::Outbox;
 use crate::plan::partitions::Partitions;
@@ -234,8 +235,8 @@ impl SaState {
         let removed = groups.remove_members_outside_partition(&view);
         let outdated = groups.take_outdated_members();
         if removed > 0 {
-            let observation = Observation::GroupMembersRemoved { count: removed };
-            ctx.outbox.emit(Event::Observation(observation));
+            let event = Event::GroupMembersRemoved(removed);
+            ctx.outbox.emit(event);
         }
         self.registry.report_group_events(&view, now);
         // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a
@@ -245,14 +246,14 @@ impl SaState {
         if ctx.cfg.client_reregister && !outdated.is_empty() {
             // Members send with the old parameters until they join again.
             let hosts = outdated.len();
-            let observation = Observation::GroupParametersChanged { hosts };
-            ctx.outbox.emit(Event::Observation(observation));
+            let event = Event::GroupParametersChanged(hosts);
+            ctx.outbox.emit(event);
             // A member that joined with an alias GUID is reached through its port.
             let port =
                 |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
             self.lost_registrations
                 .extend(outdated.into_iter().map(port));
-            ctx.effects.full_sweep = true;
+            ctx.effects.push(Effect::RequestFullSweep);
         }
         self.forward_pending_traps(sweep, now);
     }
@@ -327,15 +328,15 @@ impl SaState {
         outbox: &mut Outbox,
         cfg: &SmConfig,
         snapshot: Option<Snapshot>,
-        observation: Option<Observation>,
+        event: Option<Event>,
     ) {
         if snapshot.is_none() {
             self.last_sweep_view = None;
         }
         self.view = snapshot.map(|snapshot| new_view(cfg, snapshot));
         outbox.push(Output::Publish(self.view.clone()));
-        if let Some(observation) = observation {
-            outbox.emit(Event::Observation(observation));
+        if let Some(event) = event {
+            outbox.emit(event);
         }
     }
 

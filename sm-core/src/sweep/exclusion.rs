@@ -6,6 +6,7 @@ use ferrosm_fabric::observed::{
 use ferrosm_mad::ids::PortNum;
 
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::event::Event;
 use crate::report::ProblemKind;
 
@@ -28,8 +29,8 @@ pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: ExclusionReaso
 /// Removes a node from the fabric, and reports it.
 pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: NodeRemovalReason) {
     if let Some(node) = ctx.fabric.remove_node(n) {
-        ctx.effects.routing_stale = true;
-        ctx.effects.removed_nodes.push(n);
+        ctx.effects.push(Effect::RoutesOutdated);
+        ctx.effects.push(Effect::NodeRemoved(n));
         ctx.outbox.emit(Event::NodeRemoved(node.name(), reason));
     }
 }
@@ -38,7 +39,7 @@ pub(crate) fn remove_node(ctx: &mut Ctx<'_>, n: NodeIdx, reason: NodeRemovalReas
 /// reported as added.
 pub(crate) fn discard_node(ctx: &mut Ctx<'_>, n: NodeIdx) {
     if ctx.fabric.discard_node(n) {
-        ctx.effects.removed_nodes.push(n);
+        ctx.effects.push(Effect::NodeRemoved(n));
     }
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn remove_unreachable_nodes(ctx: &mut Ctx<'_>, nodes: &[NodeIdx]) {
 /// the port.
 pub(crate) fn exclude_port(ctx: &mut Ctx<'_>, at: PortRef, reason: ExclusionReason) {
     if let Some(peer) = ctx.fabric.disconnect(at) {
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
         let lost = NodeRemovalReason::Excluded(reason);
         ctx.fabric.record_link_loss(peer.node, lost);
         if let Some(port) = ctx.fabric.port_mut(at) {

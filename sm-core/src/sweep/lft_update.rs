@@ -20,8 +20,9 @@ use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
+use crate::effect::Effect;
 use crate::plan::lft_writes::LftWriteOrder;
-use crate::plan::messages::EngineMessage;
+use crate::plan::messages::RoutingMessage;
 use crate::routing_state::NewRouting;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -295,8 +296,8 @@ impl LftUpdate {
         let blocks = (!vls_unwritten && drain.is_none()).then_some(waiting.len());
         if blocks != Some(0) {
             let port = ctx.fabric.port_name(port);
-            let message = EngineMessage::LftsNotWritten { blocks, port };
-            ctx.effects.messages.push(message);
+            let message = RoutingMessage::LftsNotWritten { blocks, port };
+            ctx.effects.push(Effect::Message(message));
         }
         drain?.before
     }
@@ -340,7 +341,7 @@ impl LftUpdate {
                         return;
                     }
                     RejectionEffect::Unanswered => {
-                        ctx.effects.switches_after_light_sweep.insert(n);
+                        ctx.effects.push(Effect::RereadSwitchLater(n));
                         ctx.effects.problem(port0, kind);
                     }
                     RejectionEffect::Keeps => ctx.effects.reroute_now(),
@@ -410,7 +411,7 @@ pub(crate) fn on_switch_info_set(
     let wanted_top = ctx.fabric.get(n).map_or(top, |node| node.lft_top(top));
     if info.is_none_or(|info| info.linear_fdb_top != wanted_top.0) {
         let port0 = PortRef::new(n, PortNum::ZERO);
-        ctx.effects.switches_after_light_sweep.insert(n);
+        ctx.effects.push(Effect::RereadSwitchLater(n));
         ctx.effects
             .problem(port0, outcome.failed_set(id::SWITCH_INFO));
     }
@@ -421,7 +422,9 @@ pub(crate) fn on_switch_info_set(
         return false;
     };
     let has_shrunk = node.store_switch_info(data, false);
-    ctx.effects.full_sweep |= has_shrunk;
+    if has_shrunk {
+        ctx.effects.push(Effect::RequestFullSweep);
+    }
     if info.port_state_change {
         // If it was a reboot, a part of the table is lost again.
         node.forget_tables();

@@ -14,6 +14,7 @@ use ferrosm_mad::ids::PortNum;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::plan::port_settings::{self, EndPortAddress};
 use crate::report::ProblemKind;
 use crate::smp::op::{PortSetting, SmpOp};
@@ -171,11 +172,11 @@ impl Arming {
                     bounced.extend([p, peer]);
                     for port_ref in [p, peer] {
                         if ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch) {
-                            ctx.effects.ports_of_local_sweep.insert(port_ref);
+                            ctx.effects.push(Effect::RereadPort(port_ref));
                         }
                     }
                     ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
-                    ctx.effects.local_sweep = true;
+                    ctx.effects.push(Effect::RequestLocalSweep);
                     continue;
                 }
                 // One report for each link, at the end that comes first.
@@ -258,7 +259,7 @@ fn record_reregister_failure(
         && intents.intent(ctx.fabric, p).reregister
         && let Some(port) = ctx.fabric.port(p)
     {
-        ctx.effects.reregister_failed.push(port.guid);
+        ctx.effects.push(Effect::ReregisterFailed(port.guid));
     }
 }
 
@@ -328,7 +329,7 @@ fn on_accepted(
     let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
     let has_link = !is_switch || p.port != PortNum::ZERO;
     if let Some(reason) = plausible::implausible_port_info(&PortInfo::decode(data), has_link) {
-        ctx.effects.invalid_response = true;
+        ctx.effects.push(Effect::InvalidResponse);
         return Some(ProblemKind::excluded(ExclusionReason::Implausible(reason)));
     }
     ctx.fabric.get_mut(p.node)?.store_port_info(p.port, data);
@@ -340,7 +341,7 @@ fn on_accepted(
     let port = ctx.fabric.port_mut(p)?;
     if setting.carries_params() {
         port.written_fingerprint = written;
-        ctx.effects.reregister_sent.push(port.guid);
+        ctx.effects.push(Effect::ReregisterSent(port.guid));
     } else if setting == PortSetting::SmLid {
         port.written_fingerprint = None;
     }

@@ -14,6 +14,8 @@ use ferrosm_mad::time::Instant;
 
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 
+use crate::report::SweepKind;
+
 /// What a sweep reads and configures.
 #[derive(Debug)]
 pub(crate) enum SweepScope {
@@ -28,13 +30,6 @@ pub(crate) enum SweepScope {
     },
 }
 
-/// A [`SweepScope`] without its ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScopeKind {
-    Full,
-    Local,
-}
-
 impl SweepScope {
     /// The scope of a local sweep that has read no port.
     pub(crate) const fn local(light_due: Option<Instant>) -> Self {
@@ -44,10 +39,10 @@ impl SweepScope {
         }
     }
 
-    pub(crate) const fn kind(&self) -> ScopeKind {
+    pub(crate) const fn kind(&self) -> SweepKind {
         match self {
-            Self::Full => ScopeKind::Full,
-            Self::Local { .. } => ScopeKind::Local,
+            Self::Full => SweepKind::Full,
+            Self::Local { .. } => SweepKind::Local,
         }
     }
 

@@ -14,6 +14,7 @@ use ferrosm_mad::smp::DATA_LEN;
 
 use super::{SWITCH_SL_TO_VL, is_linked, live_ports, normalize_arbitration};
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::plan::vls::has_several_vls;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
@@ -102,7 +103,9 @@ impl KeptReadback {
             store(ctx.fabric, key, &contents);
             return;
         }
-        ctx.effects.invalid_response |= last.is_some();
+        if last.is_some() {
+            ctx.effects.push(Effect::InvalidResponse);
+        }
         let reads = last.map_or(0, |last| last.reads) + 1;
         if reads < READS_MAX {
             self.unconfirmed.insert(key, LastRead { contents, reads });

@@ -26,6 +26,7 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
 use crate::smp::op::SmpOp;
@@ -183,7 +184,7 @@ impl VlTables {
 
     /// Persists a new epoch.
     fn begin_epoch(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.effects.is_new_vl_epoch = true;
+        ctx.effects.push(Effect::NewVlEpoch);
         let local_port = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
         let own_guid = local_port.map_or(PortGuid(0), |port| port.guid);
         self.epoch.number = self.epoch.number.max(self.replaced_number);
@@ -288,7 +289,7 @@ impl VlTables {
             RejectionEffect::KeptBefore => false,
         };
         if is_blocking && self.plan.as_ref().is_some_and(|plan| !plan.is_single()) {
-            ctx.effects.blocking_port = Some(p);
+            ctx.effects.push(Effect::TableRejected(p));
         }
     }
 }

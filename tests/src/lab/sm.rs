@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::Observation;
 use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::records::{RecordKind, RecordRestorer};
 use ferrosm_core::{
-    CommandId, CommandReply, DurabilityEvent, Event, Input, LoadedReplica, Output, Persisted,
-    ReplicaEvent, ReplicationRole, RestoredState, SmConfig, SubnetManager, SweepReport,
+    CommandId, CommandReply, Event, Input, LoadedReplica, Output, Persisted, ReplicaEvent,
+    ReplicationRole, RestoredState, SmConfig, SubnetManager, SweepReport,
 };
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
@@ -222,14 +221,12 @@ impl Sm {
 
     /// Records whether replies wait for durable state. The first unprotected replies are sent just
     /// before the event.
-    fn on_durability_event(&mut self, event: DurabilityEvent) {
-        match event {
-            DurabilityEvent::RepliesUnprotected => {
-                self.is_unprotected = true;
-                self.unprotected_replies.extend(self.sent_now.drain(..));
-            }
-            DurabilityEvent::RepliesProtected => self.is_unprotected = false,
-            DurabilityEvent::WritesUnprotected => {}
+    fn note_durability(&mut self, event: &Event) {
+        if matches!(event, Event::RepliesUnprotected) {
+            self.is_unprotected = true;
+            self.unprotected_replies.extend(self.sent_now.drain(..));
+        } else if matches!(event, Event::RepliesProtected) {
+            self.is_unprotected = false;
         }
     }
 
@@ -372,12 +369,10 @@ impl HostedSm for Sm {
                     self.write_store(before);
                 }
                 Output::Event(event) => {
-                    if matches!(event, Event::Observation(Observation::ReplicaTimedOut)) {
+                    if matches!(event, Event::ReplicaTimedOut) {
                         self.pending_load = None;
                     }
-                    if let Event::Durability(event) = &event {
-                        self.on_durability_event(*event);
-                    }
+                    self.note_durability(&event);
                     if matches!(event, Event::SweepCompleted(_)) {
                         self.count_sweep();
                     }

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// An alarm releases a reply after one second.
 const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "etcd lease lost";
-const RESTORED_VIEW: &str = "SA replies from saved topology";
+const RESTORED_VIEW: &str = "SA replies from restored view";
 const DEPOSED: &str = "replaced by another master";
 const OUT_OF_SYNC: &str = "replica out of sync";
 const IN_SYNC: &str = "replica in sync";

@@ -19,7 +19,7 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.assert_master(0);
     pair.terminate(0, Signal::Kill);
     pair.wait(1, "master silent", 1);
-    pair.wait(1, "SA replies from saved topology", 1);
+    pair.wait(1, "SA replies from restored view", 1);
     pair.assert_master(1);
     pair.assert_no_tables_written(1);
     pair.start(0);
@@ -27,7 +27,7 @@ fn killed_master_is_replaced_and_rejoins() {
     pair.assert_master(0);
     pair.wait(1, "replica in sync", 2);
     pair.terminate(0, Signal::Kill);
-    pair.wait(1, "SA replies from saved topology", 2);
+    pair.wait(1, "SA replies from restored view", 2);
     pair.assert_master(1);
 }
 
@@ -42,7 +42,7 @@ fn planned_handover_restores_from_the_replica() {
     let handed_over = "handed over to SM 0x";
     assert!(done.stdout.starts_with(handed_over), "{}", done.stdout);
     pair.assert_master(1);
-    pair.wait(1, "SA replies from saved topology", 1);
+    pair.wait(1, "SA replies from restored view", 1);
     pair.assert_no_tables_written(1);
     pair.wait(0, "replica in sync", 1);
     let again = pair.sim.ferrosm(&["handover", "--state-dir", &state]);
@@ -51,5 +51,5 @@ fn planned_handover_restores_from_the_replica() {
     assert!(is_standby, "{}", again.stderr);
     pair.terminate(1, Signal::Terminate);
     pair.assert_master(0);
-    pair.wait(0, "SA replies from saved topology", 1);
+    pair.wait(0, "SA replies from restored view", 1);
 }

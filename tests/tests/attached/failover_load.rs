@@ -52,7 +52,7 @@ const CABLES: [&str; 16] = [
     "core-3[4]",
 ];
 const IN_SYNC: &str = "replica in sync";
-const RESTORED_VIEW: &str = "SA replies from saved topology";
+const RESTORED_VIEW: &str = "SA replies from restored view";
 /// Longest time in seconds without a reply at a failover: 0.13 s on an idle machine, several times
 /// that beside other tests. A client that lost one query, or a standby that waited for its polls,
 /// exceeds it.

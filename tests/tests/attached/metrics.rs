@@ -50,7 +50,7 @@ fn metrics_of_a_subnet_exist_while_it_is_served() {
         ("ferrosm_served{}", Some(1.0)),
         ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
         (
-            "ferrosm_sweeps_total{extent=\"full\",outcome=\"clean\"}",
+            "ferrosm_sweeps_total{kind=\"full\",outcome=\"clean\"}",
             Some(1.0),
         ),
         // A fat tree of radix 4: 16 hosts, 20 switches, and as many links as hosts at each of three
@@ -120,7 +120,10 @@ fn failover_appears_in_metrics() {
         ("ferrosm_protected{}", Some(1.0)),
         ("ferrosm_replica_in_sync{}", None),
         ("ferrosm_links{}", Some(48.0)),
-        ("ferrosm_events_total{event=\"link-down\"}", Some(0.0)),
+        (
+            "ferrosm_events_total{event=\"link-down\",severity=\"warning\"}",
+            Some(0.0),
+        ),
     ]);
     // Only the master reports subnet metrics.
     endpoints[1].wait_for(&[
@@ -134,7 +137,10 @@ fn failover_appears_in_metrics() {
     pair.sim.execute("cut core-0[1]");
     endpoints[0].wait_for(&[
         ("ferrosm_links{}", Some(47.0)),
-        ("ferrosm_events_total{event=\"link-down\"}", Some(1.0)),
+        (
+            "ferrosm_events_total{event=\"link-down\",severity=\"warning\"}",
+            Some(1.0),
+        ),
     ]);
     // Counters of requests appear with the first request of their kind.
     let query = pair.sim.run("saquery", &["-P", "1", "NR"]).expect_success();

@@ -135,11 +135,11 @@ fn blocks_written(reports: &[Value]) -> u64 {
         .sum()
 }
 
-/// Whether an LFT update drained changing routes first, according to the engine messages.
+/// Whether an LFT update drained changing routes first, according to the routing messages.
 fn drained(reports: &[Value]) -> bool {
     let messages = reports
         .iter()
-        .filter_map(|r| r["engine_messages"].as_array());
+        .filter_map(|r| r["routing_messages"].as_array());
     messages
         .flatten()
         .any(|message| message["kind"] == "drained-update")

@@ -199,8 +199,8 @@ fn unchanged_full_sweep_reports_no_reroute() {
     let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
     lab.command(Command::Sweep);
     let report = lab.next_sweep(60);
-    assert!(!report.local && report.is_clean());
-    let messages = &report.engine_messages;
+    assert!(!report.is_local() && report.is_clean());
+    let messages = &report.routing_messages;
     let reroute = messages.iter().find(|m| m.kind() == "incremental-reroute");
     assert!(reroute.is_none(), "{reroute:?}");
 }

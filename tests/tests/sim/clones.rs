@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use ferrosm_core::event::Observation;
 use ferrosm_core::{Command, Event, ProblemKind, SmConfig};
 use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_sim::spec::PortAt;
@@ -184,13 +183,13 @@ fn excluded_duplicate_causes_no_further_sweep() {
         lab.world.run_for(Duration::from_secs(100));
         let full_sweeps = |lab: &Lab| {
             let reports = lab.manager().reports();
-            reports[before..].iter().filter(|r| !r.local).count()
+            reports[before..].iter().filter(|r| !r.is_local()).count()
         };
         assert_eq!(full_sweeps(&lab), 0, "{description}");
         lab.command(Command::Sweep);
         lab.world.run_for(Duration::from_secs(100));
         assert_eq!(full_sweeps(&lab), 1, "{description}");
-        let moved = |e: &&Event| matches!(e, Event::Observation(Observation::LinkMoved(_)));
+        let moved = |e: &&Event| matches!(e, Event::LinkMoved(_));
         assert_eq!(
             lab.manager().events.iter().filter(moved).count(),
             0,
@@ -217,7 +216,7 @@ fn excluded_duplicate_of_a_switch_causes_no_further_sweep() {
         let before = lab.manager().reports().len();
         lab.world.run_for(Duration::from_secs(200));
         let reports = lab.manager().reports();
-        assert!(reports[before..].iter().all(|r| r.local), "{victim}");
+        assert!(reports[before..].iter().all(|r| r.is_local()), "{victim}");
         assert!(excluded(&lab, |_| true), "{victim}");
         lab.assert_correct_except(&[clone]);
     }

@@ -80,7 +80,7 @@ fn sweep_and_reroute_complete_with_a_full_sweep() {
         lab_results(&lab, lab.sm),
         ["complete: sweep 2 complete", "complete: sweep 3 complete"]
     );
-    let full = |e: &&Event| matches!(e, Event::SweepCompleted(report) if !report.local);
+    let full = |e: &&Event| matches!(e, Event::SweepCompleted(report) if !report.is_local());
     assert_eq!(sm.events.iter().filter(full).count(), 3);
 }
 

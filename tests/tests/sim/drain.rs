@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ferrosm_core::config::DrainPolicy;
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::{Command, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -138,7 +138,7 @@ impl Traffic {
             pairs.len(),
             lost[0].1,
             state.nodes[lost[0].0].name,
-            self.lab.last_report().engine_messages
+            self.lab.last_report().routing_messages
         );
     }
 
@@ -290,9 +290,9 @@ fn routing_that_drains_routes_in_use_waits_for_the_operator() {
         lab.world.run_for(Duration::from_secs(5));
         let is_announced = |lab: &Lab| {
             let reports = lab.manager().reports();
-            let messages = reports.iter().flat_map(|r| &r.engine_messages);
+            let messages = reports.iter().flat_map(|r| &r.routing_messages);
             messages
-                .filter(|m| matches!(m, EngineMessage::DrainAvoided { engine: "lash", lids } if *lids > 0))
+                .filter(|m| matches!(m, RoutingMessage::DrainAvoided { engine: "lash", lids } if *lids > 0))
                 .count()
                 > 0
         };

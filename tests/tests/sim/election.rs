@@ -8,7 +8,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::Observation;
 use ferrosm_core::{Command, Event, Input, LidMap, PeerEvent, RestoredState, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
@@ -491,7 +490,7 @@ fn managed_subnet_is_not_taken_over_if_refused() {
     lab.world.run_for(Duration::from_mins(2));
     assert_eq!(lab.role(second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
-    let alarm = |e: &Event| matches!(e, Event::Alarm(_));
+    let alarm = |e: &Event| matches!(e, Event::Election(about) if about.what.is_alarm());
     assert!(has_event(&lab, second, alarm), "{:?}", lab.events(second));
     lab.handle(second, Command::Takeover.with_id(0));
     lab.select(second);
@@ -542,9 +541,7 @@ fn sweep_replaces_a_pending_sminfo_scan() {
                 sm.handle(Input::Peer(PeerEvent::Deposed(guid)), now);
             }
         });
-        let stalled = has_event(&lab, lab.sm, |e| {
-            matches!(e, Event::Observation(Observation::ProcessStalled))
-        });
+        let stalled = has_event(&lab, lab.sm, |e| matches!(e, Event::ProcessStalled));
         assert!(stalled, "{:?}", lab.events(lab.sm));
         if !deposed {
             set_sm_info(&mut lab, SmControl::Handover, 0, guid);

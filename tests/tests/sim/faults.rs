@@ -448,7 +448,7 @@ fn hung_switch_is_one_problem() {
         .filter(|e| matches!(e, Event::NodeRemoved(..)))
         .map(Event::to_string)
         .collect();
-    let expected = format!("node removed: \"core-1\" ({guid}): it does not respond");
+    let expected = format!("node removed node=\"core-1\" ({guid}) reason=it does not respond");
     assert_eq!(removed, [expected]);
     lab.world.set_node_faults(core, None);
     lab.run_until_correct(40);

@@ -58,7 +58,7 @@ fn count_events(lab: &Lab, predicate: fn(&Event) -> bool) -> usize {
 }
 
 const fn is_not_ready(event: &Event) -> bool {
-    matches!(event, Event::HandoverFailed(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
+    matches!(event, Event::Election(about) if matches!(about.what, ElectionNotice::SuccessorNotReady(_)))
 }
 
 /// Time until the second SM is master; `None` if it exceeds `max`.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
@@ -91,7 +91,7 @@ fn run_until_delivered(lab: &mut Lab, max_s: u64, context: &str) {
             errors.len(),
             errors.iter().take(5).collect::<Vec<_>>(),
             lab.last_report().problems,
-            lab.last_report().engine_messages
+            lab.last_report().routing_messages
         );
     }
 }
@@ -235,10 +235,11 @@ fn switch_that_keeps_a_table_delays_no_other_device() {
                 run_until_delivered(&mut lab, 8, &format!("{context}: cut {i}"));
                 lab.world.run_for(Duration::from_secs(2));
             }
-            let is_blocked = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
+            let is_blocked =
+                |m: &RoutingMessage| matches!(m, RoutingMessage::LftsNotWritten { .. });
             let last = lab.last_report();
             assert!(
-                !last.engine_messages.iter().any(is_blocked),
+                !last.routing_messages.iter().any(is_blocked),
                 "{context}: {last:#?}"
             );
             *kept.entry(attr).or_default() += usize::from(keeps(&lab, switch, attr));
@@ -363,8 +364,8 @@ fn flapping_link_does_not_repeat_rejected_writes() {
         run_until_delivered(&mut lab, 3, "flapping link");
     }
     let reports = lab.manager().reports();
-    let is_aborted = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
-    let messages = reports[before..].iter().flat_map(|r| &r.engine_messages);
+    let is_aborted = |m: &RoutingMessage| matches!(m, RoutingMessage::LftsNotWritten { .. });
+    let messages = reports[before..].iter().flat_map(|r| &r.routing_messages);
     assert_eq!(messages.filter(|m| is_aborted(m)).count(), 0);
 }
 

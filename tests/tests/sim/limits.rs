@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::records::routing::RoutingRecord;
 use ferrosm_core::{Command, ProblemKind, RestoredState, SmConfig, SweepReport};
 use ferrosm_fabric::location::Location;
@@ -171,8 +171,8 @@ fn lids_behind_the_only_way_are_reported() {
     assert_eq!(before, lab.lids());
     assert!(lft_problem(&lab, middle).is_some());
     let is_reported = |report: &SweepReport| {
-        let mut messages = report.engine_messages.iter();
-        messages.any(|m| matches!(m, EngineMessage::DroppedTransit(_)))
+        let mut messages = report.routing_messages.iter();
+        messages.any(|m| matches!(m, RoutingMessage::DroppedTransit(_)))
     };
     assert!(is_reported(&lab.last_report()), "{:?}", lab.last_report());
     // Deliveries between the ends, by the LFTs of the devices.
@@ -245,7 +245,11 @@ fn takeover_with_a_small_lft_writes_no_lft() {
     lab.select(second);
     let report = lab.next_sweep(60);
     assert_eq!(lab.manager().core().role(), SmState::Master);
-    assert_eq!(report.lft_blocks_written, 0, "{:?}", report.engine_messages);
+    assert_eq!(
+        report.lft_blocks_written, 0,
+        "{:?}",
+        report.routing_messages
+    );
     lab.world.run_for(SETTLED);
     assert!(before == (lab.lids(), other_lfts(&lab, leaf)));
     lab.assert_correct();
@@ -392,8 +396,8 @@ fn switch_with_few_vls_does_not_limit_the_vls_of_others() {
         lab.assert_correct();
         let is_reported = |lab: &Lab| {
             let report = lab.last_report();
-            let mut messages = report.engine_messages.iter();
-            messages.any(|m| matches!(m, EngineMessage::NarrowSwitch(_)))
+            let mut messages = report.routing_messages.iter();
+            messages.any(|m| matches!(m, RoutingMessage::NarrowSwitch(_)))
         };
         // Two VLs suffice for the routing of the torus.
         assert_eq!(is_reported(&lab), vl_cap == 1, "{:?}", lab.last_report());
@@ -407,7 +411,11 @@ fn switch_with_few_vls_does_not_limit_the_vls_of_others() {
         lab.world.kill(lab.sm);
         lab.restart_sm(cfg.clone(), replica);
         let report = lab.next_sweep(60);
-        assert_eq!(report.lft_blocks_written, 0, "{:?}", report.engine_messages);
+        assert_eq!(
+            report.lft_blocks_written, 0,
+            "{:?}",
+            report.routing_messages
+        );
         assert!(several_vls(&lab), "{spec}: {report:?}");
         lab.assert_correct();
     }
@@ -420,7 +428,7 @@ fn switch_with_few_vls_does_not_limit_the_vls_of_others() {
     let mut lab = Lab::on("torus", spec, 1, cfg, None);
     let report = lab.next_sweep(600);
     assert!(report.is_clean());
-    assert_eq!(report.engine, "dor", "{:?}", report.engine_messages);
+    assert_eq!(report.engine, "dor", "{:?}", report.routing_messages);
     lab.assert_correct();
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::event::{LinkFlaps, Observation};
+use ferrosm_core::event::LinkFlaps;
 use ferrosm_core::{Event, ProblemKind, SmConfig};
 use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{PortState, id};
@@ -19,7 +19,7 @@ fn flaps(lab: &Lab) -> Vec<LinkFlaps> {
     let events = lab.manager().events.iter();
     events
         .filter_map(|e| {
-            if let Event::Observation(Observation::LinkFlapping(flaps)) = e {
+            if let Event::LinkFlapping(flaps) = e {
                 Some(*flaps)
             } else {
                 None
@@ -29,7 +29,7 @@ fn flaps(lab: &Lab) -> Vec<LinkFlaps> {
 }
 
 fn stable_links(lab: &Lab) -> usize {
-    let is_stable = |e: &&Event| matches!(e, Event::Observation(Observation::LinkStable(_)));
+    let is_stable = |e: &&Event| matches!(e, Event::LinkStable(_));
     lab.manager().events.iter().filter(is_stable).count()
 }
 

@@ -406,7 +406,7 @@ fn switch_that_rejects_sets_stays_in_the_fabric() {
         let before = lab.manager().reports().len();
         lab.run_until("a full sweep", 60, |lab| {
             let reports = lab.manager().reports();
-            reports[before..].iter().any(|report| !report.local)
+            reports[before..].iter().any(|report| !report.is_local())
         });
         let subnet = lab.manager().core().fabric();
         assert!(subnet.node_by_guid(guid).is_some());
@@ -484,7 +484,7 @@ fn handover_needs_a_readable_own_port() {
     lab.world.run_for(Duration::from_secs(40));
     assert_eq!(lab.role(lab.sm), SmState::Master);
     assert_eq!(lab.role(second), SmState::Standby, "{}", lab.describe_run());
-    let rejected = |e: &Event| matches!(e, Event::Alarm(about) if matches!(about.what, ElectionNotice::OwnPortUnreadable(_)));
+    let rejected = |e: &Event| matches!(e, Event::Election(about) if matches!(about.what, ElectionNotice::OwnPortUnreadable(_)));
     assert!(
         lab.world
             .sm(second)

@@ -8,7 +8,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::Observation;
 use ferrosm_core::{Command, Event, Input, Phase, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
@@ -225,8 +224,7 @@ fn master_sm_lid_of_an_unseen_master_is_replaced() {
         lab.assert_correct();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
         assert_eq!(reregisters(&lab), more, "{}", lab.describe_run());
-        let is_foreign_master =
-            |e: &&Event| matches!(e, Event::Observation(Observation::ForeignMaster { .. }));
+        let is_foreign_master = |e: &&Event| matches!(e, Event::ForeignMaster { .. });
         let notices = lab
             .manager()
             .events

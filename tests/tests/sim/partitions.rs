@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferrosm_core::event::Observation;
 use ferrosm_core::plan::partitions::partition_group::GroupSpec;
 use ferrosm_core::plan::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
@@ -431,7 +430,7 @@ fn reload_that_takes_full_memberships_is_reported_with_their_number() {
     let lost = |lab: &Lab| -> Vec<usize> {
         let events = lab.manager().events.iter();
         let lost = events.filter_map(|event| {
-            let Event::Observation(Observation::FullMembershipsLost { ports }) = event else {
+            let Event::FullMembershipsLost(ports) = event else {
                 return None;
             };
             Some(*ports)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::ElectionNotice;
-use ferrosm_core::event::{AboutSm, Observation, SmLocation};
+use ferrosm_core::event::{AboutSm, SmLocation};
 use ferrosm_core::{Command, Event, SmConfig};
 use ferrosm_fabric::location::PortName;
 use ferrosm_mad::attr::{SmControl, SmInfo, SmState, id};
@@ -36,7 +36,9 @@ fn with_empty_allow_list() -> Lab {
 fn alarms(lab: &Lab) -> Vec<AboutSm<ElectionNotice>> {
     let mut alarms = Vec::new();
     for event in lab.events(lab.sm) {
-        if let Event::Alarm(alarm) = event {
+        if let Event::Election(alarm) = event
+            && alarm.what.is_alarm()
+        {
             alarms.push(*alarm);
         }
     }
@@ -87,7 +89,7 @@ fn sm_off_the_allow_list_raises_an_alarm() {
             assert!(lab.next_sweep(60).is_clean());
         }
         let is_gone_notice = |e: &&Event| {
-            let Event::Observation(Observation::Election(about)) = e else {
+            let Event::Election(about) = e else {
                 return false;
             };
             matches!(about.what, ElectionNotice::IgnoredSmGone(_))
@@ -299,7 +301,7 @@ fn standbys_are_reported() {
     sweep(&mut lab);
     let mut reported = Vec::new();
     for event in lab.events(lab.sm) {
-        if let Event::Observation(Observation::Election(about)) = event {
+        if let Event::Election(about) = event {
             reported.push(about.what);
         }
     }

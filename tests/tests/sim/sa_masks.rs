@@ -396,8 +396,8 @@ fn compare(
     }
 }
 
-/// Every record that the SM reports equals the device's table, or is zeros: the SM neither reads nor
-/// knows every table. Returns the number of records that equal a table with entries.
+/// Every record that the SM reports equals the device's table, or is zeros: the SM does not know
+/// every table. Returns the number of records that equal a table with entries.
 fn compare_known(subnet: &mut TestSubnet, kind: &Layout, found: &[Vec<u8>]) -> usize {
     let mut known = 0;
     for record in found {

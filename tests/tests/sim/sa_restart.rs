@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm::state::{PersistRequest, StateDir};
-use ferrosm_core::event::{Observation, ViewMismatch};
+use ferrosm_core::event::ViewMismatch;
 use ferrosm_core::{Event, LidMap, RestoredState, SmConfig};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
@@ -66,11 +66,9 @@ fn run_until_first_reply(lab: &mut Lab) {
     assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
 }
 
-fn has_notice(lab: &Lab, predicate: impl Fn(&Observation) -> bool) -> bool {
+fn has_notice(lab: &Lab, predicate: impl Fn(&Event) -> bool) -> bool {
     let events = &lab.manager().events;
-    events
-        .iter()
-        .any(|e| matches!(e, Event::Observation(observation) if predicate(observation)))
+    events.iter().any(predicate)
 }
 
 fn get_path(lab: &mut Lab, a: PortAt, b: PortAt) -> WireReply {
@@ -192,7 +190,7 @@ fn restored_view_answers_at_once_on_an_unchanged_subnet() {
             }
         }
         assert!(checks > 5, "{spec}: {checks} checks during the first sweep");
-        let used = |notice: &Observation| matches!(notice, Observation::RestoredViewUsed { .. });
+        let used = |notice: &Event| matches!(notice, Event::RestoredViewUsed { .. });
         assert!(has_notice(&lab, used));
         assert_eq!(lab.manager().core().restored_view_age(), None);
         for pair in all_hosts.windows(2) {
@@ -342,7 +340,10 @@ fn many_contradictions_drop_the_restored_view() {
         lab.manager().core().view().is_none()
     });
     assert!(lab.manager().reports().is_empty());
-    assert!(has_notice(&lab, |n| *n == Observation::RestoredViewWithdrawn));
+    assert!(has_notice(&lab, |e| matches!(
+        e,
+        Event::RestoredViewWithdrawn
+    )));
     lab.run_until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
@@ -428,9 +429,11 @@ fn foreign_snapshot_is_not_used() {
             );
             !lab.manager().reports().is_empty()
         });
-        let notice = Observation::RestoredViewRejected(mismatch);
-        let reported = has_notice(&lab, |n| *n == notice);
-        assert!(reported, "{notice}: {:?}", lab.manager().events);
+        let reported = has_notice(
+            &lab,
+            |e| matches!(e, Event::RestoredViewRejected(found) if *found == mismatch),
+        );
+        assert!(reported, "{mismatch}: {:?}", lab.manager().events);
     }
 }
 

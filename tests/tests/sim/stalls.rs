@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use ferrosm_core::election::RoleChangeReason;
-use ferrosm_core::event::Observation;
 use ferrosm_core::{Event, Input, PeerEvent};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_sim::world::{ForeignSm, SmId};
@@ -58,7 +57,7 @@ fn assert_replaced(lab: &mut Lab, sets: u64) {
 }
 
 fn stall_notices(lab: &Lab) -> usize {
-    let is_stall = |e: &&Event| matches!(e, Event::Observation(Observation::ProcessStalled));
+    let is_stall = |e: &&Event| matches!(e, Event::ProcessStalled);
     lab.events(lab.sm).iter().filter(is_stall).count()
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_core::plan::failure::AdoptionRejection;
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::records::{RecordChange, RecordKind, RecordRestorer, ViewPersister};
 use ferrosm_core::{Command, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
@@ -188,7 +188,7 @@ struct Cost {
     port_info: u32,
     reregistered: u32,
     gets: u64,
-    messages: Vec<EngineMessage>,
+    messages: Vec<RoutingMessage>,
 }
 
 impl Cost {
@@ -299,7 +299,7 @@ fn take_over(
         port_info: counters.sets(id::PORT_INFO),
         reregistered: reregistered(lab) - reregistered_before,
         gets: counters.all_gets(),
-        messages: report.engine_messages,
+        messages: report.routing_messages,
     };
     // Without persisted state the members have not joined yet.
     if case.persisted == Persisted::None {
@@ -491,7 +491,7 @@ fn changed_settings_cause_a_reroute() {
         &unchanged,
     );
     let is_reported = cost.messages.iter().any(|message| {
-        matches!(message, EngineMessage::AdoptionRejected(rejection)
+        matches!(message, RoutingMessage::AdoptionRejected(rejection)
             if rejection.message == AdoptionRejection::OtherSettings)
     });
     assert!(is_reported, "{:?}", cost.messages);
@@ -515,13 +515,13 @@ fn adopted_routing_is_repaired_like_any_other() {
     lab.world.act(FabricAction::Cut(at)).expect("link");
     let report = lab.next_sweep(60);
     let repaired =
-        |messages: &[EngineMessage]| messages.iter().any(|m| m.kind() == "incremental-reroute");
-    assert!(repaired(&report.engine_messages), "{report:?}");
+        |messages: &[RoutingMessage]| messages.iter().any(|m| m.kind() == "incremental-reroute");
+    assert!(repaired(&report.routing_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_correct();
     lab.command(Command::Reroute);
     let report = lab.next_sweep(60);
-    assert!(!repaired(&report.engine_messages), "{report:?}");
+    assert!(!repaired(&report.routing_messages), "{report:?}");
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_correct();
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ferrosm_core::plan::lft_writes::LftWriteOrder;
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::{Command, Input, LocalPortEvent, Phase, SmConfig};
 use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::attr::id;
@@ -115,10 +115,10 @@ fn rejected_lft_block_delays_later_stages() {
             let report = lab.next_sweep(60);
             assert!(!report.is_clean(), "{description}: {report:?}");
             let is_reported = report
-                .engine_messages
+                .routing_messages
                 .iter()
-                .any(|m| matches!(m, EngineMessage::LftsNotWritten { .. }));
-            assert!(is_reported, "{description}: {:?}", report.engine_messages);
+                .any(|m| matches!(m, RoutingMessage::LftsNotWritten { .. }));
+            assert!(is_reported, "{description}: {:?}", report.routing_messages);
             let sent = report.smps[&id::LFT].sets;
             assert!(report.lft_blocks_written < sent, "{description}");
             assert!(
@@ -181,9 +181,10 @@ fn hosts_join_groups_while_a_staged_update_cannot_complete() {
             run(&mut lab, 30);
             let last = lab.last_report();
             assert!(!last.is_clean(), "{description}");
-            let is_aborted = |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { .. });
+            let is_aborted =
+                |m: &RoutingMessage| matches!(m, RoutingMessage::LftsNotWritten { .. });
             let reports = lab.manager().reports();
-            let mut messages = reports.iter().flat_map(|r| &r.engine_messages);
+            let mut messages = reports.iter().flat_map(|r| &r.routing_messages);
             aborted += usize::from(messages.any(is_aborted));
             join(&mut lab, &mut members, 1);
             run(&mut lab, 1);
@@ -246,8 +247,8 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         release_job(&mut lab);
         let report = lab.next_sweep(60);
         let is_aborted =
-            |m: &EngineMessage| matches!(m, EngineMessage::LftsNotWritten { blocks: None, .. });
-        assert!(report.engine_messages.iter().any(is_aborted), "{context}");
+            |m: &RoutingMessage| matches!(m, RoutingMessage::LftsNotWritten { blocks: None, .. });
+        assert!(report.routing_messages.iter().any(is_aborted), "{context}");
         aborted += 1;
         lab.assert_correct();
         assert_eq!(lab.last_report().engine, from, "{context}");
@@ -255,7 +256,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         let reports = lab.manager().reports();
         let attempts = reports
             .iter()
-            .filter(|report| report.engine_messages.iter().any(is_aborted));
+            .filter(|report| report.routing_messages.iter().any(is_aborted));
         // Afterwards routes are computed with the LFT of the switch.
         assert_eq!(attempts.count(), 1, "{context}");
         lab.assert_correct();

@@ -1,9 +1,11 @@
 //! Log events: each message of a log macro is a constant, and the table "Log events" of
-//! `docs/operations.md` lists all of them with severity, meaning and action.
+//! `docs/operations.md` lists all of them with severity, meaning and action. The rows of the event
+//! table are those of the code; with `FERROSM_WRITE_DOCS=1` they are written.
 
 use std::collections::BTreeSet;
 use std::fs;
 
+use ferrosm_core::Event;
 use ferrosm_tests::programs::paths::workspace;
 use proc_macro2::{TokenStream, TokenTree};
 use syn::LitStr;
@@ -33,6 +35,9 @@ fn documented_log_events_are_those_of_the_code() {
             add_events(tokens, &file.display().to_string(), &mut logged);
         }
     }
+    for row in Event::sections().flat_map(|(_, rows)| rows) {
+        logged.insert((row.name.to_owned(), row.severity.name()));
+    }
     assert!(logged.len() > 50, "only {} events found", logged.len());
     let text = fs::read_to_string(workspace().join("docs/operations.md")).unwrap();
     let documented = documented_events(&text);
@@ -42,6 +47,48 @@ fn documented_log_events_are_those_of_the_code() {
         undocumented.is_empty() && stale.is_empty(),
         "missing in docs/operations.md: {undocumented:#?}\nnot in the code: {stale:#?}"
     );
+}
+
+const BEGIN: &str = "<!-- event table: ";
+const END: &str = "\n<!-- end of the event table -->";
+
+#[test]
+fn documented_rows_are_those_of_the_event_table() {
+    let path = workspace().join("docs/operations.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut parts = text.split(BEGIN);
+    let mut expected = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (section, _) = part.split_once(" -->").unwrap();
+        let (_, rest) = part.split_once(END).unwrap();
+        expected += &format!("{BEGIN}{section} -->\n\n{}{END}{rest}", table_of(section));
+    }
+    if std::env::var_os("FERROSM_WRITE_DOCS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    } else {
+        assert!(
+            text == expected,
+            "the rows differ: FERROSM_WRITE_DOCS=1 writes them"
+        );
+    }
+    for (section, _) in Event::sections() {
+        let heading = format!("{BEGIN}{section} -->");
+        assert!(text.contains(&heading), "no section {heading}");
+    }
+}
+
+fn table_of(section: &str) -> String {
+    let mut lines = vec!["event | severity | meaning | action\n---|---|---|---".to_owned()];
+    let sections = Event::sections().filter(|(name, _)| *name == section);
+    for row in sections.flat_map(|(_, rows)| rows) {
+        let (name, severity) = (row.name, row.severity.name());
+        let line = format!("`{name}` | {severity} | {} | {}", row.meaning, row.action);
+        let line = line.trim_end().to_owned();
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Adds the events of all log macros in `tokens`, including those nested in other macros.

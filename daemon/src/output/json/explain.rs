@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {
-//!   "schema": 3, "error": null, "engine": "updn",
+//!   "schema": 4, "error": null, "engine": "updn",
 //!   "rejections": [ { "engine": "minhop", "kind": "verification", "reason": "…" } ],
 //!   "messages": [ { "kind": "structure", "text": "…" } ], "warnings": [ { "kind": "absent-guids", "text": "…" } ],
 //!   "vls_allowed": 8, "vls_used": 1, "reversible": true,

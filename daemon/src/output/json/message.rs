@@ -9,15 +9,15 @@
 //!
 //! | message | values of `kind` |
 //! |---|---|
-//! | engine message: installation | `adoption-rejected`, `installed-lfts-adopted`, `persisted-routing-continued`, `engine-rejected`, `dropped-transit`, `narrow-switch`, `staged-update`, `drained-update`, `drained-for-vls`, `drain-avoided`, `path-sls-change`, `unused-vls-first`, `multicast-entries-cleared`, `tables-kept`, `lfts-not-written`, `mfts-not-written` |
-//! | engine message: decisions | `structure`, `fallback`, `engines-compared`, `incremental-reroute`, `dimensions`, `datelines`, `cut-rings`, `detours`, `multicast-sl`, `axes`, `one-qos-level`, `no-spanning-tree`, `moved-lids`, `tree`, `unused-port-list`, `down-up-pairs`, `lowest-level`, `switch-order`, `longer-paths`, `one-vl`, `vls`, `one-way-sls`, `pair-vls` |
-//! | warning, or engine message | `absent-guids`, `root-not-a-switch`, `no-such-port`, `lids-moved`, `lids-taken`, `sl-clashes` |
+//! | routing message: installation | `adoption-rejected`, `installed-lfts-adopted`, `persisted-routing-continued`, `engine-rejected`, `dropped-transit`, `narrow-switch`, `staged-update`, `drained-update`, `drained-for-vls`, `drain-avoided`, `path-sls-change`, `unused-vls-first`, `multicast-entries-cleared`, `tables-kept`, `lfts-not-written`, `mfts-not-written` |
+//! | routing message: decisions | `structure`, `fallback`, `engines-compared`, `incremental-reroute`, `dimensions`, `datelines`, `cut-rings`, `detours`, `multicast-sl`, `axes`, `one-qos-level`, `no-spanning-tree`, `moved-lids`, `tree`, `unused-port-list`, `down-up-pairs`, `lowest-level`, `switch-order`, `longer-paths`, `one-vl`, `vls`, `one-way-sls`, `pair-vls` |
+//! | warning, or routing message | `absent-guids`, `root-not-a-switch`, `no-such-port`, `lids-moved`, `lids-taken`, `sl-clashes` |
 //! | warning | `disconnected-components` |
 //! | rejected engine | `disconnected`, `path-too-long`, `shape`, `hint`, `too-few-vls`, `budget`, `unknown-engine`, `verification`, `irreversible` |
 
 use core::fmt::Display;
 
-use ferrosm_core::plan::messages::EngineMessage;
+use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::plan::switch_names::WithSwitchNames;
 use ferrosm_routing::EngineRejection;
 use serde::Serialize;
@@ -39,9 +39,9 @@ impl<'a> MessageMember<'a> {
         }
     }
 
-    /// The members of engine messages.
+    /// The members of routing messages.
     #[must_use]
-    pub fn of_engine(messages: &'a [EngineMessage]) -> Vec<Self> {
+    pub fn of_engine(messages: &'a [RoutingMessage]) -> Vec<Self> {
         messages.iter().map(|m| Self::new(m.kind(), m)).collect()
     }
 }

@@ -27,7 +27,7 @@ pub mod topology;
 use serde::Serialize;
 
 /// Version of all documents.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// Formats a document over several lines, with a final line break.
 #[must_use]

@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {
-//!   "schema": 3,
+//!   "schema": 4,
 //!   "ports": [
 //!     { "ca": "mlx5_0", "ca_type": "MT4123", "firmware": "20.31.1014", "port": 1, "port_guid": "0x…",
 //!       "node_guid": "0x…", "link_layer": "InfiniBand", "state": "Active", "physical_state": "LinkUp",

@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {
-//!   "schema": 3, "error": null, "engine": "updn", "vls": 1, "vls_allowed": 8,
+//!   "schema": 4, "error": null, "engine": "updn", "vls": 1, "vls_allowed": 8,
 //!   "switches": 20, "cas": 16, "routers": 0, "links": 48, "lids": 36, "nodes_outside": 0,
 //!   "rejections": [ { "engine": "minhop", "kind": "verification", "reason": "…" } ],
 //!   "messages": [ { "kind": "structure", "text": "…" } ], "warnings": [ { "kind": "absent-guids", "text": "…" } ],

@@ -2,10 +2,10 @@
 //!
 //! ```json
 //! {
-//!   "schema": 3, "sweep": 1, "local": false, "role": "Master", "clean": true,
+//!   "schema": 4, "sweep": 1, "kind": "full", "role": "Master", "clean": true,
 //!   "switches": 20, "cas": 16, "routers": 0, "links": 48,
 //!   "lids": 36, "top_lid": 36, "lids_changed": 36, "absent_ports": 0,
-//!   "engine": "updn", "engine_messages": [ { "kind": "structure", "text": "…" } ],
+//!   "engine": "updn", "routing_messages": [ { "kind": "structure", "text": "…" } ],
 //!   "proof": { "pairs": 640, "idle_unreachable": 0, "max_hops": 4, "mean_hops": 3.2, "max_load": 16,
 //!              "mean_load": 9.5, "channels": 64, "hop_histogram": [0, 0, 16, 0, 224] },
 //!   "fullest_pkey_table": { "location": "\"n1\" (0x…) port 1", "used": 3, "capacity": 32 },
@@ -22,12 +22,12 @@
 //! Active, has no LID or is not routed. `fullest_pkey_table` is `null` without partitions and for
 //! local sweeps, `proof` if nothing had to be routed. A proof means that every pair is reachable,
 //! without loops or credit loops. `severity` is `problem` if part of the subnet is down, otherwise
-//! `note`. [`super::message`] describes `engine_messages`.
+//! `minor-problem`. [`super::message`] describes `routing_messages`.
 
 use core::time::Duration;
 
 use ferrosm_core::SweepReport;
-use ferrosm_mad::attr::{SmState, id};
+use ferrosm_mad::attr::id;
 use ferrosm_routing::Proof;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ use super::message::MessageMember;
 pub struct Document<'a> {
     schema: u32,
     sweep: u32,
-    local: bool,
+    kind: &'static str,
     role: String,
     clean: bool,
     switches: usize,
@@ -50,7 +50,7 @@ pub struct Document<'a> {
     lids_changed: usize,
     absent_ports: usize,
     engine: &'static str,
-    engine_messages: Vec<MessageMember<'a>>,
+    routing_messages: Vec<MessageMember<'a>>,
     proof: Option<ProofMembers<'a>>,
     fullest_pkey_table: Option<PKeyTableUsage>,
     lft_blocks_written: u64,
@@ -105,7 +105,7 @@ struct Problem {
 }
 
 /// Severities of problems: part of the subnet is down, or not.
-pub const SEVERITIES: [&str; 2] = ["problem", "note"];
+pub const SEVERITIES: [&str; 2] = ["problem", "minor-problem"];
 
 /// Milliseconds, rounded to microseconds.
 #[must_use]
@@ -132,7 +132,7 @@ impl<'a> ProofMembers<'a> {
 
 /// Builds the document.
 #[must_use]
-pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
+pub fn document(report: &SweepReport) -> Document<'_> {
     let smps = report.smps.iter().map(|(attr, c)| Smps {
         attribute: id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned),
         id: attr.0,
@@ -153,8 +153,8 @@ pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
     Document {
         schema: super::SCHEMA,
         sweep: report.number,
-        local: report.local,
-        role: role.to_string(),
+        kind: report.kind.name(),
+        role: report.role.to_string(),
         clean: report.is_clean(),
         switches: report.switches,
         cas: report.cas,
@@ -165,7 +165,7 @@ pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
         lids_changed: report.lids_changed,
         absent_ports: report.absent,
         engine: report.engine,
-        engine_messages: MessageMember::of_engine(&report.engine_messages),
+        routing_messages: MessageMember::of_engine(&report.routing_messages),
         proof: report.proof.as_ref().map(ProofMembers::new),
         fullest_pkey_table: report
             .fullest_pkey_table
@@ -187,13 +187,15 @@ pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_core::plan::messages::EngineMessage;
+    use ferrosm_core::plan::messages::RoutingMessage;
     use ferrosm_core::report::{self, ProblemKind, SmpCount};
+    use ferrosm_mad::attr::SmState;
 
     #[test]
     fn document_has_the_documented_members() {
         let mut report = SweepReport {
             number: 3,
+            role: SmState::Master,
             switches: 2,
             engine: "updn",
             ..SweepReport::default()
@@ -213,9 +215,9 @@ mod tests {
             location: ferrosm_fabric::location::Location::LocalNode,
             kind: ProblemKind::NoLid,
         });
-        let staged = EngineMessage::StagedUpdate { stages: 2 };
-        report.engine_messages.push(staged.clone());
-        let text = crate::output::json::to_line(&document(&report, SmState::Master));
+        let staged = RoutingMessage::StagedUpdate { stages: 2 };
+        report.routing_messages.push(staged.clone());
+        let text = crate::output::json::to_line(&document(&report));
         assert_eq!(text.matches('\n').count(), 1);
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(v["problems"][0]["kind"], "no-lid");
         assert_eq!(v["problems"][0]["message"], "no LID available");
         assert_eq!(
-            v["engine_messages"],
+            v["routing_messages"],
             serde_json::json!([{ "kind": "staged-update", "text": staged.to_string() }])
         );
         assert_eq!(v["role"], "Master");

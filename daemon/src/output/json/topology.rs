@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {
-//!   "schema": 3,
+//!   "schema": 4,
 //!   "sm": { "guid": "0x…", "port": 1 },
 //!   "nodes": [
 //!     { "guid": "0x…", "kind": "switch", "description": "leaf 1", "system_image_guid": "0x…", "vendor_id": 713,

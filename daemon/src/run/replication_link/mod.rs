@@ -25,7 +25,6 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
-use crate::output::log;
 use crate::state::{self, CommitObserver, StateWriter};
 
 /// Longest interval between two reports that the driver's loop runs.
@@ -293,7 +292,7 @@ pub type SmDirectory<'a> = dyn Fn(PortGuid) -> AboutSm<PortGuid> + 'a;
 /// Logs an event, and converts it to an input.
 fn input_of(event: &ReplicationEvent, sms: &SmDirectory<'_>) -> Option<Input> {
     let sm = |guid: &u64| PortGuid(*guid);
-    let port = |guid: &u64| log::fields_of(&sms(sm(guid))).0;
+    let port = |guid: &u64| sms(sm(guid)).port().map(tracing::field::display);
     match event {
         ReplicationEvent::MasterReady => {
             info!("replicating as master");

@@ -5,7 +5,6 @@
 //! both groups, and adapters filter by MGID. This costs bandwidth; without an MLID the group could
 //! not be created.
 
-use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_fabric::pkey_set::partition_number;
@@ -49,17 +48,12 @@ pub enum MlidExhaustion {
     },
 }
 
-impl fmt::Display for MlidExhaustion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl MlidExhaustion {
+    /// Number of MLIDs: those of the largest MFT.
+    #[must_use]
+    pub const fn count(self) -> u16 {
         match self {
-            Self::Shared { count } => write!(
-                f,
-                "all {count} MLIDs are in use (limited by the largest MFT); new groups share MLIDs within their partition"
-            ),
-            Self::Rejected { count } => write!(
-                f,
-                "multicast group rejected: all {count} MLIDs are in use, none by a group of its partition and SL"
-            ),
+            Self::Shared { count } | Self::Rejected { count } => count,
         }
     }
 }

@@ -8,6 +8,7 @@ use ferrosm_mad::ids::PortGuid;
 use serde::{Deserialize, Serialize};
 
 use super::other_sm::OtherSm;
+use crate::event_table::{display, events};
 
 /// An input of the election.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -360,61 +361,106 @@ impl fmt::Display for PollLimit {
     }
 }
 
-/// A message to the operator. `Display` is a field of the log message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ElectionNotice {
-    /// The SM has another SM_Key and is ignored. An alarm.
-    SmKeyMismatch(PortGuid),
-    /// The SM is not on the allow-list and is ignored. An alarm.
-    SmNotAllowed(PortGuid, SmState),
-    /// An ignored SM is gone.
-    IgnoredSmGone(PortGuid),
-    /// The SM sent HANDOVER, which this one rejected because it cannot read its own port. An alarm.
-    OwnPortUnreadable(PortGuid),
-    /// The SM appeared; its state and priority.
-    SmAppeared(PortGuid, SmState, u8),
-    /// The SM does not respond, although its port reports an SM.
-    SmSilent(PortGuid),
-    /// The SM left.
-    SmGone(PortGuid),
-    /// The SM at the port that a control came from does not confirm that it sent the control. An
-    /// alarm.
-    ControlUnconfirmed {
-        /// The control.
-        control: SmControl,
-        /// The SM that the control names as its sender.
-        claimed: PortGuid,
-        /// The port that it came from, if it is known.
-        port: Option<PortGuid>,
-    },
-    /// The SM outranks this one, or was chosen by the operator, and did not take over.
-    HandoverNotTaken(PortGuid),
-    /// The SM is also master and of lower rank. It is expected to hand over.
-    SecondMaster(PortGuid),
-    /// The SM is also master, of lower rank, and did not hand over: this SM hands over to it. An
-    /// alarm.
-    LowerMasterRemains(PortGuid),
-    /// The subnet is configured by an SM that does not respond, and the configuration refuses to
-    /// take over such subnets. An alarm.
-    ManagedSubnetRefused,
-    /// The polled master did not respond, for the first time since its last response.
-    MasterPollMissed {
-        /// The master.
-        master: PortGuid,
-        /// When this SM takes over.
-        limit: PollLimit,
-    },
-    /// The polled master responds again.
-    MasterResponds(PortGuid),
-    /// The SM is still starting, or its replica is incomplete.
-    SuccessorNotReady(PortGuid),
-    /// No other SM takes part in the election.
-    NoOtherSm {
-        /// Whether SMs responded that this one ignores.
-        is_any_ignored: bool,
-    },
-    /// Other SMs are disabled, or would hand the subnet back.
-    NoSuccessor,
+events! {
+    /// A message to the operator. `Display` is a sentence, the field `reason` of some events.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ElectionNotice {
+        section "Mastership" {
+            /// The SM has another SM_Key and is ignored. An alarm.
+            SmKeyMismatch(sm: PortGuid) => { sm: display(sm) } [
+                Error "SM with another SM_Key ignored": "`sm`, its `port`, `linked_to`" do "[troubleshooting](#troubleshooting)";
+            ]
+            /// The SM is not on the allow-list and is ignored. An alarm.
+            SmNotAllowed(sm: PortGuid, state: SmState) => { sm: display(sm), state: display(state) } [
+                Error "SM not on the allow-list ignored": "as above" do "as above";
+            ]
+            /// An ignored SM is gone.
+            IgnoredSmGone(sm: PortGuid) => { sm: display(sm) } [
+                Info "ignored SM gone": "an ignored SM left";
+            ]
+            /// The SM sent HANDOVER, which this one rejected because it cannot read its own port.
+            /// An alarm.
+            OwnPortUnreadable(sm: PortGuid) => { sm: display(sm) } [
+                Error "handover rejected": "the master handed over, but this SM cannot read its own port" do "set `subnet.m-key` to the master's";
+            ]
+            /// The SM appeared; its state and priority.
+            SmAppeared(sm: PortGuid, state: SmState, priority: u8) => {
+                sm: display(sm),
+                state: display(state),
+                priority: *priority,
+            } [
+                Info "SM appeared": "another SM, its `state` and `priority`; also when it responds again";
+            ]
+            /// The SM does not respond, although its port reports an SM.
+            SmSilent(sm: PortGuid) => { sm: display(sm) } [
+                Warning "SM does not respond": "its port reports an SM, which does not answer the master" do "check that SM";
+            ]
+            /// The SM left.
+            SmGone(sm: PortGuid) => { sm: display(sm) } [
+                Warning "SM gone": "another SM left" do "start it, if it should be a standby";
+            ]
+            /// The SM at the port that a control came from does not confirm that it sent the
+            /// control. An alarm.
+            ControlUnconfirmed {
+                /// The control.
+                control: SmControl,
+                /// The SM that the control names as its sender.
+                claimed: PortGuid,
+                /// The port that it came from, if it is known.
+                port: Option<PortGuid>,
+            } => { control: display(control), sm: display(claimed) } [
+                Error "unconfirmed SM control ignored": "a host sent a control such as HANDOVER in the name of an SM (`sm`), and the SM at its `port` does not confirm it; once an hour and port" do "inspect the host at `port`";
+            ]
+            /// The SM outranks this one, or was chosen by the operator, and did not take over.
+            HandoverNotTaken(sm: PortGuid) => {} [
+                Warning "handover failed": "mastership stays here; `reason`" do "as reported";
+            ]
+            /// The SM is also master and of lower rank. It is expected to hand over.
+            SecondMaster(sm: PortGuid) => { sm: display(sm) } [
+                Warning "second master found": "it ranks lower and should hand over; nothing is swept meanwhile" do "stop it if it does not";
+            ]
+            /// The SM is also master, of lower rank, and did not hand over: this SM hands over to
+            /// it. An alarm.
+            LowerMasterRemains(sm: PortGuid) => { sm: display(sm) } [
+                Error "lower-ranked master remains": "two masters met; the lower-ranked one did not hand over within `sm.wait-polls` polls, so this SM hands over to it" do "inspect that SM; afterwards, the higher-ranked SM becomes master again by handover";
+            ]
+            /// The subnet is configured by an SM that does not respond, and the configuration
+            /// refuses to take over such subnets. An alarm.
+            ManagedSubnetRefused => {
+                effect: "this SM stays inactive; `ferrosm takeover` makes it master",
+            } [
+                Error "takeover refused": "another SM configured the subnet and is silent; `sm.refuse-managed-subnet` is set" do "`ferrosm takeover` if that SM will not return";
+            ]
+            /// The polled master did not respond, for the first time since its last response.
+            MasterPollMissed {
+                /// The master.
+                master: PortGuid,
+                /// When this SM takes over.
+                limit: PollLimit,
+            } => { sm: display(master), unanswered_polls: 1_u8, takeover: limit.to_string() } [
+                Warning "master did not respond": "`takeover`: when this standby takes over" do "check that SM";
+            ]
+            /// The polled master responds again.
+            MasterResponds(sm: PortGuid) => { sm: display(sm) } [
+                Info "master responds again": "no takeover";
+            ]
+            /// The SM is still starting, or its replica is incomplete.
+            SuccessorNotReady(sm: PortGuid) => {} [
+                Warning "handover failed": "mastership stays here; `reason`" do "as reported";
+            ]
+            /// No other SM takes part in the election.
+            NoOtherSm {
+                /// Whether SMs responded that this one ignores.
+                is_any_ignored: bool,
+            } => {} [
+                Warning "handover failed": "mastership stays here; `reason`" do "as reported";
+            ]
+            /// Other SMs are disabled, or would hand the subnet back.
+            NoSuccessor => {} [
+                Warning "handover failed": "mastership stays here; `reason`" do "as reported";
+            ]
+        }
+    }
 }
 
 impl ElectionNotice {
@@ -429,6 +475,18 @@ impl ElectionNotice {
                 | Self::OwnPortUnreadable(_)
                 | Self::LowerMasterRemains(_)
                 | Self::ManagedSubnetRefused
+        )
+    }
+
+    /// Whether it is the reason why mastership stays here.
+    #[must_use]
+    pub const fn keeps_mastership(&self) -> bool {
+        matches!(
+            self,
+            Self::NoOtherSm { .. }
+                | Self::NoSuccessor
+                | Self::SuccessorNotReady(_)
+                | Self::HandoverNotTaken(_)
         )
     }
 

@@ -11,7 +11,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 
 use super::election::RoleChangeReason;
-use crate::event::{Event, Observation};
+use crate::event::Event;
 use crate::io::{LoadedReplica, Output, ReplicationRole, StepDownReason};
 use crate::outbox::Outbox;
 use crate::records::{RecordKind, RecordUpdate, RestoredState};
@@ -316,7 +316,7 @@ impl StandbyReplica {
     /// Ends what has timed out. Returns whether that is a load.
     pub(super) fn on_timeout(&mut self, out: &mut Outbox, now: Instant) -> bool {
         if self.deadline.is_some_and(|due| due <= now) {
-            out.emit(Event::Observation(Observation::ReplicaUnavailable));
+            out.emit(Event::ReplicaUnavailable);
             if core::mem::take(&mut self.own_term_just_ended) {
                 // The new master has changed records for a while.
                 self.contents = ReplicaContents::Own;
@@ -330,7 +330,7 @@ impl StandbyReplica {
         }
         let load_timed_out = self.load.as_ref().is_some_and(|load| load.deadline <= now);
         if load_timed_out {
-            out.emit(Event::Observation(Observation::ReplicaTimedOut));
+            out.emit(Event::ReplicaTimedOut);
             self.abandon_load(out);
         }
         load_timed_out

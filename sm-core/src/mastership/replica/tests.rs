@@ -89,8 +89,8 @@ impl Node {
                 Output::LoadReplica { .. } => "load",
                 Output::Persist { .. } => "clear registrations",
                 Output::PersistSnapshot { snapshot: None, .. } => "clear view",
-                Output::Event(Event::Observation(Observation::ReplicaUnavailable)) => "unavailable",
-                Output::Event(Event::Observation(Observation::ReplicaTimedOut)) => "load timed out",
+                Output::Event(Event::ReplicaUnavailable) => "unavailable",
+                Output::Event(Event::ReplicaTimedOut) => "load timed out",
                 other @ (Output::Send(_)
                 | Output::Gmp { .. }
                 | Output::Publish(_)

@@ -15,6 +15,7 @@ use ferrosm_mad::attr::{NodeInfo, NodeType};
 use super::Discovery;
 use super::endless::{Endless, Links, WITHOUT_HOST_MAX, find_endless};
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::sweep::exclusion::{discard_node, exclude_port};
 
 /// Most nodes of a subnet: each end port needs a unicast LID.
@@ -130,7 +131,7 @@ impl Discovery {
         }
         if let Some(Allowance::NoSwitch(reason)) = self.budget.allowances.get(&from).copied() {
             exclude_port(ctx, from, reason);
-            ctx.effects.uncounted_ports.push((from, reason));
+            ctx.effects.push(Effect::SwitchesUncounted(from, reason));
             return false;
         }
         match self.budget.scope {
@@ -234,6 +235,6 @@ impl Discovery {
             .retain(|(from, to), _| is_present(from) && is_present(to));
         let closed = Allowance::NoSwitch(reason);
         self.budget.allowances.insert(port, closed);
-        ctx.effects.uncounted_ports.push((port, reason));
+        ctx.effects.push(Effect::SwitchesUncounted(port, reason));
     }
 }

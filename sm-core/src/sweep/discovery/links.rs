@@ -14,6 +14,7 @@ use ferrosm_mad::ids::PortGuid;
 use super::Discovery;
 use super::owners::set_port_guid;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::sweep::exclusion::exclude_port;
@@ -80,8 +81,9 @@ impl Discovery {
         }
         if let Some(old_peer) = ctx.fabric.peer(to).filter(|other| *other != from) {
             // A local sweep verifies the known link.
-            ctx.effects.link_conflict |=
-                !self.is_local() && !self.is_known_duplicate(ctx.fabric, from, to);
+            if !self.is_local() && !self.is_known_duplicate(ctx.fabric, from, to) {
+                ctx.effects.push(Effect::LinksContradict);
+            }
             self.conflicts.insert((from, to), guid);
             if self.is_local() {
                 self.verify_link(ctx, to, old_peer);
@@ -121,7 +123,7 @@ impl Discovery {
     pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>) {
         for ((from, to), guid) in core::mem::take(&mut self.conflicts) {
             if self.neighbours.get(&from) != Some(&to) {
-                ctx.effects.link_conflict = true;
+                ctx.effects.push(Effect::LinksContradict);
                 continue;
             }
             match ctx.fabric.peer(to) {
@@ -143,7 +145,7 @@ impl Discovery {
                         continue;
                     } else if self.is_local() && forwards(ctx.fabric, to) {
                         // The link has moved.
-                        ctx.effects.full_sweep = true;
+                        ctx.effects.push(Effect::RequestFullSweep);
                     } else {
                         self.reconnect(ctx, from, to, guid);
                     }
@@ -151,7 +153,9 @@ impl Discovery {
                 Some(_) => {}
                 None => self.reconnect(ctx, from, to, guid),
             }
-            ctx.effects.link_conflict |= self.is_local();
+            if self.is_local() {
+                ctx.effects.push(Effect::LinksContradict);
+            }
         }
     }
 
@@ -196,7 +200,7 @@ impl Discovery {
                 port.last_peer = None;
             }
         }
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
         // A full sweep finds DR paths together with the nodes; a local sweep may find a new path to
         // a known node.
         if self.is_local() {
@@ -205,7 +209,7 @@ impl Discovery {
         if from.node == to.node {
             ctx.effects.problem(from, ProblemKind::Loopback);
         }
-        ctx.effects.added_links.push((from, to));
+        ctx.effects.push(Effect::LinkAdded(from, to));
     }
 
     /// Connects a link after a conflict. A CA or router port at its far end was read over the
@@ -240,7 +244,7 @@ mod tests {
 
     use super::*;
     use crate::ctx::tests::TestContext;
-    use crate::sweep::ScopeKind;
+    use crate::report::SweepKind;
     use crate::sweep::discovery::budget::{Budget, BudgetScope};
 
     fn add(
@@ -283,7 +287,7 @@ mod tests {
         let mut test = TestContext::new(fabric);
         let ctx = &mut test.ctx();
         let mut discovery = Discovery::new(
-            ScopeKind::Local,
+            SweepKind::Local,
             Budget::new(BudgetScope::PerPort, 0, BTreeMap::new()),
             None,
         );

@@ -29,12 +29,12 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
-use super::ScopeKind;
 use super::exclusion::{exclude_node, exclude_port, remove_node, remove_unreachable_nodes};
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::event::{Event, NoLinkReason};
 use crate::plan::port_settings;
-use crate::report::ProblemKind;
+use crate::report::{ProblemKind, SweepKind};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
@@ -54,9 +54,9 @@ pub(crate) struct ReadMode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadPhase {
-    Discovery(ScopeKind),
+    Discovery(SweepKind),
     /// Routes are being computed; traps that arrive meanwhile are followed up as in discovery.
-    Routing(ScopeKind),
+    Routing(SweepKind),
     LightSweep,
     Other,
 }
@@ -71,7 +71,7 @@ impl ReadPhase {
     const fn is_full_discovery(self) -> bool {
         matches!(
             self,
-            Self::Discovery(ScopeKind::Full) | Self::Routing(ScopeKind::Full)
+            Self::Discovery(SweepKind::Full) | Self::Routing(SweepKind::Full)
         )
     }
 }
@@ -90,7 +90,7 @@ pub(crate) enum NodeInfoOutcome {
 /// What a sweep found about links, until its routes are computed.
 #[derive(Debug)]
 pub(crate) struct Discovery {
-    scope: ScopeKind,
+    scope: SweepKind,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
     /// Links whose far end is already linked to another port, with the port GUID that was reported
@@ -136,7 +136,7 @@ fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
 impl Discovery {
     /// The discovery of a sweep that begins.
     pub(crate) const fn new(
-        scope: ScopeKind,
+        scope: SweepKind,
         budget: Budget,
         last_snapshot: Option<Arc<Snapshot>>,
     ) -> Self {
@@ -161,7 +161,7 @@ impl Discovery {
     }
 
     fn is_local(&self) -> bool {
-        self.scope == ScopeKind::Local
+        self.scope == SweepKind::Local
     }
 
     /// Whether this sweep has queried the node behind a port.
@@ -201,7 +201,7 @@ impl Discovery {
                 let reason = NoLinkReason::LocalNodeImplausible(why);
                 return NodeInfoOutcome::NoLocalNode(reason);
             };
-            ctx.effects.invalid_response = true;
+            ctx.effects.push(Effect::InvalidResponse);
             let why = ExclusionReason::Implausible(why);
             on_no_neighbour(ctx, from, why, Some(self.scope));
             return NodeInfoOutcome::Done;
@@ -314,7 +314,7 @@ impl Discovery {
                     return Some(idx);
                 }
                 if self.is_local() && self.has_new_ports(&node.info, from, info) {
-                    ctx.effects.full_sweep = true;
+                    ctx.effects.push(Effect::RequestFullSweep);
                     return None;
                 }
                 // A switch has precedence over a CA with its GUID, because more is attached to it,
@@ -378,8 +378,8 @@ impl Discovery {
         let idx = ctx.fabric.add_node(node);
         self.added.insert(idx);
         self.has_unscanned_nodes = true;
-        ctx.effects.routing_stale = true;
-        ctx.effects.added_nodes.push(idx);
+        ctx.effects.push(Effect::RoutesOutdated);
+        ctx.effects.push(Effect::NodeAdded(idx));
         read_node(ctx, idx);
         idx
     }
@@ -417,7 +417,7 @@ fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
 pub(crate) fn on_node_info_failed(
     ctx: &mut Ctx<'_>,
     from: Option<PortRef>,
-    scope: Option<ScopeKind>,
+    scope: Option<SweepKind>,
 ) -> NodeInfoOutcome {
     let Some(from) = from else {
         return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
@@ -432,14 +432,14 @@ fn on_no_neighbour(
     ctx: &mut Ctx<'_>,
     from: PortRef,
     reason: ExclusionReason,
-    scope: Option<ScopeKind>,
+    scope: Option<SweepKind>,
 ) {
-    let is_local = scope == Some(ScopeKind::Local);
+    let is_local = scope == Some(SweepKind::Local);
     let peer = ctx.fabric.peer(from).filter(|_| is_local);
     match (ctx.fabric.port_mut(from), peer) {
         (Some(port), Some(peer)) if port.state() == PortState::Active => {
             port.peer_unverified = true;
-            ctx.effects.ports_after_light_sweep.insert(from);
+            ctx.effects.push(Effect::RereadPortLater(from));
             let attr = id::NODE_INFO;
             let device = ctx.fabric.owner(peer);
             ctx.effects
@@ -468,9 +468,11 @@ pub(crate) fn on_switch_info(
     };
     let caps = node.table_caps();
     let has_shrunk = node.store_switch_info(data, mode.phase.is_full_discovery());
-    ctx.effects.full_sweep |= has_shrunk;
+    if has_shrunk {
+        ctx.effects.push(Effect::RequestFullSweep);
+    }
     if node.table_caps() != caps {
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
         if node.table_caps().lft < caps.lft {
             node.installed = None;
             node.last_known = None;
@@ -486,12 +488,12 @@ pub(crate) fn on_switch_info(
     // part before.
     if has_restarted || (node.installed.is_some() && info.linear_fdb_top != node.lft_top(top).0) {
         node.forget_tables();
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
     }
     if mode.phase == ReadPhase::LightSweep {
         let is_unwritten = node.table_caps().lft > 0 && node.installed.is_none();
         if info.port_state_change || is_unwritten {
-            ctx.effects.switches_of_local_sweep.insert(n);
+            ctx.effects.push(Effect::RereadSwitch(n));
         }
         return false;
     }
@@ -524,7 +526,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let Some(node) = fabric.get(n) else {
         return;
     };
-    ctx.effects.switches_after_light_sweep.insert(n);
+    ctx.effects.push(Effect::RereadSwitchLater(n));
     let peers = node
         .physical_ports()
         .filter_map(|p| fabric.peer(PortRef::new(n, p)));
@@ -535,7 +537,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
             if mode.phase.is_discovering() {
                 ctx.smps.enqueue(SmpOp::PortInfo(peer));
             } else {
-                ctx.effects.ports_of_local_sweep.insert(peer);
+                ctx.effects.push(Effect::RereadPort(peer));
             }
         }
     }
@@ -570,7 +572,9 @@ pub(crate) fn on_port_state_change_cleared(
     }
     if let Some((data, node)) = outcome.data().zip(ctx.fabric.get_mut(n)) {
         let has_shrunk = node.store_switch_info(data, false);
-        ctx.effects.full_sweep |= has_shrunk;
+        if has_shrunk {
+            ctx.effects.push(Effect::RequestFullSweep);
+        }
     }
     if mode.phase.is_discovering() {
         read_ports(ctx, n);
@@ -605,7 +609,8 @@ pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>)
                 && port_settings::can_carry_traffic(fabric, p)
         };
         let first_ends = ports.filter(|p| !is_read_elsewhere(*p));
-        ctx.effects.ports_after_light_sweep.extend(first_ends);
+        ctx.effects
+            .extend(first_ends.into_iter().map(Effect::RereadPortLater));
     }
 }
 
@@ -617,7 +622,7 @@ fn remove_unlinked_end_ports(ctx: &mut Ctx<'_>) {
         |p: &PortRef| p.port != PortNum::ZERO && Some(*p) != local && fabric.peer(*p).is_none();
     let unlinked: Vec<PortRef> = fabric.end_ports().filter(is_unlinked).collect();
     for p in unlinked {
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
         if let Some(node) = fabric.get_mut(p.node) {
             // It may be reset before its link is back.
             node.rejections.retry_soon();
@@ -644,5 +649,6 @@ fn reread_unreached_end_ports(ctx: &mut Ctx<'_>) {
             port.is_some_and(|port| port.seen != this_sweep) && fabric.peer(*p).is_some()
         })
     });
-    ctx.effects.ports_after_light_sweep.extend(unreached);
+    ctx.effects
+        .extend(unreached.into_iter().map(Effect::RereadPortLater));
 }

@@ -10,6 +10,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use super::Discovery;
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 
 impl Discovery {
     /// Whether the GUID of a switch that this sweep has not reached yet belonged to one at another
@@ -72,7 +73,7 @@ impl Discovery {
                             port.exclusion = loses.then(|| Box::new(why));
                         }
                     }
-                    ctx.effects.routing_stale = true;
+                    ctx.effects.push(Effect::RoutesOutdated);
                 }
             }
         }
@@ -88,7 +89,7 @@ pub(super) fn set_port_guid(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     port.seen = this_sweep;
     if port.guid != guid {
         port.guid = guid;
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
     }
     index_port(ctx, at, guid);
 }

@@ -11,13 +11,13 @@ use ferrosm_mad::mad::Status;
 
 use super::{Discovery, ReadMode, ReadPhase};
 use crate::ctx::Ctx;
+use crate::effect::Effect;
 use crate::event::Event;
 use crate::link_rates::rate_fields;
-use crate::report::ProblemKind;
+use crate::report::{ProblemKind, SweepKind};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
-use crate::sweep::ScopeKind;
 use crate::sweep::exclusion::{exclude_node, exclude_port};
 
 /// A plausible PortInfo, before it is stored.
@@ -124,7 +124,7 @@ impl Discovery {
         let Some(peer) = ctx.fabric.disconnect(at) else {
             return;
         };
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
         for (end, other) in [(at, peer), (peer, at)] {
             if let Some(port) = ctx.fabric.port_mut(end) {
                 port.last_peer = Some(other);
@@ -170,11 +170,11 @@ pub(crate) fn check_port_info(
     }
     let has_link = change.is_external() || !change.is_switch;
     if let Some(reason) = plausible::implausible_port_info(&change.new, has_link) {
-        ctx.effects.invalid_response = true;
+        ctx.effects.push(Effect::InvalidResponse);
         if change.is_switch {
             // Plausible values of its other ports may be wrong as well, such as a state that
             // removes a link.
-            ctx.effects.switches_after_light_sweep.insert(at.node);
+            ctx.effects.push(Effect::RereadSwitchLater(at.node));
         }
         let kind = ProblemKind::excluded(ExclusionReason::Implausible(reason));
         on_port_info_failed(ctx, at, kind, mode);
@@ -230,7 +230,7 @@ fn update_speed_query(ctx: &mut Ctx<'_>, at: PortRef) {
         SpeedQuery::PlainOnce => {
             node.set_speed_query(at.port, SpeedQuery::ExtendedAgain);
             if supports_speeds {
-                ctx.effects.ports_after_light_sweep.insert(at);
+                ctx.effects.push(Effect::RereadPortLater(at));
             }
         }
         SpeedQuery::ExtendedAgain if has_speeds => {
@@ -259,12 +259,12 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         })
     {
         node.forget_tables();
-        ctx.effects.routing_stale = true;
+        ctx.effects.push(Effect::RoutesOutdated);
         if mode.phase.is_discovering() {
             ctx.smps.enqueue(SmpOp::SwitchInfo(at.node));
         } else {
-            ctx.effects.switches_of_local_sweep.insert(at.node);
-            ctx.effects.local_sweep = true;
+            ctx.effects.push(Effect::RereadSwitch(at.node));
+            ctx.effects.push(Effect::RequestLocalSweep);
         }
     }
     let has_own_keys = !change.is_switch || at.port == PortNum::ZERO;
@@ -276,7 +276,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         && let Some(port) = node.ports.get(at.port.index())
         && (!port.known || is_reset(port))
     {
-        ctx.effects.reset_ports.push(port.guid);
+        ctx.effects.push(Effect::PortReset(port.guid));
     }
     // An end port whose link was down, or that lost its LID, may have lost its tables.
     if has_own_keys
@@ -301,13 +301,13 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     port.seen = this_sweep;
     let has_link = change.is_external() || !change.is_switch;
     // A full sweep checks the rates of all links.
-    let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
+    let is_full = mode.phase == ReadPhase::Discovery(SweepKind::Full);
     if has_link
         && !is_full
         && new.port_state != PortState::Down
         && rate_fields(&port.raw) != rate_fields(raw)
     {
-        ctx.effects.changed_rates.push(*at);
+        ctx.effects.push(Effect::RateChanged(*at));
     }
     if new.port_state == PortState::Down && has_link {
         // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0
@@ -331,7 +331,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
 /// The state of a switch port fell: the end port behind it may have been reset, and its link may be
 /// active again before the end port is read.
 fn on_link_lost(ctx: &mut Ctx<'_>, at: PortRef) {
-    ctx.effects.lost_links.push(at);
+    ctx.effects.push(Effect::LinkLost(at));
     let Some(behind) = ctx.fabric.peer(at) else {
         return;
     };
@@ -372,9 +372,9 @@ pub(crate) fn on_port_info_failed(
         // The NodeInfo by which it was found may have been wrong: the port on the other side asks
         // again who is behind it.
         port.peer_unverified = true;
-        ctx.effects.ports_after_light_sweep.insert(peer);
+        ctx.effects.push(Effect::RereadPortLater(peer));
     }
-    let is_full = mode.phase == ReadPhase::Discovery(ScopeKind::Full);
+    let is_full = mode.phase == ReadPhase::Discovery(SweepKind::Full);
     if is_full && at.port == PortNum::ZERO && is_switch {
         exclude_node(ctx, at.node, ExclusionReason::NoResponse);
     }
@@ -433,7 +433,7 @@ mod tests {
         let mut test = TestContext::new(fabric);
         let ctx = &mut test.ctx();
         let mode = ReadMode {
-            phase: ReadPhase::Discovery(ScopeKind::Full),
+            phase: ReadPhase::Discovery(SweepKind::Full),
             is_master: true,
         };
         for (lid, reads) in [(5, 0), (0, 1), (0, 1)] {

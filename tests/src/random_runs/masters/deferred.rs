@@ -2,7 +2,7 @@
 //! sent before their records were durable.
 //!
 //! A client relies on an acknowledged registration, unless the SM had reported that replies do not
-//! wait for durable state (`DurabilityEvent::RepliesUnprotected`). Such a reply counts as lost if
+//! wait for durable state (`Event::RepliesUnprotected`). Such a reply counts as lost if
 //! the SM ceases to be master before its batch is durable: the client has to register, or to
 //! withdraw, again. See `deferred_replies`.
 

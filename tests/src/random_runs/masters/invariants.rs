@@ -134,7 +134,8 @@ pub(crate) fn assert_foreign_sm_ignored(sim: &Simulation) {
             .filter(|i| sim.is_master(**i))
             .filter_map(|i| sim.sm(*i))
         {
-            let is_reported = |e: &Event| matches!(e, Event::Alarm(alarm) if alarm.what == wanted);
+            let is_reported =
+                |e: &Event| matches!(e, Event::Election(alarm) if alarm.what == wanted);
             assert!(
                 sm.events.iter().any(is_reported),
                 "{run} missing alarm: {wanted}"

@@ -682,7 +682,7 @@ impl Simulation {
                 if self.verbose {
                     println!("    {:?} {i}: {event}", self.lab.world.now());
                     if let Event::SweepCompleted(r) = event {
-                        println!("            {} {:?}", r.engine, r.engine_messages);
+                        println!("            {} {:?}", r.engine, r.routing_messages);
                         r.problems.iter().for_each(|p| println!("            {p}"));
                     }
                 }
