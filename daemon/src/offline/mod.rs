@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ferrosm_core::config::work_units;
-use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
+use ferrosm_core::plan::graph::{GraphBuilder, GraphNode, LinkEnd};
 use ferrosm_core::plan::messages::EngineMessage;
-use ferrosm_core::plan::routing_hints::{self, HintWarning};
+use ferrosm_core::plan::routing_hints::{self, GuidIndex, HintWarning};
 use ferrosm_core::plan::switch_names::{SwitchNames, WithSwitchNames};
 use ferrosm_fabric::location::NodeName;
 use ferrosm_mad::attr::NodeDescription;
@@ -258,11 +258,8 @@ fn route_view(
     guid_hints: &routing_hints::GuidHints,
 ) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut view)?;
-    let FabricGraph {
-        topology,
-        guid_index,
-        nodes: switches,
-    } = graph(&view);
+    let (topology, guid_index) = graph(&view);
+    let switches = switches(&view);
     let topo = Arc::new(topology);
     let (hints, not_found) = routing_hints::resolve(guid_hints, &guid_index);
     let not_found = not_found.into_iter().map(OfflineWarning::Hint);
@@ -372,8 +369,17 @@ impl StageTimes {
     }
 }
 
-/// Builds the graph that engines route.
-fn graph(view: &FabricView) -> FabricGraph<usize> {
+/// The node of each switch of the graph.
+fn switches(view: &FabricView) -> Vec<usize> {
+    let nodes = view.nodes.iter().enumerate();
+    nodes
+        .filter(|(_, n)| n.is_switch())
+        .map(|(n, _)| n)
+        .collect()
+}
+
+/// Builds the graph that engines route, with all switches in order.
+fn graph(view: &FabricView) -> (Topology, GuidIndex) {
     let mut graph = GraphBuilder::default();
     let ids = |node: &FabricNode, port: PortNum| {
         let end_port = node.end_port(port);
@@ -384,7 +390,7 @@ fn graph(view: &FabricView) -> FabricGraph<usize> {
         }
     };
     for (n, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
-        graph.add_switch(n, n, node.num_ports, ids(node, PortNum::ZERO));
+        graph.add_switch(n, node.num_ports, ids(node, PortNum::ZERO));
     }
     for link in &view.links {
         let link_end = |at: PortLocation, switch| LinkEnd {
@@ -486,10 +492,9 @@ mod tests {
             roots: vec![leaf.unwrap(), ferrosm_mad::ids::NodeGuid(0x99)],
             ..GuidHints::default()
         };
-        let graph = graph(&view);
-        let topo = graph.topology;
-        let switches = graph.nodes;
-        let (hints, warnings) = routing_hints::resolve(&guid_hints, &graph.guid_index);
+        let (topo, guid_index) = graph(&view);
+        let switches = switches(&view);
+        let (hints, warnings) = routing_hints::resolve(&guid_hints, &guid_index);
         assert_eq!(
             view.nodes[switches[hints.roots[0].index()]].guid,
             leaf.unwrap()
