@@ -36,7 +36,7 @@ fn paths(
     to: &str,
 ) -> Result<Vec<trace::Trace>, Failure> {
     let find = |text: &str| {
-        trace::find(&routed.view, text).map_err(|e| {
+        trace::find(&routed.snapshot, text).map_err(|e| {
             Failure::Usage(format!(
                 "{e}\n  `ferrosm topology --from` lists names, `route --dump-dir` writes LIDs."
             ))
@@ -52,7 +52,7 @@ fn paths(
     [(from, to), (to, from)]
         .iter()
         .map(|(a, b)| {
-            trace::follow(&routed.view, *a, *b).ok_or_else(|| {
+            trace::follow(&routed.snapshot, *a, *b).ok_or_else(|| {
                 Failure::runtime("the ports are connected without a switch: no table is used")
             })
         })

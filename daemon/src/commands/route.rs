@@ -23,7 +23,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
         .as_ref()
         .map(offline::SelectedRouting::quality);
     if let Some(dir) = &args.dump_dir {
-        dump::write(&routed.view, dir, dump::Extent::Full)?;
+        dump::write(&routed.snapshot, dir, dump::Extent::Full)?;
     }
     if args.json {
         let document = json::routing::document(&routed, quality.as_ref());

@@ -4,6 +4,7 @@ use core::ops::ControlFlow;
 
 use ferrosm_core::event::report_problems;
 use ferrosm_core::{Event, Progress, SubnetManager};
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_umad::libibumad::{OpenOptions, UmadPort};
 use tokio::sync::mpsc;
 
@@ -15,16 +16,13 @@ use crate::config::Settings;
 use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
-use crate::offline::fabric;
+use crate::offline::{fabric, spec};
 use crate::output::progress::{SweepBar, Terminal};
-#[cfg(feature = "simulator")]
-use crate::output::view::view_of_spec;
 use crate::output::{self, dot, ibnet, json, log, svg, table};
 use crate::port::{ThreadedPort, local_port};
 use crate::run::driver::{Driver, Reload, Shell};
 use crate::run::signals::{self, Signals};
 use crate::state::PersistRequest;
-use ferrosm_opensm_compat::view::FabricView;
 
 const INBOX: usize = 8192;
 
@@ -40,29 +38,30 @@ pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
             level: args.log_level.clone(),
         };
         let _log = log::init(&level, &Terminal::detect());
-        let view = view_of_spec(&fabric::load(from)?);
-        fabric::warn_of_parts(&view);
-        return output::print(&render(&view, args.format));
+        let fabric = spec::observed(&fabric::load(from)?);
+        fabric::warn_of_parts(&fabric);
+        let snapshot = spec::snapshot(&fabric, None, None);
+        return output::print(&render(&snapshot, args.format));
     }
-    let view = live(args)?;
-    output::print(&render(&view, args.format))
+    let snapshot = live(args)?;
+    output::print(&render(&snapshot, args.format))
 }
 
-/// Renders a view in an output format.
+/// Renders a snapshot in an output format.
 #[must_use]
-pub fn render(view: &FabricView, format: TopologyFormat) -> String {
+pub fn render(snapshot: &Snapshot, format: TopologyFormat) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match format {
-        TopologyFormat::Ibnet => ibnet::render(view, &mut text),
-        TopologyFormat::Dot => dot::render(view, &mut text),
-        TopologyFormat::Svg => svg::render(view, &mut text),
+        TopologyFormat::Ibnet => ibnet::render(snapshot, &mut text),
+        TopologyFormat::Dot => dot::render(snapshot, &mut text),
+        TopologyFormat::Svg => svg::render(snapshot, &mut text),
         TopologyFormat::Json => {
-            text = json::pretty(&json::topology::document(view));
+            text = json::pretty(&json::topology::document(snapshot));
             Ok(())
         }
         TopologyFormat::Table => {
-            text = table::topology(view);
+            text = table::topology(snapshot);
             Ok(())
         }
     };
@@ -70,7 +69,7 @@ pub fn render(view: &FabricView, format: TopologyFormat) -> String {
 }
 
 /// Discovers the live fabric, read-only.
-fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
+fn live(args: &TopologyArgs) -> Result<Snapshot, Failure> {
     // The file may select the port and the SMP limits; it is optional.
     let source = config::source(args.config.as_deref())?;
     let mut settings: Settings = source.resolve(|settings| {
@@ -116,7 +115,7 @@ struct DiscoveryShell {
 }
 
 impl Shell for DiscoveryShell {
-    type End = Result<FabricView, Failure>;
+    type End = Result<Snapshot, Failure>;
 
     #[allow(
         clippy::wildcard_enum_match_arm,
@@ -128,7 +127,7 @@ impl Shell for DiscoveryShell {
             Event::SweepCompleted(done) => {
                 self.bar.clear();
                 report_problems(&done.problems, &[], &mut report);
-                ControlFlow::Break(Ok(FabricView::from_subnet(sm.fabric())))
+                ControlFlow::Break(Ok(sm.snapshot(None)))
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("local port unusable: {why}"),

@@ -5,14 +5,15 @@
 
 use std::path::Path;
 
+use ferrosm_fabric::observed::ObservedFabric;
 use ferrosm_sim::generate::{SpecProblem, SpecTextError, from_spec};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::spec::FabricSpec;
 use tracing::warn;
 
+use super::components::components;
 use crate::failure::Failure;
 use ferrosm_opensm_compat::keyword::nearest_keyword;
-use ferrosm_opensm_compat::view::FabricView;
 
 /// An example of each topology.
 const EXAMPLES: [(&str, &str); 16] = [
@@ -51,8 +52,8 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
 
 /// Logs that a fabric has several parts without a common switch, such as the planes of hosts with
 /// several ports.
-pub fn warn_of_parts(view: &FabricView) {
-    let parts = view.components();
+pub fn warn_of_parts(fabric: &ObservedFabric) {
+    let parts = components(fabric);
     let parts = parts.iter().filter(|part| part.nodes.len() > 1).count();
     if parts > 1 {
         let effect =

@@ -2,27 +2,28 @@
 
 use ferrosm_core::LidMap;
 use ferrosm_core::plan::lids::{ConfirmedLids, KnownLids, LidDemand, LidPolicy, assign};
-use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::ids::Lid;
 
 use crate::failure::Failure;
-use ferrosm_opensm_compat::view::FabricView;
 
 /// Retains the LIDs of the file unless they conflict, and assigns the lowest free LIDs to connected
 /// end ports without one. Returns the number of LIDs in use.
-pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
+pub(super) fn assign_lids(fabric: &mut ObservedFabric) -> Result<usize, Failure> {
     let mut demands = Vec::new();
     let mut ports = Vec::new();
-    let link_ends = view.link_ends();
-    for (n, node) in view.nodes.iter().enumerate() {
-        for (e, end_port) in node.end_ports.iter().enumerate() {
-            let is_connected =
-                node.is_switch() || link_ends[n].iter().any(|c| c.port == end_port.port);
-            ports.push((n, e, is_connected));
+    for (idx, node) in fabric.nodes() {
+        for num in node.end_ports() {
+            let port = &node.ports[num.index()];
+            let info = port.info();
+            let is_connected = node.is_switch() || port.link.is_some();
+            ports.push((PortRef::new(idx, num), info, is_connected));
             if is_connected {
                 demands.push(LidDemand {
-                    guid: end_port.guid,
-                    lmc: Lmc(end_port.lmc.0.min(7)),
-                    current: end_port.lid,
+                    guid: port.guid,
+                    lmc: info.lmc,
+                    current: info.lid,
                     in_use: true,
                     is_unused: false,
                     master: Lid::NONE,
@@ -47,18 +48,21 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
         .filter(|(_, lid)| lid.is_some());
     let used = valid.map(|(count, _)| count).sum();
     let mut assigned = counts.zip(assigned);
-    for (n, e, is_connected) in ports {
+    for (at, info, is_connected) in ports {
+        let Some(node) = fabric.get_mut(at.node) else {
+            continue;
+        };
         let lid = match is_connected.then(|| assigned.next()).flatten() {
             None => Lid::NONE,
             Some((_, Some(lid))) => lid,
             Some((count, None)) => {
                 return Err(Failure::runtime(format!(
                     "LIDs are exhausted: {used} are in use, and \"{}\" needs {count} more",
-                    view.nodes[n].name()
+                    node.description.unquoted()
                 )));
             }
         };
-        view.nodes[n].end_ports[e].lid = lid;
+        node.store_port_info(at.port, &PortInfo { lid, ..info }.encode());
     }
     Ok(used)
 }
@@ -66,7 +70,8 @@ pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::view::view_of_spec;
+    use crate::offline::spec::{observed, snapshot};
+    use ferrosm_mad::ids::Lmc;
     use ferrosm_sim::generate::from_spec;
     use std::collections::BTreeSet;
 
@@ -76,9 +81,10 @@ mod tests {
         spec.nodes[0].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[1].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[2].lids = vec![(Lid(0), Lmc(1))];
-        let mut view = view_of_spec(&spec);
-        assert_eq!(assign_lids(&mut view).unwrap(), 5);
-        let lid = |n: usize| view.nodes[n].end_ports[0].lid;
+        let mut fabric = observed(&spec);
+        assert_eq!(assign_lids(&mut fabric).unwrap(), 5);
+        let snapshot = snapshot(&fabric, None, None);
+        let lid = |slot| snapshot.reported_end_ports(slot).next().unwrap().lid;
         assert_eq!(lid(0), Lid(3));
         assert_eq!(lid(2).0 % 2, 0, "a range begins at a multiple of its size");
         let lids: BTreeSet<u16> = [lid(0).0, lid(1).0, lid(2).0, lid(2).0 + 1, lid(3).0].into();

@@ -3,9 +3,11 @@
 //! Loads the fabric, assigns LIDs, resolves the GUIDs in OpenSM input files, and runs the routing
 //! engines. Prints nothing.
 
+pub mod components;
 pub mod fabric;
 mod lids;
 mod progress;
+pub mod spec;
 pub mod trace;
 
 use core::time::Duration;
@@ -13,17 +15,19 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ferrosm_core::config::work_units;
-use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
+use ferrosm_core::plan::graph::{GraphBuilder, GraphNode, LinkEnd};
 use ferrosm_core::plan::messages::RoutingMessage;
-use ferrosm_core::plan::routing_hints::{self, HintWarning};
+use ferrosm_core::plan::routing_hints::{self, GuidIndex, HintWarning};
 use ferrosm_core::plan::switch_names::{SwitchNames, WithSwitchNames};
 use ferrosm_fabric::location::NodeName;
-use ferrosm_mad::attr::NodeDescription;
-use ferrosm_mad::ids::PortNum;
+use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_mad::attr::{NodeDescription, PortInfo};
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
     CancelToken, EngineRejection, Proof, RerouteCache, Routing, RoutingRequest, SelectionStep,
-    SwitchIdx, Topology, VerifiedRun, WorkBudget, route_with_progress,
+    Topology, VerifiedRun, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
 use tracing::warn;
@@ -32,17 +36,14 @@ use crate::cli::OfflineArgs;
 
 use crate::config::ConfigErrors;
 use crate::failure::Failure;
-use crate::output::view::view_of_spec;
-use ferrosm_opensm_compat::view::{
-    ConnectedComponent, FabricNode, FabricView, InstalledRouting, PortLocation,
-};
+use components::{ConnectedComponent, components, restrict};
 use progress::RoutingProgress;
 
 /// Result of offline routing.
 #[derive(Debug)]
 pub struct OfflineRouting {
     /// The fabric with its LFTs and VL tables.
-    pub view: FabricView,
+    pub snapshot: Snapshot,
     /// The selected, verified routing; `None` without switches, or if every engine was rejected.
     pub selected: Option<SelectedRouting>,
     /// Messages of the engine about its result.
@@ -210,59 +211,64 @@ pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
     for warning in warnings {
         warn!(%warning, "input file warning");
     }
-    let view = view_of_spec(&fabric::load(&args.from)?);
-    let (view, omitted) = select_component(view, args.node.as_deref())?;
-    route_view(view, omitted, args, &hints)
+    let mut fabric = spec::observed(&fabric::load(&args.from)?);
+    let omitted = select_component(&mut fabric, args.node.as_deref())?;
+    route_fabric(fabric, omitted, args, &hints)
 }
 
 /// Nodes that are not routed.
 #[derive(Debug, Default)]
-struct OmittedNodes {
+pub(crate) struct OmittedNodes {
     nodes: usize,
     warning: Option<OfflineWarning>,
 }
 
-/// Selects the connected component of a port or, without a port, the one with most end ports.
+/// Restricts the fabric to the connected component of a port or, without a port, to the one with
+/// most end ports.
 fn select_component(
-    view: FabricView,
+    fabric: &mut ObservedFabric,
     port: Option<&str>,
-) -> Result<(FabricView, OmittedNodes), Failure> {
-    let components = view.components();
+) -> Result<OmittedNodes, Failure> {
+    let components = components(fabric);
     let selected = match port {
         None => components.first(),
         Some(text) => {
-            let at = trace::find_unaddressed(&view, text)
+            let at = trace::find_unaddressed(&spec::snapshot(fabric, None, None), text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
-            let has_node = |p: &&ConnectedComponent| p.nodes.binary_search(&at.node).is_ok();
-            let with_port = components.iter().find(|p| view.component_contains(p, at));
-            with_port.or_else(|| components.iter().find(has_node))
+            let node = fabric.node_at_index(at.node());
+            let with_port = |c: &&ConnectedComponent| {
+                node.is_some_and(|node| c.contains(fabric, PortRef::new(node, at.num())))
+            };
+            let with_node =
+                |c: &&ConnectedComponent| node.is_some_and(|node| c.nodes.contains(&node));
+            let selected = components.iter().find(with_port);
+            selected.or_else(|| components.iter().find(with_node))
         }
     };
     let Some(component) = selected.filter(|_| components.len() > 1) else {
-        return Ok((view, OmittedNodes::default()));
+        return Ok(OmittedNodes::default());
     };
     let omitted = OmittedNodes {
-        nodes: view.nodes.len() - component.nodes.len(),
+        nodes: fabric.node_count() - component.nodes.len(),
         warning: Some(OfflineWarning::DisconnectedComponents {
             count: components.len(),
             is_named: port.is_some(),
         }),
     };
-    Ok((view.restricted_to(component), omitted))
+    restrict(fabric, component);
+    Ok(omitted)
 }
 
-fn route_view(
-    mut view: FabricView,
+/// Routes a fabric, which it assigns LIDs to.
+pub(crate) fn route_fabric(
+    mut fabric: ObservedFabric,
     omitted: OmittedNodes,
     args: &OfflineArgs,
     guid_hints: &routing_hints::GuidHints,
 ) -> Result<OfflineRouting, Failure> {
-    let lids = lids::assign_lids(&mut view)?;
-    let FabricGraph {
-        topology,
-        guid_index,
-        nodes: switches,
-    } = graph(&view);
+    let lids = lids::assign_lids(&mut fabric)?;
+    let (topology, guid_index) = graph(&fabric);
+    let switches: Vec<NodeIdx> = fabric.switches().map(|(idx, _)| idx).collect();
     let topo = Arc::new(topology);
     let (hints, not_found) = routing_hints::resolve(guid_hints, &guid_index);
     let not_found = not_found.into_iter().map(OfflineWarning::Hint);
@@ -278,12 +284,12 @@ fn route_view(
         messages: Vec::new(),
         rejected: Vec::new(),
         warnings,
-        slow_links: slow_links(&view, &topo, &switches),
+        slow_links: slow_links(&fabric, &topo),
         lids,
         nodes_outside: omitted.nodes,
         vls_allowed: request.usable_vls(),
         took: Duration::ZERO,
-        view,
+        snapshot: spec::snapshot(&fabric, None, None),
     };
     if switches.is_empty() {
         return Ok(routed);
@@ -297,12 +303,11 @@ fn route_view(
     });
     drop(progress);
     routed.took = times.started.elapsed();
-    let names: SwitchNames = switches
-        .iter()
-        .map(|n| &routed.view.nodes[*n])
-        .map(|node| NodeName {
-            description: NodeDescription::new(&node.name()),
-            guid: node.guid,
+    let names: SwitchNames = fabric
+        .switches()
+        .map(|(_, node)| NodeName {
+            description: NodeDescription::new(&node.description.unquoted()),
+            guid: node.info.node_guid,
         })
         .collect();
     let rejected = selection.rejected.into_iter();
@@ -314,8 +319,10 @@ fn route_view(
     routed.messages = messages
         .map(|diagnostic| RoutingMessage::Engine(names.attach(diagnostic)))
         .collect();
-    for (node, lft) in switches.iter().zip(&routing.tables) {
-        routed.view.nodes[*node].lft = Some(Arc::clone(lft));
+    for (idx, lft) in switches.iter().zip(&routing.tables) {
+        if let Some(node) = fabric.get_mut(*idx) {
+            node.installed = Some(Arc::clone(lft));
+        }
     }
     let busiest = proof.max_load;
     let (engine_took, proof_took) = times.engine_times(routing.engine);
@@ -325,7 +332,8 @@ fn route_view(
         baseline_max_load: busiest,
         cache: RerouteCache::new(),
     });
-    routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));
+    let installed = Some((Arc::clone(&run), switches.as_slice()));
+    routed.snapshot = spec::snapshot(&fabric, installed, Some(&routed.snapshot));
     routed.selected = Some(SelectedRouting {
         run,
         proof,
@@ -372,35 +380,37 @@ impl StageTimes {
     }
 }
 
-/// Builds the graph that engines route.
-fn graph(view: &FabricView) -> FabricGraph<usize> {
+/// Builds the graph that engines route, with all switches in order.
+fn graph(fabric: &ObservedFabric) -> (Topology, GuidIndex) {
     let mut graph = GraphBuilder::default();
-    let ids = |node: &FabricNode, port: PortNum| {
-        let end_port = node.end_port(port);
-        GraphNode {
-            guid: node.guid,
-            port_guid: end_port.guid,
-            lids: (end_port.lid, end_port.lmc),
-        }
-    };
-    for (n, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
-        graph.add_switch(n, n, node.num_ports, ids(node, PortNum::ZERO));
+    for (idx, node) in fabric.switches() {
+        let switch = graph_node(node, PortNum::ZERO);
+        graph.add_switch(idx.index(), node.info.num_ports, switch);
     }
-    for link in &view.links {
-        let link_end = |at: PortLocation, switch| LinkEnd {
-            at: (switch, at.port),
-            vls: link.vls,
-            mbps: link.mbps(),
+    for link in fabric.links() {
+        let ends = [link.a, link.b].map(|end| fabric.port(end).filter(|port| port.known));
+        let ends = ends.into_iter().flatten();
+        let mbps = ends.clone().next().and_then(Port::mbps);
+        let vls = ends.map(|port| PortInfo::operational_vls.read(&port.raw));
+        let vls = vls.filter_map(data_vls).min();
+        let link_end = |end: PortRef, switch| LinkEnd {
+            at: (switch, end.port),
+            vls,
+            mbps,
         };
-        match (graph.switch(link.a.node), graph.switch(link.b.node)) {
+        let host = |end: PortRef| Some(graph_node(fabric.get(end.node)?, end.port));
+        let [a, b] = [link.a, link.b].map(|end| graph.switch(end.node.index()));
+        match (a, b) {
             (Some(a), Some(b)) => graph.add_link(link_end(link.a, a), link_end(link.b, b)),
             (Some(s), None) => {
-                let host = ids(&view.nodes[link.b.node], link.b.port);
-                graph.add_end_port(link_end(link.a, s), host);
+                if let Some(host) = host(link.b) {
+                    graph.add_end_port(link_end(link.a, s), host);
+                }
             }
             (None, Some(s)) => {
-                let host = ids(&view.nodes[link.a.node], link.a.port);
-                graph.add_end_port(link_end(link.b, s), host);
+                if let Some(host) = host(link.a) {
+                    graph.add_end_port(link_end(link.b, s), host);
+                }
             }
             (None, None) => {}
         }
@@ -408,17 +418,42 @@ fn graph(view: &FabricView) -> FabricGraph<usize> {
     graph.build()
 }
 
-fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowLink> {
+/// A node with the addresses of one of its end ports.
+fn graph_node(node: &Node, port: PortNum) -> GraphNode {
+    let guid = node.info.node_guid;
+    let end_port = node.ports.get(port.index()).filter(|port| port.known);
+    let addresses = end_port.map(|port| {
+        let info = port.info();
+        (port.guid, (info.lid, info.lmc))
+    });
+    let (port_guid, lids) = addresses.unwrap_or((PortGuid(guid.0), (Lid::NONE, Lmc(0))));
+    GraphNode {
+        guid,
+        port_guid,
+        lids,
+    }
+}
+
+/// Number of data VLs of an OperationalVLs code; `None` for reserved codes.
+const fn data_vls(code: u8) -> Option<u8> {
+    match code {
+        1..=4 => Some(1 << (code - 1)),
+        5 => Some(15),
+        _ => None,
+    }
+}
+
+fn slow_links(fabric: &ObservedFabric, topo: &Topology) -> Vec<SlowLink> {
+    let switches: Vec<&Node> = fabric.switches().map(|(_, node)| node).collect();
     let degraded = topo.degraded_links().into_iter().filter_map(|slow| {
-        let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
-        let a = node(slow.a.0)?;
-        let b = node(slow.b.0)?;
+        let a = switches.get(slow.a.0.index())?;
+        let b = switches.get(slow.b.0.index())?;
         Some(SlowLink {
-            name: a.name(),
-            guid: a.guid.to_string(),
+            name: a.description.unquoted(),
+            guid: a.info.node_guid.to_string(),
             port: slow.a.1.0,
-            peer_name: b.name(),
-            peer_guid: b.guid.to_string(),
+            peer_name: b.description.unquoted(),
+            peer_guid: b.info.node_guid.to_string(),
             peer_port: slow.b.1.0,
             mbps: slow.mbps,
             possible_mbps: slow.supported_mbps,
@@ -442,20 +477,21 @@ mod tests {
     use ferrosm_core::plan::routing_hints::GuidHints;
     use ferrosm_mad::attr::NodeType;
     use ferrosm_sim::generate::from_spec;
+    use ferrosm_sim::spec::LinkSpec;
 
     fn args(engines: &str) -> OfflineArgs {
         OfflineArgs::with_engines("", &engines.split(',').collect::<Vec<_>>())
     }
 
-    fn view(spec: &str) -> FabricView {
-        view_of_spec(&from_spec(spec).unwrap())
+    fn fabric(spec: &str) -> ObservedFabric {
+        spec::observed(&from_spec(spec).unwrap())
     }
 
     #[test]
     fn fat_tree_is_routed_and_verified() {
         let guid_hints = GuidHints::default();
-        let routed = route_view(
-            view("fat-tree:4"),
+        let routed = route_fabric(
+            fabric("fat-tree:4"),
             OmittedNodes::default(),
             &args("updn"),
             &guid_hints,
@@ -468,34 +504,32 @@ mod tests {
         );
         assert_eq!(routed.lids, 36);
         assert_eq!(routed.vls_allowed, 8, "data VLs of generated switches");
-        let switches = routed.view.nodes.iter().filter(|n| n.is_switch());
-        assert!(switches.clone().all(|n| n.lft.is_some()));
+        let mut switches = routed.snapshot.nodes().filter(|n| n.is_switch());
+        assert!(switches.all(|n| n.installed_lft().is_some()));
         assert_eq!(selected.quality().0.pairs, 16 * 15);
     }
 
     /// One root is a leaf switch, the other GUID is not in the fabric.
     #[test]
     fn input_files_reach_the_engine_and_unknown_guids_are_reported() {
-        let view = view("fat-tree:4");
-        let leaf = view.links.iter().find_map(|l| {
-            let a = &view.nodes[l.a.node];
-            let b = &view.nodes[l.b.node];
-            (a.is_switch() != b.is_switch()).then(|| if a.is_switch() { a.guid } else { b.guid })
+        let fabric = fabric("fat-tree:4");
+        let node = |end: PortRef| fabric.get(end.node).unwrap();
+        let leaf = fabric.links().find_map(|link| {
+            let [a, b] = [link.a, link.b].map(node);
+            let switch = if a.is_switch() { a } else { b };
+            (a.is_switch() != b.is_switch()).then_some(switch.info.node_guid)
         });
         let guid_hints = GuidHints {
             roots: vec![leaf.unwrap(), ferrosm_mad::ids::NodeGuid(0x99)],
             ..GuidHints::default()
         };
-        let graph = graph(&view);
-        let topo = graph.topology;
-        let switches = graph.nodes;
-        let (hints, warnings) = routing_hints::resolve(&guid_hints, &graph.guid_index);
-        assert_eq!(
-            view.nodes[switches[hints.roots[0].index()]].guid,
-            leaf.unwrap()
-        );
+        let (topo, guid_index) = graph(&fabric);
+        let (hints, warnings) = routing_hints::resolve(&guid_hints, &guid_index);
+        let root = fabric.switches().nth(hints.roots[0].index()).unwrap().1;
+        assert_eq!(root.info.node_guid, leaf.unwrap());
         assert!(!topo.end_ports(hints.roots[0]).is_empty() && warnings.len() == 1);
-        let routed = route_view(view, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+        let routed = route_fabric(fabric, OmittedNodes::default(), &args("updn"), &guid_hints);
+        let routed = routed.unwrap();
         let absent = HintWarning::AbsentGuids {
             file: "root_guid_file",
             what: "switch",
@@ -507,10 +541,10 @@ mod tests {
     #[test]
     fn messages_name_switches() {
         let guid_hints = GuidHints::default();
-        let view = view("star:2");
-        let switch = view.nodes.iter().find(|n| n.is_switch()).unwrap();
-        let name = format!("\"{}\" ({})", switch.name(), switch.guid);
-        let routed = route_view(view, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+        let fabric = fabric("star:2");
+        let name = fabric.switches().next().unwrap().1.name().to_string();
+        let routed = route_fabric(fabric, OmittedNodes::default(), &args("updn"), &guid_hints);
+        let routed = routed.unwrap();
         let order = routed.messages.iter().find(|m| m.kind() == "switch-order");
         let text = order.unwrap().to_string();
         assert!(text.ends_with(&format!("first switch: {name}")), "{text}");
@@ -521,8 +555,8 @@ mod tests {
     fn rejection_reasons_are_reported_without_fallback() {
         let only_minhop = args("minhop,no_fallback");
         let guid_hints = GuidHints::default();
-        let routed = route_view(
-            view("ring:5,1"),
+        let routed = route_fabric(
+            fabric("ring:5,1"),
             OmittedNodes::default(),
             &only_minhop,
             &guid_hints,
@@ -532,8 +566,8 @@ mod tests {
         let error = routed.failure().unwrap();
         assert_eq!(error.code(), 1);
         assert!(error.to_string().contains("credit loop"), "{error}");
-        let routed = route_view(
-            view("ring:5,1"),
+        let routed = route_fabric(
+            fabric("ring:5,1"),
             OmittedNodes::default(),
             &args("minhop"),
             &guid_hints,
@@ -557,17 +591,18 @@ mod tests {
             .unwrap();
         spec.links
             .retain(|l| l.a.node != unconnected && l.b.node != unconnected);
-        let (view, omitted) = select_component(view_of_spec(&spec), None).unwrap();
-        assert_eq!((view.nodes.len(), omitted.nodes), (9, 9));
-        let routed = route_view(view, omitted, &args("updn"), &GuidHints::default());
+        let mut fabric = spec::observed(&spec);
+        let omitted = select_component(&mut fabric, None).unwrap();
+        assert_eq!((fabric.node_count(), omitted.nodes), (9, 9));
+        let routed = route_fabric(fabric, omitted, &args("updn"), &GuidHints::default());
         assert!(routed.unwrap().selected.is_some());
     }
 
     #[test]
     fn back_to_back_hosts_need_no_routing() {
         let guid_hints = GuidHints::default();
-        let routed = route_view(
-            view("back-to-back"),
+        let routed = route_fabric(
+            fabric("back-to-back"),
             OmittedNodes::default(),
             &args("updn"),
             &guid_hints,
@@ -582,14 +617,14 @@ mod tests {
     #[test]
     fn slow_links_are_reported() {
         let guid_hints = GuidHints::default();
-        let mut slow = view("fat-tree:4");
-        let link = slow.links.iter().position(|l| {
-            let switch = |at: PortLocation| slow.nodes[at.node].is_switch();
-            switch(l.a) && switch(l.b)
-        });
-        let link = link.unwrap();
-        slow.links[link].speed = Some(ferrosm_mad::attr::LinkSpeed::Edr);
-        let routed = route_view(slow, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+        let mut slow = from_spec("fat-tree:4").unwrap();
+        let is_switch = |node: usize| slow.nodes[node].kind == NodeType::Switch;
+        let is_inner = |l: &LinkSpec| is_switch(l.a.node) && is_switch(l.b.node);
+        let link = slow.links.iter().position(is_inner).unwrap();
+        slow.links[link].speed = ferrosm_mad::attr::LinkSpeed::Edr;
+        let slow = spec::observed(&slow);
+        let routed =
+            route_fabric(slow, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
         assert_eq!(routed.slow_links.len(), 1);
         let text = routed.slow_links[0].to_string();
         assert!(
@@ -598,9 +633,9 @@ mod tests {
         );
         let quality = routed.selected.unwrap().quality().0;
         assert!(quality.max_load_by_rate.unwrap() > quality.max_load as f64);
-        let mixed = view("fat-tree:4;mixed-speeds");
+        let mixed = fabric("fat-tree:4;mixed-speeds");
         let routed =
-            route_view(mixed, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
+            route_fabric(mixed, OmittedNodes::default(), &args("updn"), &guid_hints).unwrap();
         assert_eq!(routed.slow_links, []);
     }
 
@@ -610,8 +645,8 @@ mod tests {
             vls: Some(3),
             ..args("updn")
         };
-        let routed = route_view(
-            view("ring:4,1"),
+        let routed = route_fabric(
+            fabric("ring:4,1"),
             OmittedNodes::default(),
             &limited,
             &GuidHints::default(),

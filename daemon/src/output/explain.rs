@@ -1,9 +1,10 @@
 //! Text of `ferrosm explain`: the engine, the reasons, and paths.
 
+use ferrosm_fabric::snapshot::Snapshot;
+
 use super::proof::sl_of_replies;
 use crate::offline::trace::{Hop, Trace};
 use crate::offline::{OfflineRouting, SelectedRouting};
-use ferrosm_opensm_compat::view::FabricView;
 
 /// Renders the routing and paths.
 #[must_use]
@@ -35,7 +36,7 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
     let engine = routed.selected.as_ref().map_or("", |c| c.routing().engine);
     for trace in traces {
         out.push('\n');
-        out.push_str(&path(&routed.view, trace, engine));
+        out.push_str(&path(&routed.snapshot, trace, engine));
     }
     out
 }
@@ -56,10 +57,10 @@ pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     }
 }
 
-fn path(view: &FabricView, trace: &Trace, engine: &str) -> String {
+fn path(snapshot: &Snapshot, trace: &Trace, engine: &str) -> String {
     let mut out = String::new();
     let name = |hop: &Hop| {
-        let node = &view.nodes[hop.node];
+        let node = snapshot.node(hop.node);
         format!("{} ({})", node.name(), node.guid)
     };
     let (Some(first), Some(last)) = (trace.hops.first(), trace.hops.last()) else {
@@ -124,10 +125,10 @@ mod tests {
     fn rejected_engines_vls_and_paths_are_shown() {
         let args = OfflineArgs::with_engines("ring:5,1", &["minhop", "updn"]);
         let routed = offline::route(&args).unwrap();
-        let hosts = routed.view.nodes.iter().filter(|n| !n.is_switch());
+        let hosts = routed.snapshot.nodes().filter(|n| !n.is_switch());
         let names: Vec<String> = hosts.map(|n| n.guid.to_string()).collect();
-        let port = |n: usize| trace::find(&routed.view, &names[n]).unwrap();
-        let trace = trace::follow(&routed.view, port(0), port(1)).unwrap();
+        let port = |n: usize| trace::find(&routed.snapshot, &names[n]).unwrap();
+        let trace = trace::follow(&routed.snapshot, port(0), port(1)).unwrap();
         let text = render(&routed, &[trace]);
         assert!(text.starts_with("Routed by updn.\n"), "{text}");
         assert!(

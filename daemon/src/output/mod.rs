@@ -1,11 +1,10 @@
 //! Output: topologies, reports, tables, images.
 //!
-//! Renderers are pure functions from a [`FabricView`](ferrosm_opensm_compat::view::FabricView) or a
-//! report to text; only [`print`](fn@print) writes to standard output.
+//! Renderers are pure functions from a [`Snapshot`] or a report to text; only [`print`](fn@print)
+//! writes to standard output.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `view` | the view of a fabric file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
 //! | [`report`] | the summary of a sweep |
@@ -30,10 +29,10 @@ pub mod report;
 pub mod state;
 pub mod svg;
 pub mod table;
-#[cfg(feature = "simulator")]
-pub mod view;
 
 use std::io::{self, Write};
+
+use ferrosm_fabric::snapshot::Snapshot;
 
 use crate::failure::Failure;
 
@@ -49,4 +48,16 @@ pub fn print(text: &str) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// The base LIDs of a node's end ports, separated by commas; `None` without a LID.
+fn lids(snapshot: &Snapshot, node: u32) -> Option<String> {
+    let lids = snapshot
+        .reported_end_ports(node)
+        .map(|end_port| end_port.lid);
+    let lids: Vec<String> = lids
+        .filter(|lid| lid.0 != 0)
+        .map(|lid| lid.to_string())
+        .collect();
+    (!lids.is_empty()).then(|| lids.join(", "))
 }

@@ -24,7 +24,7 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
     let mut row = |name: &str, value: String| {
         out.add_row([name.to_owned(), value]);
     };
-    row("fabric", table::sums(&routed.view));
+    row("fabric", table::sums(&routed.snapshot));
     if routed.nodes_outside > 0 {
         row(
             "not routed",

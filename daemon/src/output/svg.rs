@@ -4,9 +4,10 @@
 
 use core::f64::consts::TAU;
 use core::fmt::{self, Write};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
+use ferrosm_mad::ids::PortNum;
 
 /// Largest number of nodes of a fabric whose hosts are drawn.
 pub const HOSTS_MAX: usize = 300;
@@ -28,8 +29,8 @@ struct Point {
 
 /// Positions of the nodes.
 struct Layout {
-    /// Center of each switch, by node index; of hosts only without switches.
-    at: BTreeMap<usize, Point>,
+    /// Center of each switch, by slot; of hosts only without switches.
+    at: BTreeMap<u32, Point>,
     width: f64,
     height: f64,
 }
@@ -38,21 +39,19 @@ struct Layout {
 ///
 /// # Errors
 /// Errors of `out`.
-pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
-    let link_ends = view.link_ends();
-    let draw_hosts = view.nodes.len() <= HOSTS_MAX;
-    let switches: Vec<usize> = (0..view.nodes.len())
-        .filter(|n| view.nodes[*n].is_switch())
-        .collect();
-    let hosts = hosts_by_switch(view, &link_ends);
+pub fn render(snapshot: &Snapshot, out: &mut impl Write) -> fmt::Result {
+    let draw_hosts = snapshot.nodes().count() <= HOSTS_MAX;
+    let is_switch = |slot: &u32| snapshot.is_switch(*slot);
+    let switches: Vec<u32> = snapshot.slots().filter(is_switch).collect();
+    let hosts = hosts_by_switch(snapshot);
     let layout = if switches.is_empty() {
-        row(view)
+        row(snapshot)
     } else {
-        let levels = levels(view, &link_ends, &switches, &hosts);
+        let levels = levels(snapshot, &switches, &hosts);
         if levels.len() == 1 && switches.len() > 3 {
             circle(&switches, &hosts, draw_hosts)
         } else {
-            layers(view, &link_ends, levels, &hosts, draw_hosts)
+            layers(snapshot, levels, &hosts, draw_hosts)
         }
     };
     writeln!(
@@ -65,34 +64,26 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
          .h{fill:#f3d9b1;stroke:#94661f;stroke-width:.6}.l{stroke:#777;stroke-opacity:.55}</style>\n",
     )?;
     writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>")?;
-    links(view, &layout, out)?;
+    links(snapshot, &layout, out)?;
     for (node, at) in &layout.at {
         let attached = hosts.get(node).map_or(&[][..], Vec::as_slice);
-        if view.nodes[*node].is_switch() {
-            switch(view, *node, *at, attached, draw_hosts, out)?;
+        if snapshot.is_switch(*node) {
+            switch(snapshot, *node, *at, attached, draw_hosts, out)?;
         } else {
-            host(view, *node, *at, true, out)?;
+            host(snapshot, *node, *at, true, out)?;
         }
     }
     writeln!(out, "</svg>")
 }
 
 /// Hosts and routers by the first switch that they are attached to.
-fn hosts_by_switch(
-    view: &FabricView,
-    link_ends: &[Vec<FabricLinkEnd<'_>>],
-) -> BTreeMap<usize, Vec<usize>> {
-    let mut hosts: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
-    for (node, of_node) in link_ends
-        .iter()
-        .enumerate()
-        .filter(|(n, _)| !view.nodes[*n].is_switch())
-    {
-        if let Some(link_end) = of_node.iter().find(|e| view.nodes[e.peer.node].is_switch()) {
-            hosts
-                .entry(link_end.peer.node)
-                .or_default()
-                .push((link_end.peer.port.0, node));
+fn hosts_by_switch(snapshot: &Snapshot) -> BTreeMap<u32, Vec<u32>> {
+    let mut hosts: BTreeMap<u32, Vec<(u8, u32)>> = BTreeMap::new();
+    for node in snapshot.slots().filter(|slot| !snapshot.is_switch(*slot)) {
+        let mut peers = snapshot.linked_ports(node).map(|(_, peer)| peer);
+        if let Some(peer) = peers.find(|peer| snapshot.is_switch(peer.node())) {
+            let attached = hosts.entry(peer.node()).or_default();
+            attached.push((peer.num().0, node));
         }
     }
     let sorted = hosts.into_iter().map(|(s, mut attached)| {
@@ -105,28 +96,22 @@ fn hosts_by_switch(
 /// Switches by distance from the nearest leaf, leaves first. A leaf has at least a quarter of the
 /// hosts of the fullest switch, so that a spine with an aggregation node or a storage host remains
 /// a spine.
-fn levels(
-    view: &FabricView,
-    link_ends: &[Vec<FabricLinkEnd<'_>>],
-    switches: &[usize],
-    hosts: &BTreeMap<usize, Vec<usize>>,
-) -> Vec<Vec<usize>> {
+fn levels(snapshot: &Snapshot, switches: &[u32], hosts: &BTreeMap<u32, Vec<u32>>) -> Vec<Vec<u32>> {
     let max_hosts = hosts.values().map(Vec::len).max().unwrap_or(0);
-    let is_leaf = |s: usize| hosts.get(&s).is_some_and(|h| h.len() * 4 >= max_hosts);
+    let is_leaf = |s: u32| hosts.get(&s).is_some_and(|h| h.len() * 4 >= max_hosts);
     let mut levels = Vec::new();
-    let mut is_placed = vec![false; view.nodes.len()];
-    let mut level: Vec<usize> = switches.iter().copied().filter(|s| is_leaf(*s)).collect();
+    let mut placed = BTreeSet::new();
+    let mut level: Vec<u32> = switches.iter().copied().filter(|s| is_leaf(*s)).collect();
     if level.is_empty() {
         level.extend(switches.first());
     }
     while !level.is_empty() {
-        level.iter().for_each(|s| is_placed[*s] = true);
+        placed.extend(level.iter().copied());
         let mut next = Vec::new();
         for s in &level {
-            for link_end in &link_ends[*s] {
-                let peer = link_end.peer.node;
-                if view.nodes[peer].is_switch() && !core::mem::replace(&mut is_placed[peer], true) {
-                    next.push(peer);
+            for (_, peer) in snapshot.linked_ports(*s) {
+                if snapshot.is_switch(peer.node()) && placed.insert(peer.node()) {
+                    next.push(peer.node());
                 }
             }
         }
@@ -134,11 +119,8 @@ fn levels(
         levels.push(core::mem::replace(&mut level, next));
     }
     // Components without hosts come last.
-    let unplaced: Vec<usize> = switches
-        .iter()
-        .copied()
-        .filter(|s| !is_placed[*s])
-        .collect();
+    let switches = switches.iter().copied();
+    let unplaced: Vec<u32> = switches.filter(|s| !placed.contains(s)).collect();
     if !unplaced.is_empty() {
         levels.push(unplaced);
     }
@@ -146,14 +128,14 @@ fn levels(
 }
 
 /// Without switches: hosts in a row.
-fn row(view: &FabricView) -> Layout {
+fn row(snapshot: &Snapshot) -> Layout {
     let at = |n: usize| Point {
         x: MARGIN + BOX_W * (to_f64(n) + 0.5),
         y: MARGIN + BOX_H,
     };
     Layout {
-        at: (0..view.nodes.len()).map(|n| (n, at(n))).collect(),
-        width: 2.0 * MARGIN + BOX_W * to_f64(view.nodes.len().max(1)),
+        at: snapshot.slots().zip((0..).map(at)).collect(),
+        width: 2.0 * MARGIN + BOX_W * to_f64(snapshot.nodes().count().max(1)),
         height: 2.0 * (MARGIN + BOX_H),
     }
 }
@@ -161,22 +143,22 @@ fn row(view: &FabricView) -> Layout {
 /// Levels from bottom to top. Within a level, switches are placed near the mean position of their
 /// neighbours.
 fn layers(
-    view: &FabricView,
-    link_ends: &[Vec<FabricLinkEnd<'_>>],
-    mut levels: Vec<Vec<usize>>,
-    hosts: &BTreeMap<usize, Vec<usize>>,
+    snapshot: &Snapshot,
+    mut levels: Vec<Vec<u32>>,
+    hosts: &BTreeMap<u32, Vec<u32>>,
     draw_hosts: bool,
 ) -> Layout {
     let widest = levels.iter().map(Vec::len).max().unwrap_or(1);
     let width = 2.0 * MARGIN + to_f64(widest) * (BOX_W + GAP_X);
-    let mut x = vec![0.0; view.nodes.len()];
+    let switches = levels.iter().flatten();
+    let mut x: BTreeMap<u32, f64> = switches.map(|s| (*s, 0.0)).collect();
     for _ in 0..4 {
         for level in &mut levels {
-            let middle = |s: &usize| {
-                let peers: Vec<f64> = link_ends[*s]
-                    .iter()
-                    .filter(|e| view.nodes[e.peer.node].is_switch())
-                    .map(|e| x[e.peer.node])
+            let middle = |s: &u32| {
+                let peers = snapshot.linked_ports(*s).map(|(_, peer)| peer.node());
+                let peers: Vec<f64> = peers
+                    .filter(|peer| snapshot.is_switch(*peer))
+                    .map(|peer| x[&peer])
                     .collect();
                 if peers.is_empty() {
                     0.0
@@ -184,12 +166,12 @@ fn layers(
                     peers.iter().sum::<f64>() / to_f64(peers.len())
                 }
             };
-            let mut keyed: Vec<(f64, usize)> = level.iter().map(|s| (middle(s), *s)).collect();
+            let mut keyed: Vec<(f64, u32)> = level.iter().map(|s| (middle(s), *s)).collect();
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             let step = width / to_f64(level.len().max(1));
             for (i, (slot, (_, s))) in level.iter_mut().zip(keyed).enumerate() {
                 *slot = s;
-                x[s] = step * (to_f64(i) + 0.5);
+                x.insert(s, step * (to_f64(i) + 0.5));
             }
         }
     }
@@ -204,7 +186,7 @@ fn layers(
             at.insert(
                 *s,
                 Point {
-                    x: x[*s],
+                    x: x[s],
                     y: bottom - gap * to_f64(i),
                 },
             );
@@ -218,7 +200,7 @@ fn layers(
 }
 
 /// Height of the longest list of hosts below a switch.
-fn hosts_space(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
+fn hosts_space(hosts: &BTreeMap<u32, Vec<u32>>, draw_hosts: bool) -> f64 {
     if !draw_hosts {
         return 0.0;
     }
@@ -229,7 +211,7 @@ fn hosts_space(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
 }
 
 /// All switches in one level (rings, tori, meshes): a circle.
-fn circle(switches: &[usize], hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> Layout {
+fn circle(switches: &[u32], hosts: &BTreeMap<u32, Vec<u32>>, draw_hosts: bool) -> Layout {
     let n = to_f64(switches.len());
     let radius = (n * (BOX_W + GAP_X) / TAU).max(120.0);
     let host_space = hosts_space(hosts, draw_hosts);
@@ -265,13 +247,14 @@ const fn columns() -> usize {
     12
 }
 
-fn links(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Result {
-    let mut bundles: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
-    for link in &view.links {
-        let a = link.a.node.min(link.b.node);
-        let b = link.a.node.max(link.b.node);
+fn links(snapshot: &Snapshot, layout: &Layout, out: &mut impl Write) -> fmt::Result {
+    let mut bundles: BTreeMap<(u32, u32), Vec<String>> = BTreeMap::new();
+    for link in snapshot.links() {
+        let a = link.a.node().min(link.b.node());
+        let b = link.a.node().max(link.b.node());
         if a != b && layout.at.contains_key(&a) && layout.at.contains_key(&b) {
-            bundles.entry((a, b)).or_default().push(link.rate());
+            let rate = snapshot.reported_link(*link).to_string();
+            bundles.entry((a, b)).or_default().push(rate);
         }
     }
     for ((a, b), rates) in bundles {
@@ -286,8 +269,8 @@ fn links(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Resul
             q.x,
             q.y,
             (0.4 + 0.5 * to_f64(rates.len())).min(4.0),
-            escape(&view.nodes[a].name()),
-            escape(&view.nodes[b].name()),
+            escape(&snapshot.node(a).name()),
+            escape(&snapshot.node(b).name()),
             rates.len(),
             escape(&rates[0]),
         )?;
@@ -296,14 +279,14 @@ fn links(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Resul
 }
 
 fn switch(
-    view: &FabricView,
-    node: usize,
+    snapshot: &Snapshot,
+    node: u32,
     at: Point,
-    hosts: &[usize],
+    hosts: &[u32],
     draw_hosts: bool,
     out: &mut impl Write,
 ) -> fmt::Result {
-    let n = &view.nodes[node];
+    let n = snapshot.node(node);
     let x = at.x - BOX_W / 2.0;
     let y = at.y - BOX_H / 2.0;
     writeln!(
@@ -313,7 +296,8 @@ fn switch(
         escape(&n.name()),
         n.guid
     )?;
-    let lid = n.end_port(ferrosm_mad::ids::PortNum::ZERO).lid;
+    let port0 = PortIdx::new(node, PortNum::ZERO);
+    let lid = snapshot.reported_lid_owner(port0).lid;
     let mut second = if lid.0 == 0 {
         String::new()
     } else {
@@ -350,22 +334,21 @@ fn switch(
                 y: bottom + (DOT + 2.0) * (to_f64(line) + 0.5) + 2.0,
             }
         };
-        host(view, *h, position, hosts.len() <= NAMES_MAX, out)?;
+        host(snapshot, *h, position, hosts.len() <= NAMES_MAX, out)?;
     }
     Ok(())
 }
 
 fn host(
-    view: &FabricView,
-    node: usize,
+    snapshot: &Snapshot,
+    node: u32,
     at: Point,
     with_name: bool,
     out: &mut impl Write,
 ) -> fmt::Result {
-    let n = &view.nodes[node];
-    let lids = n
-        .lids()
-        .map_or_else(String::new, |lids| format!(", LID {lids}"));
+    let n = snapshot.node(node);
+    let lids = super::lids(snapshot, node);
+    let lids = lids.map_or_else(String::new, |lids| format!(", LID {lids}"));
     writeln!(
         out,
         "<circle class=\"h\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\"><title>{} {}{lids}</title></circle>",
@@ -418,12 +401,13 @@ fn to_f64(n: usize) -> f64 {
 #[cfg(feature = "simulator")]
 mod tests {
     use super::*;
-    use crate::output::view::view_of_spec;
+    use crate::offline::spec::{observed, snapshot};
     use ferrosm_sim::generate::from_spec;
 
     fn image(shape: &str) -> String {
         let mut text = String::new();
-        render(&view_of_spec(&from_spec(shape).unwrap()), &mut text).unwrap();
+        let fabric = observed(&from_spec(shape).unwrap());
+        render(&snapshot(&fabric, None, None), &mut text).unwrap();
         text
     }
 
@@ -460,7 +444,7 @@ mod tests {
         let mut spec = from_spec("back-to-back").unwrap();
         spec.nodes[0].description = "a<b&c".to_owned();
         let mut text = String::new();
-        render(&view_of_spec(&spec), &mut text).unwrap();
+        render(&snapshot(&observed(&spec), None, None), &mut text).unwrap();
         assert!(text.contains("a&lt;b&amp;c"));
         assert_eq!(text.matches("<line").count(), 1);
     }

@@ -1,10 +1,11 @@
 //! Text tables.
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::ids::PortNum;
 
 use super::json::topology::node_type_name;
-use ferrosm_opensm_compat::view::{FabricLinkEnd, FabricView};
 
 /// An empty table in the common style.
 #[must_use]
@@ -38,7 +39,7 @@ pub fn right(table: &mut Table, columns: &[usize]) {
 
 /// The fabric: a row per node, and totals.
 #[must_use]
-pub fn topology(view: &FabricView) -> String {
+pub fn topology(snapshot: &Snapshot) -> String {
     let mut table = new([
         "Kind",
         "Name",
@@ -48,28 +49,31 @@ pub fn topology(view: &FabricView) -> String {
         "Connected to",
     ]);
     right(&mut table, &[3, 4]);
-    let link_ends = view.link_ends();
-    for (node, link_ends) in view.nodes.iter().zip(&link_ends) {
-        let lids: Vec<String> = node
-            .end_ports
-            .iter()
+    let links = snapshot.links_by_port();
+    for slot in snapshot.slots() {
+        let node = snapshot.node(slot);
+        let lids: Vec<String> = snapshot
+            .reported_end_ports(slot)
             .filter(|e| e.lid.0 != 0)
             .map(|e| match e.lmc.0 {
                 0 => e.lid.to_string(),
                 lmc => format!("{}+{}", e.lid, (1u32 << lmc) - 1),
             })
             .collect();
+        let linked_ports: Vec<_> = snapshot.linked_ports(slot).collect();
         let connected = if node.is_switch() {
-            neighbours(view, link_ends)
+            neighbours(snapshot, &linked_ports)
         } else {
-            let speeds = link_ends.iter().map(|e| {
-                let peer = &view.nodes[e.peer.node];
-                format!("{} port {} ({})", peer.name(), e.peer.port, e.link.rate())
+            let speeds = linked_ports.iter().map(|(port, peer)| {
+                let link = links.get(&PortIdx::new(slot, *port));
+                let rate = link.map(|link| snapshot.reported_link(*link));
+                let name = snapshot.node(peer.node()).name();
+                format!("{name} port {} ({})", peer.num(), rate.unwrap_or_default())
             });
             speeds.collect::<Vec<_>>().join(", ")
         };
         table.add_row([
-            node_type_name(node.kind).to_owned(),
+            node_type_name(node.node_type).to_owned(),
             node.name(),
             node.guid.to_string(),
             if lids.is_empty() {
@@ -77,30 +81,38 @@ pub fn topology(view: &FabricView) -> String {
             } else {
                 lids.join(", ")
             },
-            format!("{}/{}", link_ends.len(), node.num_ports),
+            format!("{}/{}", linked_ports.len(), node.node_info().num_ports),
             connected,
         ]);
     }
-    format!("{table}\n{}\n", sums(view))
+    format!("{table}\n{}\n", sums(snapshot))
 }
 
 /// `3 switches, 12 channel adapters, 1 router, 18 links`.
 #[must_use]
-pub fn sums(view: &FabricView) -> String {
+pub fn sums(snapshot: &Snapshot) -> String {
+    let count_nodes = |kind| count_nodes(snapshot, kind);
     let mut parts = vec![
-        count(view.count_nodes(NodeType::Switch), "switch", "switches"),
+        count(count_nodes(NodeType::Switch), "switch", "switches"),
         count(
-            view.count_nodes(NodeType::Ca),
+            count_nodes(NodeType::Ca),
             "channel adapter",
             "channel adapters",
         ),
     ];
-    let routers = view.count_nodes(NodeType::Router);
+    let routers = count_nodes(NodeType::Router);
     if routers > 0 {
         parts.push(count(routers, "router", "routers"));
     }
-    parts.push(count(view.links.len(), "link", "links"));
+    parts.push(count(snapshot.links().len(), "link", "links"));
     parts.join(", ")
+}
+
+/// Number of nodes of a type.
+#[must_use]
+pub fn count_nodes(snapshot: &Snapshot, node_type: NodeType) -> usize {
+    let nodes = snapshot.nodes();
+    nodes.filter(|node| node.node_type == node_type).count()
 }
 
 /// A number with its noun.
@@ -110,12 +122,12 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// Neighbours of a switch, counted by type.
-fn neighbours(view: &FabricView, link_ends: &[FabricLinkEnd<'_>]) -> String {
+fn neighbours(snapshot: &Snapshot, linked_ports: &[(PortNum, PortIdx)]) -> String {
     let count_of_kind = |kind: NodeType| {
-        link_ends
+        let peers = linked_ports
             .iter()
-            .filter(|e| view.nodes[e.peer.node].kind == kind)
-            .count()
+            .map(|(_, peer)| snapshot.node(peer.node()));
+        peers.filter(|peer| peer.node_type == kind).count()
     };
     let parts = [
         (
@@ -142,13 +154,13 @@ fn neighbours(view: &FabricView, link_ends: &[FabricLinkEnd<'_>]) -> String {
 #[cfg(feature = "simulator")]
 mod tests {
     use super::*;
-    use crate::output::view::view_of_spec;
+    use crate::offline::spec::{observed, snapshot};
     use ferrosm_sim::generate::from_spec;
 
     #[test]
     fn topology_has_a_row_per_node_and_totals() {
         let spec = from_spec("ring:3,2").unwrap();
-        let text = topology(&view_of_spec(&spec));
+        let text = topology(&snapshot(&observed(&spec), None, None));
         for node in &spec.nodes {
             assert!(text.contains(&node.node_guid.to_string()));
         }

@@ -35,7 +35,6 @@ use crate::run::service_manager::ServiceManager;
 use crate::run::signals::Signals;
 use crate::sa_server::SaServer;
 use crate::state::{PersistRequest, StateDir, StateWriter};
-use ferrosm_opensm_compat::view::FabricView;
 
 /// Options of a service.
 #[derive(Debug, Clone, Copy)]
@@ -502,11 +501,14 @@ impl ServiceShell {
 
     /// Writes the dumps: with `once` on this thread, otherwise on that of the dump worker.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
+        // The published snapshot may be older: from before ports were activated.
+        let published = sm.view().map(|view| &***view);
+        let snapshot = sm.snapshot(published);
         if self.options.once {
-            dump::write(&FabricView::from_manager(sm), &dir, dump::Extent::Full)?;
-            return Ok(());
+            dump::write(&snapshot, &dir, dump::Extent::Full)?;
+        } else {
+            self.dumps.write(snapshot, dir);
         }
-        self.dumps.write(FabricView::from_manager(sm), dir);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 //! Builds a [`Snapshot`] from the observed fabric and the previous snapshot. Pure; takes time
-//! linear in the ports of nodes that changed and in the number of all nodes.
+//! linear in the ports of nodes that changed and in the number of all nodes and links.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use super::end_ports::EndPortTable;
 use super::forwarding::ForwardingNode;
 use super::service_levels::ServiceLevels;
 use super::{
-    EndPort, NodeSlot, PortIdx, Snapshot, SnapshotNode, SnapshotPort, SnapshotSwitch, system_images,
+    EndPort, NodeSlot, PortIdx, Snapshot, SnapshotLink, SnapshotNode, SnapshotPort, SnapshotSwitch,
+    system_images,
 };
 use crate::aliases::AliasTables;
 use crate::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
@@ -75,6 +76,7 @@ impl Snapshot {
             service_levels: ServiceLevels::from_run(extras.run, nodes.len()),
             origin: extras.origin,
             nodes: nodes.into(),
+            links: builder.links(),
             end_ports,
             guids_revision: fabric.guids_revision(),
         }
@@ -100,6 +102,22 @@ impl<K: Fn(PortRef) -> Option<PKeySet>> SnapshotBuilder<'_, K> {
             });
         }
         nodes
+    }
+
+    /// All links, shared with the previous snapshot if none changed.
+    fn links(&self) -> Arc<[SnapshotLink]> {
+        let links = || {
+            self.fabric.links().map(|link| SnapshotLink {
+                a: link.a.into(),
+                b: link.b.into(),
+            })
+        };
+        match self.previous {
+            Some(previous) if links().eq(previous.links.iter().copied()) => {
+                Arc::clone(&previous.links)
+            }
+            _ => links().collect(),
+        }
     }
 
     /// The end port table, shared with the previous snapshot if no end port changed.
@@ -306,6 +324,7 @@ fn snapshot_node(node: &Node) -> SnapshotNode {
         SnapshotSwitch {
             info: raw,
             lft: node.installed.clone().or_else(|| node.last_known.clone()),
+            is_lft_installed: node.installed.is_some(),
             mft: Arc::clone(&node.mft.known),
         }
     });

@@ -7,6 +7,7 @@
 mod build;
 mod end_ports;
 mod forwarding;
+mod links;
 pub mod persist;
 mod service_levels;
 mod system_images;
@@ -14,7 +15,7 @@ mod system_images;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeType};
+use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo, SwitchInfo};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{Lft, VerifiedRun};
@@ -24,6 +25,8 @@ pub use end_ports::EndPortChanges;
 use end_ports::EndPortTable;
 use forwarding::ForwardingNode;
 pub use forwarding::HopPort;
+pub use links::{ReportedLink, SnapshotLink};
+pub use service_levels::InstalledRouting;
 use service_levels::ServiceLevels;
 
 use crate::aliases::AliasTables;
@@ -105,6 +108,44 @@ pub struct SnapshotNode {
 }
 
 impl SnapshotNode {
+    /// Whether it is a switch.
+    #[must_use]
+    pub const fn is_switch(&self) -> bool {
+        self.switch.is_some()
+    }
+
+    /// NodeInfo.
+    #[must_use]
+    pub fn node_info(&self) -> NodeInfo {
+        NodeInfo::decode(&padded(&self.info))
+    }
+
+    /// SwitchInfo of a switch.
+    #[must_use]
+    pub fn switch_info(&self) -> Option<SwitchInfo> {
+        let switch = self.switch.as_ref()?;
+        Some(SwitchInfo::decode(&padded(&switch.info)))
+    }
+
+    /// NodeDescription.
+    #[must_use]
+    pub const fn node_description(&self) -> NodeDescription {
+        NodeDescription::decode(&self.description)
+    }
+
+    /// NodeDescription without quotation marks.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.node_description().unquoted()
+    }
+
+    /// The LFT that a switch has; `None` if unknown.
+    #[must_use]
+    pub fn installed_lft(&self) -> Option<&Arc<Lft>> {
+        let switch = self.switch.as_ref()?;
+        switch.lft.as_ref().filter(|_| switch.is_lft_installed)
+    }
+
     /// Whether both result in the same replies.
     fn has_same_contents(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
@@ -125,8 +166,10 @@ impl SnapshotNode {
 pub struct SnapshotSwitch {
     /// SwitchInfo without the reserved bytes.
     pub info: [u8; 20],
-    /// The installed LFT; `None` if unknown.
+    /// The installed LFT, or the last known one; `None` if unknown.
     pub lft: Option<Arc<Lft>>,
+    /// Whether the switch has this LFT: false after it rejected blocks of another one.
+    pub is_lft_installed: bool,
     /// Known blocks of the MFT.
     pub mft: Arc<MftBlocks>,
 }
@@ -140,7 +183,9 @@ impl SnapshotSwitch {
             (None, None) => true,
             _ => false,
         };
-        lft && self.info == other.info && Arc::ptr_eq(&self.mft, &other.mft)
+        lft && self.is_lft_installed == other.is_lft_installed
+            && self.info == other.info
+            && Arc::ptr_eq(&self.mft, &other.mft)
     }
 }
 
@@ -200,6 +245,19 @@ impl EndPort {
     }
 }
 
+/// An end port as its device reports it, for lists and dumps. LIDs may have any value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedEndPort {
+    /// Port number.
+    pub num: PortNum,
+    /// GUID.
+    pub guid: PortGuid,
+    /// Base LID; 0 for none.
+    pub lid: Lid,
+    /// It has 2^LMC LIDs.
+    pub lmc: Lmc,
+}
+
 /// A snapshot of the subnet; empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
@@ -211,6 +269,7 @@ pub struct Snapshot {
     pub sms: Vec<SmInfoRecord>,
     /// By slot.
     nodes: Arc<[NodeSlot]>,
+    links: Arc<[SnapshotLink]>,
     end_ports: Arc<EndPortTable>,
     service_levels: ServiceLevels,
     /// Origin of the installed routing; `None` in a restored snapshot.
@@ -274,6 +333,14 @@ impl Snapshot {
         Some((run, self.origin.as_deref()?))
     }
 
+    /// The installed routing, if all its switches are present; `None` in a restored snapshot.
+    #[must_use]
+    pub fn installed_routing(&self) -> Option<InstalledRouting<'_>> {
+        let routing = self.service_levels.installed()?;
+        let present = self.slots().filter(|slot| routing.switch(*slot).is_some());
+        (present.count() == routing.run.topo.num_switches()).then_some(routing)
+    }
+
     /// The GUID of each switch of the installed routing, in the routing's order.
     #[must_use]
     pub fn routed_switches(&self) -> Vec<NodeGuid> {
@@ -310,6 +377,14 @@ impl Snapshot {
     pub fn nodes(&self) -> impl Iterator<Item = &SnapshotNode> {
         let occupied = self.nodes.iter().filter(|p| !p.ports.is_empty());
         occupied.map(|p| &*p.node)
+    }
+
+    /// The slots of all nodes, ascending.
+    pub fn slots(&self) -> impl Iterator<Item = u32> {
+        let occupied = (0u32..).zip(self.nodes.iter());
+        occupied
+            .filter(|(_, p)| !p.ports.is_empty())
+            .map(|(slot, _)| slot)
     }
 
     /// All end ports, by slot and port.
@@ -464,6 +539,40 @@ impl Snapshot {
         ports.filter_map(|(p, _)| self.end_port_at(p))
     }
 
+    /// The end ports of a node, as it reports them.
+    pub fn reported_end_ports(&self, node: u32) -> impl Iterator<Item = ReportedEndPort> {
+        let end_ports = self.end_ports.of_node(node).iter();
+        end_ports.map(|end_port| {
+            let raw = &self.port(end_port.port).raw;
+            ReportedEndPort {
+                num: end_port.port.num(),
+                guid: end_port.guid,
+                lid: PortInfo::lid.read(raw),
+                lmc: PortInfo::lmc.read(raw),
+            }
+        })
+    }
+
+    /// The end port whose LID addresses a port, as its node reports it. If its PortInfo is unknown,
+    /// it has the node's GUID and no LID.
+    #[must_use]
+    pub fn reported_lid_owner(&self, at: PortIdx) -> ReportedEndPort {
+        let node = self.node(at.node());
+        let num = if node.is_switch() {
+            PortNum::ZERO
+        } else {
+            at.num()
+        };
+        let unknown = ReportedEndPort {
+            num,
+            guid: PortGuid(node.guid.0),
+            lid: Lid::NONE,
+            lmc: Lmc(0),
+        };
+        let mut end_ports = self.reported_end_ports(at.node());
+        end_ports.find(|e| e.num == num).unwrap_or(unknown)
+    }
+
     /// The end port at a port; `None` if the port is not an end port.
     #[must_use]
     pub fn end_port_at(&self, at: PortIdx) -> Option<EndPortIdx> {
@@ -535,4 +644,11 @@ impl Snapshot {
     pub fn multicast_sl(&self) -> Option<Sl> {
         self.service_levels.multicast_sl()
     }
+}
+
+/// An attribute without its reserved bytes, extended by zeros.
+fn padded(bytes: &[u8]) -> [u8; 64] {
+    let mut attribute = [0; 64];
+    attribute[..bytes.len()].copy_from_slice(bytes);
+    attribute
 }

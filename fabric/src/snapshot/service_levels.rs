@@ -28,6 +28,23 @@ pub(super) enum ServiceLevels {
     Restored(Arc<RestoredSls>),
 }
 
+/// The installed routing and its switches.
+#[derive(Debug, Clone, Copy)]
+pub struct InstalledRouting<'a> {
+    /// The graph and the routing.
+    pub run: &'a Arc<VerifiedRun>,
+    /// By slot.
+    switches: &'a [Option<SwitchIdx>],
+}
+
+impl InstalledRouting<'_> {
+    /// The switch of the routing in a slot.
+    #[must_use]
+    pub fn switch(&self, slot: u32) -> Option<SwitchIdx> {
+        *self.switches.get(slot as usize)?
+    }
+}
+
 /// The persisted part of a routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RestoredSls {
@@ -83,6 +100,14 @@ impl ServiceLevels {
         Self::Routed {
             run,
             switches: switches.into(),
+        }
+    }
+
+    /// The routing, unless it was restored.
+    pub(super) fn installed(&self) -> Option<InstalledRouting<'_>> {
+        match self {
+            Self::Unrouted | Self::Restored(_) => None,
+            Self::Routed { run, switches } => Some(InstalledRouting { run, switches }),
         }
     }
 

@@ -74,6 +74,12 @@ impl NodeDescription {
     pub const fn encode(&self) -> [u8; 64] {
         self.bytes
     }
+
+    /// The text without quotation marks, for formats that quote it.
+    #[must_use]
+    pub fn unquoted(&self) -> String {
+        self.to_string().replace('"', " ")
+    }
 }
 
 impl Default for NodeDescription {

@@ -6,27 +6,28 @@
 
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_routing::Hints;
 use ferrosm_routing::structure::tree::tree;
 
 use super::LidOwners;
-use crate::view::FabricView;
 
 /// Engines that assign routes in this order.
 const ENGINES: [&str; 2] = ["dmodc", "ftree"];
 
 /// Whether the routing has such an order.
-pub(super) fn applies(view: &FabricView) -> bool {
-    let engine = view
-        .routing
-        .as_ref()
-        .map(|routing| routing.run.routing.engine);
-    engine.is_some_and(|e| ENGINES.contains(&e))
+pub(super) fn applies(snapshot: &Snapshot) -> bool {
+    let routing = snapshot.installed_routing();
+    routing.is_some_and(|routing| ENGINES.contains(&routing.run.routing.engine))
 }
 
-pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let Some(routing) = &view.routing else {
+pub(super) fn render(
+    snapshot: &Snapshot,
+    owners: &LidOwners,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(routing) = snapshot.installed_routing() else {
         return Ok(());
     };
     let topo = &*routing.run.topo;
@@ -40,8 +41,8 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
             let end_ports = topo.end_ports(leaf).iter();
             let hosts = end_ports.filter(|e| !tree.is_service(topo, leaf, e.port));
             let host_names = hosts.filter_map(|e| {
-                let node = &view.nodes[owners.owner(e.lid)?.node];
-                (node.kind == NodeType::Ca).then(|| (e.lid.0, node.name()))
+                let node = snapshot.node(owners.owner(e.lid)?.node());
+                (node.node_type == NodeType::Ca).then(|| (e.lid.0, node.name()))
             });
             host_names.collect()
         })

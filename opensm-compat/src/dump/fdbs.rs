@@ -3,39 +3,41 @@
 
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::ids::PortNum;
 
 use super::switch_graph::{SwitchGraph, UNREACHED};
 use super::{LidOwners, lft_entry};
-use crate::view::{FabricView, PortLocation};
 
 /// The switch and port that a LID is attached to; port 0 for the switch's own LID.
-fn attachment(
-    view: &FabricView,
-    link_ends: &[Vec<crate::view::FabricLinkEnd<'_>>],
-    graph: &SwitchGraph,
-    at: PortLocation,
-) -> Option<(usize, PortNum)> {
-    if view.nodes[at.node].is_switch() {
-        return Some((graph.number[at.node]?, PortNum::ZERO));
+fn attachment(snapshot: &Snapshot, graph: &SwitchGraph, at: PortIdx) -> Option<(usize, PortNum)> {
+    if snapshot.is_switch(at.node()) {
+        return Some((graph.number(at.node())?, PortNum::ZERO));
     }
-    let peer = link_ends[at.node].iter().find(|e| e.port == at.port)?.peer;
-    Some((graph.number[peer.node]?, peer.port))
+    let peer = snapshot.peer(at)?;
+    Some((graph.number(peer.node())?, peer.num()))
 }
 
-pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let graph = SwitchGraph::new(view);
-    let link_ends = view.link_ends();
+pub(super) fn render(
+    snapshot: &Snapshot,
+    owners: &LidOwners,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let graph = SwitchGraph::new(snapshot);
     let attachments: Vec<_> = owners
         .iter()
-        .filter_map(|(lid, at)| Some((lid, attachment(view, &link_ends, &graph, at)?)))
+        .filter_map(|(lid, at)| Some((lid, attachment(snapshot, &graph, at)?)))
         .collect();
     let mut distances: Vec<Option<Vec<u16>>> = vec![None; graph.neighbours.len()];
     for (_, (switch, _)) in &attachments {
         distances[*switch].get_or_insert_with(|| graph.distances(*switch));
     }
-    let switches = view.nodes.iter().filter(|n| n.is_switch());
-    for (s, node) in switches.enumerate().filter(|(_, n)| n.lft.is_some()) {
+    let switches = snapshot.nodes().filter(|n| n.is_switch()).enumerate();
+    for (s, node) in switches {
+        let Some(lft) = node.installed_lft() else {
+            continue;
+        };
+        let num_ports = node.node_info().num_ports;
         writeln!(
             out,
             "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal",
@@ -58,7 +60,7 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
                 let next = graph.neighbours[s].get(port.index()).copied().flatten();
                 next.map_or(UNREACHED, |n| distance[n].saturating_add(1 + host_hop))
             };
-            let Some(port) = lft_entry(node, *lid) else {
+            let Some(port) = lft_entry(lft, num_ports, *lid) else {
                 writeln!(out, "0x{:04X} : UNREACHABLE", lid.0)?;
                 continue;
             };
@@ -68,7 +70,7 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
             } else if hops == shortest {
                 writeln!(out, "0x{:04X} : {:03}  : {hops:02}   : yes", lid.0, port.0)?;
             } else {
-                let better_port = (1..=node.num_ports)
+                let better_port = (1..=num_ports)
                     .map(PortNum)
                     .find(|p| hops_via(*p) == shortest);
                 writeln!(
@@ -86,7 +88,7 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ring, star, text};
+    use super::super::tests::{node_mut, ring, snapshot, star, text};
     use super::*;
     use ferrosm_mad::ids::Lid;
     use ferrosm_routing::Lft;
@@ -94,24 +96,24 @@ mod tests {
 
     #[test]
     fn fdbs_dump_has_opensms_format() {
-        let view = star();
+        let snapshot = snapshot(&star());
         assert_eq!(
-            text(render, &view),
+            text(render, &snapshot),
             format!(
                 "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal\n\
                  0x0002 : 000  : 00   : yes\n0x0007 : 001  : 01   : yes\n0x0009 : 002  : 01   : yes\n",
-                view.nodes[2].guid
+                snapshot.node(2).guid
             )
         );
     }
 
     #[test]
     fn dropped_lids_are_unreachable() {
-        let mut view = star();
+        let mut star = star();
         let mut lft = Lft::drop_all(Lid(9));
         lft.set(Lid(7), PortNum(2));
-        view.nodes[2].lft = Some(Arc::new(lft));
-        let text = text(render, &view);
+        node_mut(&mut star, 2).installed = Some(Arc::new(lft));
+        let text = text(render, &snapshot(&star));
         assert!(
             text.contains(
                 "0x0002 : UNREACHABLE\n0x0007 : 002  : HOPS UNKNOWN\n0x0009 : UNREACHABLE\n"
@@ -123,24 +125,12 @@ mod tests {
     /// In a ring of four, a detour is reported with the port of the shortest path.
     #[test]
     fn detours_are_reported_with_the_shorter_path() {
-        let mut view = ring();
-        let link_ends = view.link_ends();
-        let switches: Vec<usize> = (0..view.nodes.len())
-            .filter(|n| view.nodes[*n].is_switch())
-            .collect();
-        let (from, to) = (switches[0], switches[1]);
-        let port_to = |n: usize| {
-            link_ends[from]
-                .iter()
-                .find(|e| e.peer.node == n)
-                .map(|e| e.port)
-        };
-        let (short, long) = (port_to(to).unwrap(), port_to(switches[3]).unwrap());
-        let lid = view.nodes[to].end_ports[0].lid;
+        let mut ring = ring();
+        let (lid, short, long) = (Lid(2), PortNum(1), PortNum(2));
         let mut lft = Lft::drop_all(Lid(8));
         lft.set(lid, long);
-        view.nodes[from].lft = Some(Arc::new(lft));
-        let text = text(render, &view);
+        node_mut(&mut ring, 0).installed = Some(Arc::new(lft));
+        let text = text(render, &snapshot(&ring));
         let expected = format!(
             "0x{:04X} : {:03}  : 03   : No 1 hop path possible via port {short}!\n",
             lid.0, long.0

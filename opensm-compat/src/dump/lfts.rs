@@ -2,19 +2,23 @@
 
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::ids::PortNum;
 
 use super::{LidOwners, lft_entry, node_type_name};
-use crate::view::FabricView;
 
-pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(
+    snapshot: &Snapshot,
+    owners: &LidOwners,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     // Descriptions of LIDs, equal in the tables of all switches.
     let destinations: Vec<_> = owners
         .iter()
         .map(|(lid, at)| {
-            let node = &view.nodes[at.node];
+            let node = snapshot.node(at.node());
             let node_type = node_type_name(node);
-            let guid = node.end_port(at.port).guid;
+            let guid = snapshot.reported_lid_owner(at).guid;
             (
                 lid,
                 format!("# {node_type} portguid {guid}: '{}'", node.name()),
@@ -22,20 +26,22 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
         })
         .collect();
     let top = owners.top();
-    for node in view
-        .nodes
-        .iter()
-        .filter(|n| n.is_switch() && n.lft.is_some())
-    {
+    for slot in snapshot.slots() {
+        let node = snapshot.node(slot);
+        let Some(lft) = node.installed_lft() else {
+            continue;
+        };
+        let num_ports = node.node_info().num_ports;
+        let port0 = snapshot.reported_lid_owner(PortIdx::new(slot, PortNum::ZERO));
         writeln!(
             out,
             "Unicast lids [0-{top}] of switch Lid {} guid {} ('{}'):",
-            node.end_port(PortNum::ZERO).lid,
+            port0.lid,
             node.guid,
             node.name()
         )?;
         for (lid, comment) in &destinations {
-            if let Some(port) = lft_entry(node, *lid) {
+            if let Some(port) = lft_entry(lft, num_ports, *lid) {
                 writeln!(out, "0x{:04x} {:03} {comment}", lid.0, port.0)?;
             }
         }
@@ -46,29 +52,30 @@ pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write)
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{star, text};
+    use super::super::tests::{port_guid, snapshot, star, text};
     use super::*;
 
     #[test]
     fn lft_dump_has_opensms_format() {
-        let view = star();
-        let (host, other, switch) = (&view.nodes[0], &view.nodes[1], &view.nodes[2]);
+        let snapshot = snapshot(&star());
+        let name = |slot| snapshot.node(slot).name();
+        let guid = |slot| port_guid(&snapshot, slot);
         assert_eq!(
-            text(render, &view),
+            text(render, &snapshot),
             format!(
                 "Unicast lids [0-9] of switch Lid 2 guid {} ('{}'):\n\
                  0x0002 000 # Switch portguid {}: '{}'\n\
                  0x0007 001 # Channel Adapter portguid {}: '{}'\n\
                  0x0009 002 # Channel Adapter portguid {}: '{}'\n\
                  9 lids dumped\n",
-                switch.guid,
-                switch.description,
-                switch.end_ports[0].guid,
-                switch.description,
-                host.end_ports[0].guid,
-                host.description,
-                other.end_ports[0].guid,
-                other.description,
+                snapshot.node(2).guid,
+                name(2),
+                guid(2),
+                name(2),
+                guid(0),
+                name(0),
+                guid(1),
+                name(1),
             )
         );
     }

@@ -8,21 +8,21 @@
 
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
+use ferrosm_mad::ids::PortNum;
+
 use super::LidOwners;
 use super::switch_graph::SwitchGraph;
-use crate::view::FabricView;
-use ferrosm_mad::ids::PortNum;
 
 /// No path.
 const NONE: u8 = 0xFF;
 
-pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let graph = SwitchGraph::new(view);
-    let switches: Vec<_> = view.nodes.iter().filter(|node| node.is_switch()).collect();
+pub(super) fn render(snapshot: &Snapshot, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+    let graph = SwitchGraph::new(snapshot);
     // Destinations by LID, with the hops from every switch.
     let mut rows: Vec<(u16, String, usize, Vec<u8>)> = Vec::new();
-    for (s, node) in switches.iter().enumerate() {
-        let end_port = node.end_port(PortNum::ZERO);
+    for (s, slot) in graph.switches.iter().enumerate() {
+        let end_port = snapshot.reported_lid_owner(PortIdx::new(*slot, PortNum::ZERO));
         if end_port.lid.is_unicast() {
             let comment = format!(" # portguid {}\n", end_port.guid);
             // Hop counts above 254 count as no path.
@@ -33,8 +33,8 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     }
     rows.sort_by_key(|(lid, ..)| *lid);
     let mut line = String::new();
-    for ((s, node), neighbours) in switches.iter().enumerate().zip(&graph.neighbours) {
-        writeln!(out, "Switch: guid {}", node.guid)?;
+    for ((s, slot), neighbours) in graph.switches.iter().enumerate().zip(&graph.neighbours) {
+        writeln!(out, "Switch: guid {}", snapshot.node(*slot).guid)?;
         for (lid, comment, to, distance) in &rows {
             if distance[s] == NONE {
                 continue;
@@ -67,19 +67,19 @@ fn push_hex(line: &mut String, hops: u8) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{ring, star, text};
+    use super::super::tests::{port_guid, ring, snapshot, star, text};
     use super::*;
 
     #[test]
     fn single_switch_reaches_only_itself() {
-        let view = star();
-        let node = &view.nodes[2];
-        let other_ports = " ff".repeat(usize::from(node.num_ports));
+        let snapshot = snapshot(&star());
+        let other_ports = " ff".repeat(36);
         assert_eq!(
-            text(render, &view),
+            text(render, &snapshot),
             format!(
                 "Switch: guid {}\n0x0002: 00{other_ports} # portguid {}\n",
-                node.guid, node.end_ports[0].guid
+                snapshot.node(2).guid,
+                port_guid(&snapshot, 2)
             )
         );
     }
@@ -87,8 +87,7 @@ mod tests {
     /// In a ring of four, a neighbour is one hop away over its own link and three over the other.
     #[test]
     fn hops_are_counted_per_port() {
-        let view = ring();
-        let text = text(render, &view);
+        let text = text(render, &snapshot(&ring()));
         assert_eq!(text.matches("Switch: guid").count(), 4);
         let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("0x")).collect();
         assert_eq!(rows.len(), 16);

@@ -16,10 +16,10 @@ mod switch_graph;
 
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot, SnapshotNode};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, PortNum};
-
-use crate::view::{FabricNode, FabricView, PortLocation};
+use ferrosm_routing::Lft;
 
 /// A dump file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,30 +67,30 @@ impl DumpFile {
     }
 }
 
-/// Renders the dumps of a view.
+/// Renders the dumps of a snapshot.
 pub struct FabricDump<'a> {
-    view: &'a FabricView,
+    snapshot: &'a Snapshot,
     owners: LidOwners,
 }
 
 impl<'a> FabricDump<'a> {
-    /// Dumps of `view`.
+    /// Dumps of `snapshot`.
     #[must_use]
-    pub fn new(view: &'a FabricView) -> Self {
-        let owners = LidOwners::new(view);
-        Self { view, owners }
+    pub fn new(snapshot: &'a Snapshot) -> Self {
+        let owners = LidOwners::new(snapshot);
+        Self { snapshot, owners }
     }
 
-    /// Whether the dump exists for the routing of the view.
+    /// Whether the dump exists for the routing of the snapshot.
     #[must_use]
     pub fn applies(&self, file: DumpFile) -> bool {
         match file {
             DumpFile::SubnetList | DumpFile::Fdbs | DumpFile::Lfts | DumpFile::LidMatrix => true,
             DumpFile::SlToVl | DumpFile::PathSl => {
-                let routing = self.view.routing.as_ref();
+                let routing = self.snapshot.installed_routing();
                 routing.is_some_and(|r| !r.run.routing.vl_plan.is_single())
             }
-            DumpFile::CaOrder => ca_order::applies(self.view),
+            DumpFile::CaOrder => ca_order::applies(self.snapshot),
         }
     }
 
@@ -100,8 +100,9 @@ impl<'a> FabricDump<'a> {
         let lids = self.owners.iter().count();
         match file {
             DumpFile::LidMatrix => {
-                let switches = self.view.nodes.iter().filter(|n| n.lft.is_some()).count();
-                switches.saturating_mul(lids)
+                let nodes = self.snapshot.nodes();
+                let switches = nodes.filter(|n| n.installed_lft().is_some());
+                switches.count().saturating_mul(lids)
             }
             DumpFile::PathSl => lids.saturating_mul(lids),
             DumpFile::SubnetList
@@ -126,13 +127,13 @@ impl<'a> FabricDump<'a> {
             DumpFile::PathSl => path_sl::render,
             DumpFile::CaOrder => ca_order::render,
         };
-        render(self.view, &self.owners, out)
+        render(self.snapshot, &self.owners, out)
     }
 }
 
 /// OpenSM's names of node types.
-fn node_type_name(node: &FabricNode) -> &'static str {
-    match node.kind {
+fn node_type_name(node: &SnapshotNode) -> &'static str {
+    match node.node_type {
         NodeType::Switch => "Switch",
         NodeType::Router => "Router",
         _ => "Channel Adapter",
@@ -142,22 +143,20 @@ fn node_type_name(node: &FabricNode) -> &'static str {
 /// The end port that owns each LID.
 struct LidOwners {
     /// By LID.
-    by_lid: Vec<Option<PortLocation>>,
+    by_lid: Vec<Option<PortIdx>>,
 }
 
 impl LidOwners {
-    fn new(view: &FabricView) -> Self {
-        let mut by_lid: Vec<Option<PortLocation>> = Vec::new();
-        for (index, node) in view.nodes.iter().enumerate() {
-            for end_port in node.end_ports.iter().filter(|e| e.lid.is_unicast()) {
+    fn new(snapshot: &Snapshot) -> Self {
+        let mut by_lid: Vec<Option<PortIdx>> = Vec::new();
+        for slot in snapshot.slots() {
+            let end_ports = snapshot.reported_end_ports(slot);
+            for end_port in end_ports.filter(|e| e.lid.is_unicast()) {
                 let first = usize::from(end_port.lid.0);
                 let end_lid = first + (1 << end_port.lmc.0.min(7));
                 by_lid.resize(by_lid.len().max(end_lid), None);
                 for owner in &mut by_lid[first..end_lid] {
-                    owner.get_or_insert(PortLocation {
-                        node: index,
-                        port: end_port.port,
-                    });
+                    owner.get_or_insert(PortIdx::new(slot, end_port.num));
                 }
             }
         }
@@ -170,12 +169,12 @@ impl LidOwners {
     }
 
     /// The end port that owns a LID.
-    fn owner(&self, lid: Lid) -> Option<PortLocation> {
+    fn owner(&self, lid: Lid) -> Option<PortIdx> {
         self.by_lid.get(usize::from(lid.0)).copied().flatten()
     }
 
     /// LIDs with an owner, ascending.
-    fn iter(&self) -> impl Iterator<Item = (Lid, PortLocation)> + '_ {
+    fn iter(&self) -> impl Iterator<Item = (Lid, PortIdx)> + '_ {
         self.by_lid
             .iter()
             .enumerate()
@@ -183,10 +182,11 @@ impl LidOwners {
     }
 }
 
-/// The output port of a switch for a LID; `None` if the LFT is unknown or drops packets to the LID.
-fn lft_entry(node: &FabricNode, lid: Lid) -> Option<PortNum> {
-    let port = node.lft.as_ref()?.get(lid);
-    (port.0 <= node.num_ports).then_some(port)
+/// The output port of a switch with `num_ports` ports for a LID; `None` if its LFT drops packets to
+/// the LID.
+fn lft_entry(lft: &Lft, num_ports: u8, lid: Lid) -> Option<PortNum> {
+    let port = lft.get(lid);
+    (port.0 <= num_ports).then_some(port)
 }
 
 #[cfg(test)]
@@ -194,102 +194,100 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use ferrosm_mad::attr::{LinkSpeed, LinkWidth};
-    use ferrosm_mad::ids::{Lmc, NodeGuid, PortGuid, SystemImageGuid};
+    use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
+    use ferrosm_fabric::snapshot::SnapshotExtras;
+    use ferrosm_mad::attr::{LinkWidth, NodeDescription, NodeInfo, PortInfo};
+    use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};
+    use ferrosm_mad::smp::DrPath;
     use ferrosm_routing::{
-        Lft, PathSl, RerouteCache, Routing, TopologyBuilder, TreeConstraint, VerifiedRun, VlPlan,
+        PathSl, RerouteCache, Routing, TopologyBuilder, TreeConstraint, VerifiedRun, VlPlan,
     };
 
-    use crate::view::{FabricEndPort, FabricLink, InstalledRouting};
-
-    fn node(kind: NodeType, guid: u64, num_ports: u8, lid: u16) -> FabricNode {
-        let port = PortNum(u8::from(kind != NodeType::Switch));
-        FabricNode {
-            kind,
-            description: format!("node {guid}"),
-            guid: NodeGuid(0x100 + guid),
+    fn node(node_type: NodeType, guid: u64, num_ports: u8, lid: u16) -> Node {
+        let info = NodeInfo {
+            node_type,
+            num_ports,
+            node_guid: NodeGuid(0x100 + guid),
             system_image_guid: SystemImageGuid(0x200 + guid),
             vendor_id: 0x2C9,
             device_id: 4123,
-            revision: 0,
-            num_ports,
-            enhanced_port0: false,
-            end_ports: vec![FabricEndPort {
-                port,
-                guid: PortGuid(0x300 + guid),
-                lid: Lid(lid),
-                lmc: Lmc(0),
-            }],
-            lft: None,
-        }
+            ..NodeInfo::default()
+        };
+        let mut node = Node::new(info, DrPath::LOCAL);
+        node.description = NodeDescription::new(&format!("node {guid}"));
+        let hdr = PortInfo {
+            lid: Lid(lid),
+            link_width_active: LinkWidth(4).bit(),
+            link_speed_ext_active: 4,
+            ..PortInfo::default()
+        };
+        let end_port = PortNum(u8::from(node_type != NodeType::Switch));
+        node.store_port_info(end_port, &hdr.encode());
+        let port = &mut node.ports[end_port.index()];
+        port.guid = PortGuid(0x300 + guid);
+        port.known = true;
+        node
     }
 
-    fn link(a: (usize, u8), b: (usize, u8)) -> FabricLink {
-        let location = |(node, port)| PortLocation {
-            node,
-            port: PortNum(port),
-        };
-        FabricLink {
-            a: location(a),
-            b: location(b),
-            width: Some(LinkWidth(4)),
-            speed: Some(LinkSpeed::Hdr),
-            state: None,
-            vls: Some(4),
+    fn fabric(
+        nodes: impl IntoIterator<Item = Node>,
+        links: impl IntoIterator<Item = [(usize, u8); 2]>,
+    ) -> ObservedFabric {
+        let mut fabric = ObservedFabric::default();
+        let nodes: Vec<NodeIdx> = nodes.into_iter().map(|n| fabric.add_node(n)).collect();
+        for link in links {
+            let [a, b] = link.map(|(node, port)| PortRef::new(nodes[node], PortNum(port)));
+            fabric.connect(a, b);
         }
+        fabric
+    }
+
+    /// The node in a slot, for modification.
+    pub(super) fn node_mut(fabric: &mut ObservedFabric, slot: u32) -> &mut Node {
+        let node = fabric.node_at_index(slot).unwrap();
+        fabric.get_mut(node).unwrap()
     }
 
     /// Two hosts on one switch, with LIDs 7, 9 and 2.
-    pub(super) fn star() -> FabricView {
+    pub(super) fn star() -> ObservedFabric {
         let mut lft = Lft::drop_all(Lid(9));
         for (lid, port) in [(2, 0), (7, 1), (9, 2)] {
             lft.set(Lid(lid), PortNum(port));
         }
         let mut switch = node(NodeType::Switch, 3, 36, 2);
-        switch.lft = Some(Arc::new(lft));
-        FabricView {
-            nodes: vec![
-                node(NodeType::Ca, 1, 1, 7),
-                node(NodeType::Ca, 2, 1, 9),
-                switch,
-            ],
-            links: vec![link((0, 1), (2, 1)), link((1, 1), (2, 2))],
-            ..FabricView::default()
-        }
+        switch.installed = Some(Arc::new(lft));
+        let hosts = [node(NodeType::Ca, 1, 1, 7), node(NodeType::Ca, 2, 1, 9)];
+        let links = [[(0, 1), (2, 1)], [(1, 1), (2, 2)]];
+        fabric(hosts.into_iter().chain([switch]), links)
     }
 
     /// Four switches in a ring with LIDs 1 to 4, each with a host.
-    pub(super) fn ring() -> FabricView {
+    pub(super) fn ring() -> ObservedFabric {
         let switches = (1..=4).map(|n| node(NodeType::Switch, n.into(), 36, n));
         let hosts = (5..=8).map(|n| node(NodeType::Ca, n.into(), 1, n));
-        let ring = (0..4).map(|s| link((s, 1), ((s + 1) % 4, 2)));
-        FabricView {
-            nodes: switches.chain(hosts).collect(),
-            links: ring
-                .chain((0..4).map(|s| link((s, 3), (s + 4, 1))))
-                .collect(),
-            ..FabricView::default()
-        }
+        let ring = (0..4).map(|s| [(s, 1), ((s + 1) % 4, 2)]);
+        let host_links = (0..4).map(|s| [(s, 3), (s + 4, 1)]);
+        fabric(switches.chain(hosts), ring.chain(host_links))
     }
 
-    /// [`star`] with VLs: LID 7 has SL 1, all others SL 0; SL n uses VL n mod `vls`.
-    pub(super) fn star_with_vls(vls: u8) -> FabricView {
-        let mut view = star();
+    pub(super) fn snapshot(fabric: &ObservedFabric) -> Snapshot {
+        Snapshot::build(fabric, |_| None, SnapshotExtras::default(), None)
+    }
+
+    /// A snapshot of [`star`] with VLs: LID 7 has SL 1, all others SL 0; SL n uses VL n mod `vls`.
+    pub(super) fn snapshot_with_vls(star: &ObservedFabric, vls: u8) -> Snapshot {
         let mut b = TopologyBuilder::new();
-        let s = b.switch(view.nodes[2].num_ports, Lid(2));
-        for link in &view.links {
-            let (at, host) = if link.a.node == 2 {
-                (link.a, link.b)
-            } else {
-                (link.b, link.a)
-            };
-            b.end_port((s, at.port), view.nodes[host.node].end_ports[0].lid, 1);
-        }
+        let s = b.switch(36, Lid(2));
+        b.end_port((s, PortNum(1)), Lid(7), 1);
+        b.end_port((s, PortNum(2)), Lid(9), 1);
         let mut sls = [0u8; 10];
         sls[7] = 1;
         let routing = Routing {
             engine: "file",
-            tables: view.nodes[2].lft.iter().cloned().collect(),
+            tables: star
+                .switches()
+                .filter_map(|(_, n)| n.installed.clone())
+                .collect(),
             vl_plan: VlPlan::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
             order: None,
             trees: TreeConstraint::Search,
@@ -301,29 +299,37 @@ mod tests {
             baseline_max_load: 0,
             cache: RerouteCache::new(),
         };
-        view.routing = Some(InstalledRouting::new(Arc::new(run), &[2]));
-        view
+        let extras = SnapshotExtras {
+            run: Some((Arc::new(run), vec![2])),
+            ..SnapshotExtras::default()
+        };
+        Snapshot::build(star, |_| None, extras, None)
     }
 
     pub(super) fn text(
-        render: fn(&FabricView, &LidOwners, &mut dyn Write) -> io::Result<()>,
-        view: &FabricView,
+        render: fn(&Snapshot, &LidOwners, &mut dyn Write) -> io::Result<()>,
+        snapshot: &Snapshot,
     ) -> String {
         let mut out = Vec::new();
-        render(view, &LidOwners::new(view), &mut out).unwrap();
+        render(snapshot, &LidOwners::new(snapshot), &mut out).unwrap();
         String::from_utf8(out).unwrap()
+    }
+
+    /// GUID of the end port of the node in a slot.
+    pub(super) fn port_guid(snapshot: &Snapshot, slot: u32) -> PortGuid {
+        snapshot.reported_end_ports(slot).next().unwrap().guid
     }
 
     #[test]
     fn sls_and_vls_are_dumped_only_with_several_vls() {
-        let applies = |view: &FabricView| {
-            let dump = FabricDump::new(view);
+        let applies = |snapshot: &Snapshot| {
+            let dump = FabricDump::new(snapshot);
             DumpFile::ALL.map(|file| dump.applies(file))
         };
         let written = [true, true, true, true, false, false, false];
-        assert_eq!(applies(&star()), written);
-        assert_eq!(applies(&star_with_vls(1)), written);
+        assert_eq!(applies(&snapshot(&star())), written);
+        assert_eq!(applies(&snapshot_with_vls(&star(), 1)), written);
         let with_vls = [true, true, true, true, true, true, false];
-        assert_eq!(applies(&star_with_vls(2)), with_vls);
+        assert_eq!(applies(&snapshot_with_vls(&star(), 2)), with_vls);
     }
 }

@@ -7,42 +7,45 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::{InstalledRouting, PortIdx, Snapshot};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_routing::SwitchIdx;
 
 use super::{LidOwners, node_type_name};
-use crate::view::{FabricView, InstalledRouting};
 
-pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let Some(routing) = &view.routing else {
+pub(super) fn render(snapshot: &Snapshot, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+    let Some(routing) = snapshot.installed_routing() else {
         return Ok(());
     };
     // Sources by the switch where their packets enter.
-    let mut sources: BTreeMap<SwitchIdx, Vec<(usize, PortNum)>> = BTreeMap::new();
-    for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
-        if let Some(s) = routing.switch(index) {
-            sources.entry(s).or_default().push((index, PortNum::ZERO));
+    let mut sources: BTreeMap<SwitchIdx, Vec<PortIdx>> = BTreeMap::new();
+    for slot in snapshot.slots() {
+        if let Some(s) = routing.switch(slot) {
+            let port0 = PortIdx::new(slot, PortNum::ZERO);
+            sources.entry(s).or_default().push(port0);
             continue;
         }
-        for link_end in ends.iter().filter(|_| !node.is_switch()) {
-            if let Some(s) = routing.switch(link_end.peer.node) {
-                sources.entry(s).or_default().push((index, link_end.port));
+        let linked_ports = snapshot.linked_ports(slot);
+        for (port, peer) in linked_ports.filter(|_| !snapshot.is_switch(slot)) {
+            if let Some(s) = routing.switch(peer.node()) {
+                let at = PortIdx::new(slot, port);
+                sources.entry(s).or_default().push(at);
             }
         }
     }
     for (s, ports) in &sources {
         let mut lines = Vec::new();
-        write_sls(routing, *s, None, &mut lines)?;
-        for &(index, port) in ports {
-            let node = &view.nodes[index];
-            let end_port = node.end_port(port);
+        write_sls(&routing, *s, None, &mut lines)?;
+        for at in ports {
+            let node = snapshot.node(at.node());
+            let end_port = snapshot.reported_lid_owner(*at);
             if !end_port.lid.is_unicast() {
                 continue;
             }
-            if node.kind == NodeType::Router {
+            if node.node_type == NodeType::Router {
                 // ibdmchk has no header for routers.
-                write_sls(routing, *s, Some(node.guid), out)?;
+                write_sls(&routing, *s, Some(node.guid), out)?;
                 continue;
             }
             writeln!(
@@ -63,7 +66,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
 /// One line for each LID: `0xLID : SL` in a block with a header, or `GUID LID SL` for a router
 /// without one.
 fn write_sls(
-    routing: &InstalledRouting,
+    routing: &InstalledRouting<'_>,
     from: SwitchIdx,
     router: Option<NodeGuid>,
     out: &mut dyn Write,
@@ -80,18 +83,18 @@ fn write_sls(
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{star_with_vls, text};
+    use super::super::tests::{node_mut, port_guid, snapshot_with_vls, star, text};
     use super::*;
     use crate::input::sls::parse_path_sl;
 
     #[test]
     fn each_source_lists_its_path_sls() {
-        let view = star_with_vls(2);
-        let text = text(render, &view);
-        let host = &view.nodes[0];
+        let snapshot = snapshot_with_vls(&star(), 2);
+        let text = text(render, &snapshot);
         let block = format!(
             "Channel Adapter {}, base LID 7, \"{}\"\n# LID : SL\n0x0002 : 0\n0x0007 : 1\n0x0009 : 0\n\n",
-            host.end_ports[0].guid, host.description
+            port_guid(&snapshot, 0),
+            snapshot.node(0).name()
         );
         assert!(text.contains(&block), "{text}");
         let read = parse_path_sl(&text).unwrap();
@@ -101,13 +104,12 @@ mod tests {
 
     #[test]
     fn router_lines_contain_the_guid() {
-        let mut view = star_with_vls(2);
-        view.nodes[0].kind = NodeType::Router;
-        let text = text(render, &view);
-        assert!(
-            text.contains(&format!("{} 7 1\n", view.nodes[0].guid)),
-            "{text}"
-        );
+        let mut star = star();
+        node_mut(&mut star, 0).info.node_type = NodeType::Router;
+        let snapshot = snapshot_with_vls(&star, 2);
+        let text = text(render, &snapshot);
+        let line = format!("{} 7 1\n", snapshot.node(0).guid);
+        assert!(text.contains(&line), "{text}");
         assert_eq!(parse_path_sl(&text).unwrap().len(), 3);
     }
 }

@@ -2,24 +2,28 @@
 
 use std::io::{self, Write};
 
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::vl_plan::SLS;
 
 use super::{LidOwners, node_type_name};
-use crate::view::FabricView;
 
 const HEAD: &str = "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15";
 const RULE: &str = "#--------------------------------------------------------";
 
-pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let Some(routing) = &view.routing else {
+pub(super) fn render(snapshot: &Snapshot, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+    let Some(routing) = snapshot.installed_routing() else {
         return Ok(());
     };
     let (topo, vl_plan) = (&*routing.run.topo, &routing.run.routing.vl_plan);
-    for (index, (node, ends)) in view.nodes.iter().zip(view.link_ends()).enumerate() {
-        if let Some(s) = routing.switch(index) {
-            write_header(view, index, PortNum::ZERO, out)?;
-            let cabled = || ends.iter().filter(|e| e.peer.node != index).map(|e| e.port);
+    for slot in snapshot.slots() {
+        let linked_ports = || snapshot.linked_ports(slot);
+        if let Some(s) = routing.switch(slot) {
+            write_header(snapshot, PortIdx::new(slot, PortNum::ZERO), out)?;
+            let cabled = || {
+                let to_others = linked_ports().filter(|(_, peer)| peer.node() != slot);
+                to_others.map(|(port, _)| port)
+            };
             for output in cabled() {
                 for input in [PortNum::ZERO].into_iter().chain(cabled()) {
                     write_row((input, output), &vl_plan.map(topo, s, input, output), out)?;
@@ -28,10 +32,10 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             writeln!(out, "{RULE}\n")?;
             continue;
         }
-        for link_end in ends.iter().filter(|_| !node.is_switch()) {
-            if let Some(s) = routing.switch(link_end.peer.node) {
-                write_header(view, index, link_end.port, out)?;
-                let map = vl_plan.end_port_map(topo.vls(s, link_end.peer.port));
+        for (port, peer) in linked_ports().filter(|_| !snapshot.is_switch(slot)) {
+            if let Some(s) = routing.switch(peer.node()) {
+                write_header(snapshot, PortIdx::new(slot, port), out)?;
+                let map = vl_plan.end_port_map(topo.vls(s, peer.num()));
                 write_row((PortNum::ZERO, PortNum::ZERO), &map, out)?;
                 writeln!(out, "{RULE}\n")?;
             }
@@ -40,14 +44,9 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
     Ok(())
 }
 
-fn write_header(
-    view: &FabricView,
-    node: usize,
-    port: PortNum,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let node = &view.nodes[node];
-    let end_port = node.end_port(port);
+fn write_header(snapshot: &Snapshot, at: PortIdx, out: &mut dyn Write) -> io::Result<()> {
+    let node = snapshot.node(at.node());
+    let end_port = snapshot.reported_lid_owner(at);
     writeln!(
         out,
         "{} {}, base LID {}, \"{}\"\n{HEAD}\n{RULE}",
@@ -68,33 +67,34 @@ fn write_row(pair: (PortNum, PortNum), map: &[u8; SLS], out: &mut dyn Write) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{star_with_vls, text};
+    use super::super::tests::{port_guid, snapshot_with_vls, star, text};
     use super::*;
     use crate::input::sls::parse_sl2vl;
 
     /// A star with two hosts, SL n on VL n mod 2.
     #[test]
     fn sl2vl_dump_has_opensms_format() {
-        let view = star_with_vls(2);
-        let (host, switch) = (&view.nodes[0], &view.nodes[2]);
-        let text = text(render, &view);
+        let snapshot = snapshot_with_vls(&star(), 2);
+        let text = text(render, &snapshot);
         let map = " 0  1  0  1  0  1  0  1  0  1  0  1  0  1  0  1 ";
         let block = format!(
             "Channel Adapter {}, base LID 7, \"{}\"\n{HEAD}\n{RULE}\n0   0   :{map}\n{RULE}\n\n",
-            host.end_ports[0].guid, host.description
+            port_guid(&snapshot, 0),
+            snapshot.node(0).name()
         );
         assert!(text.starts_with(&block), "{text}");
         let block = format!(
             "Switch {}, base LID 2, \"{}\"\n{HEAD}\n{RULE}\n0   1   :{map}\n1   1   :{map}\n2   1   :{map}\n0   2   :",
-            switch.end_ports[0].guid, switch.description
+            port_guid(&snapshot, 2),
+            snapshot.node(2).name()
         );
         assert!(text.contains(&block), "{text}");
     }
 
     #[test]
     fn sl2vl_dump_round_trips() {
-        let view = star_with_vls(4);
-        let read = parse_sl2vl(&text(render, &view)).unwrap();
+        let snapshot = snapshot_with_vls(&star(), 4);
+        let read = parse_sl2vl(&text(render, &snapshot)).unwrap();
         let pairs: Vec<usize> = read.iter().map(|(_, pairs)| pairs.len()).collect();
         assert_eq!(pairs, [1, 1, 6]);
         let map = [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3];

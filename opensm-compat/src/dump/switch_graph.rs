@@ -2,37 +2,39 @@
 
 use std::collections::VecDeque;
 
-use crate::view::FabricView;
+use ferrosm_fabric::snapshot::Snapshot;
 
 /// No path.
 pub(super) const UNREACHED: u16 = u16::MAX;
 
-/// Switches in the order of the view, and their neighbours by port.
+/// Switches in the order of the snapshot, and their neighbours by port.
 pub(super) struct SwitchGraph {
-    /// By node: its index among the switches.
-    pub(super) number: Vec<Option<usize>>,
+    /// Their slots.
+    pub(super) switches: Vec<u32>,
     /// By switch, then port number: the neighbour switch.
     pub(super) neighbours: Vec<Vec<Option<usize>>>,
 }
 
 impl SwitchGraph {
-    pub(super) fn new(view: &FabricView) -> Self {
-        let mut number = vec![None; view.nodes.len()];
-        let mut neighbours = Vec::new();
-        for (index, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
-            number[index] = Some(neighbours.len());
-            neighbours.push(vec![None; usize::from(node.num_ports) + 1]);
-        }
-        for link in &view.links {
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                if let (Some(s), Some(t)) = (number[from.node], number[to.node])
-                    && let Some(slot) = neighbours[s].get_mut(from.port.index())
-                {
-                    *slot = Some(t);
-                }
+    pub(super) fn new(snapshot: &Snapshot) -> Self {
+        let switches = snapshot.slots().filter(|slot| snapshot.is_switch(*slot));
+        let mut graph = Self {
+            switches: switches.collect(),
+            neighbours: Vec::new(),
+        };
+        for slot in &graph.switches {
+            let mut neighbours = vec![None; snapshot.ports(*slot).len()];
+            for (port, peer) in snapshot.linked_ports(*slot) {
+                neighbours[port.index()] = graph.number(peer.node());
             }
+            graph.neighbours.push(neighbours);
         }
-        Self { number, neighbours }
+        graph
+    }
+
+    /// The index of the switch in a slot.
+    pub(super) fn number(&self, slot: u32) -> Option<usize> {
+        self.switches.binary_search(&slot).ok()
     }
 
     /// Hops from each switch to switch `to`.

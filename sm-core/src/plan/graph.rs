@@ -1,30 +1,21 @@
-//! The graph that engines route, and the GUIDs in it: built in the same way for the observed fabric
-//! and for a fabric file.
+//! Builds the input of routing: the graph that engines route, and the GUIDs in it.
+//!
+//! The graph is no copy of the observed fabric. It has the links and switches that may be routed,
+//! with the LIDs, VLs and rates that count for the routing: in the SM those that are planned, and
+//! offline those of the fabric file.
 
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::{SwitchIdx, Topology, TopologyBuilder};
 
 use super::routing_hints::GuidIndex;
 
-/// Builds the graph of a fabric whose nodes the caller names by `N`.
-#[derive(Debug)]
-pub struct GraphBuilder<N> {
+/// Builds a graph. Nodes are identified by their index in the fabric.
+#[derive(Debug, Default)]
+pub struct GraphBuilder {
     topology: TopologyBuilder,
     guid_index: GuidIndex,
-    /// The switch of each node, by the node's dense index.
-    index: Vec<Option<SwitchIdx>>,
-    nodes: Vec<N>,
-}
-
-/// The graph of a fabric.
-#[derive(Debug)]
-pub struct FabricGraph<N> {
-    /// Switches, links, and the LIDs behind each port.
-    pub topology: Topology,
-    /// The GUIDs of the graph.
-    pub guid_index: GuidIndex,
-    /// The node of each switch of the graph.
-    pub nodes: Vec<N>,
+    /// By index of the node.
+    switches: Vec<Option<SwitchIdx>>,
 }
 
 /// A switch, or the end port of a CA or router.
@@ -49,36 +40,25 @@ pub struct LinkEnd {
     pub mbps: Option<u32>,
 }
 
-impl<N> Default for GraphBuilder<N> {
-    fn default() -> Self {
-        Self {
-            topology: TopologyBuilder::new(),
-            guid_index: GuidIndex::new(),
-            index: Vec::new(),
-            nodes: Vec::new(),
-        }
-    }
-}
-
-impl<N> GraphBuilder<N> {
-    /// Adds a switch; `node_index` is the dense index of its node.
-    pub fn add_switch(&mut self, node: N, node_index: usize, num_ports: u8, switch: GraphNode) {
+impl GraphBuilder {
+    /// Adds the switch with this index in the fabric. Switches of the graph are numbered in the
+    /// order in which they are added.
+    pub fn add_switch(&mut self, node_index: usize, num_ports: u8, switch: GraphNode) {
         let (lid, lmc) = switch.lids;
         let s = self.topology.switch(num_ports, lid);
         self.topology.switch_lids(s, lid_count(lmc));
         self.guid_index
             .add_switch(s, num_ports, switch.guid, switch.port_guid, switch.lids);
-        if self.index.len() <= node_index {
-            self.index.resize(node_index + 1, None);
+        if self.switches.len() <= node_index {
+            self.switches.resize(node_index + 1, None);
         }
-        self.index[node_index] = Some(s);
-        self.nodes.push(node);
+        self.switches[node_index] = Some(s);
     }
 
-    /// The switch that was added with this node index.
+    /// The switch that was added with this index.
     #[must_use]
     pub fn switch(&self, node_index: usize) -> Option<SwitchIdx> {
-        self.index.get(node_index).copied().flatten()
+        self.switches.get(node_index).copied().flatten()
     }
 
     /// Adds a link between two switches.
@@ -106,14 +86,10 @@ impl<N> GraphBuilder<N> {
         }
     }
 
-    /// The graph.
+    /// The graph and its GUIDs.
     #[must_use]
-    pub fn build(self) -> FabricGraph<N> {
-        FabricGraph {
-            topology: self.topology.build(),
-            guid_index: self.guid_index,
-            nodes: self.nodes,
-        }
+    pub fn build(self) -> (Topology, GuidIndex) {
+        (self.topology.build(), self.guid_index)
     }
 }
 

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use super::adopt::{AdoptedRouting, InheritedRouting};
 use super::drain::{RoutingUpdate, VlTransition, dropped_lids};
 use super::failure::{AdoptionRejection, RoutingFailure};
-use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
+use super::graph::{GraphBuilder, GraphNode, LinkEnd};
 use super::installed_groups::InstalledGroups;
 use super::kept::{kept_tables, weighted_vls};
 use super::lft_writes::{LftWriteOrder, LftWritePlan};
@@ -203,6 +203,7 @@ impl RoutingJob {
         start: RoutingStart,
     ) -> Self {
         let mut graph = GraphBuilder::default();
+        let mut nodes = Vec::new();
         let mut names = Vec::new();
         let mut previous = PreviousRouting::none();
         let of_switches = lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO);
@@ -218,7 +219,8 @@ impl RoutingJob {
                 port_guid: node.info.port_guid,
                 lids: base.get(&idx).copied().unwrap_or((Lid::NONE, Lmc(0))),
             };
-            graph.add_switch(idx, idx.index(), node.info.num_ports, switch);
+            graph.add_switch(idx.index(), node.info.num_ports, switch);
+            nodes.push(idx);
             names.push(node.name());
             previous.lfts.push(node.installed.clone());
             previous.order.push(desired.order(idx));
@@ -252,11 +254,7 @@ impl RoutingJob {
                 graph.add_end_port(end_of(peer, s), port);
             }
         }
-        let FabricGraph {
-            topology,
-            guid_index,
-            nodes,
-        } = graph.build();
+        let (topology, guid_index) = graph.build();
         let full_topology = Arc::new(topology);
         let stubs = limited.iter().map(|limited| limited.switch);
         let stubs: Vec<SwitchIdx> = stubs

@@ -1,5 +1,6 @@
 //! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
 
+use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim_server::in_process::SimNet;
@@ -11,9 +12,9 @@ use crate::commands::config;
 use crate::config::ConfigSource;
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
-use crate::offline::fabric;
+use crate::offline::components::components;
+use crate::offline::{fabric, spec};
 use crate::output::progress::Terminal;
-use crate::output::view::view_of_spec;
 use crate::output::{log, table};
 use crate::run::capture;
 use crate::run::recording::RecordingFile;
@@ -21,7 +22,6 @@ use crate::run::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::run::service_manager::ServiceManager;
 use crate::run::signals;
 use crate::state::StateDir;
-use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
 /// Runs the command.
 ///
@@ -47,10 +47,10 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
 
     let spec = fabric::load(&args.fabric)?;
-    let view = view_of_spec(&spec);
+    let described = spec::observed(&spec);
     info!(
         fabric = args.fabric,
-        size = table::sums(&view),
+        size = table::sums(&spec::snapshot(&described, None, None)),
         "simulated fabric created"
     );
     let fabric =
@@ -58,13 +58,10 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let net = SimNet::new(fabric);
     let port = net.attach(None).map_err(Failure::runtime)?;
     let at = port.at();
-    warn_if_disconnected(
-        &view,
-        PortLocation {
-            node: at.node,
-            port: PortNum(at.port),
-        },
-    );
+    let own_node = described.node_indices().nth(at.node);
+    if let Some(node) = own_node {
+        warn_if_disconnected(&described, PortRef::new(node, PortNum(at.port)));
+    }
     let (sender, receiver) = port.split();
     let (sender, receiver, capture) = capture::attach(
         sender,
@@ -112,21 +109,23 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// Logs the components of the fabric that the SM cannot reach from its port.
-fn warn_if_disconnected(view: &FabricView, own_port: PortLocation) {
-    let components = view.components();
+fn warn_if_disconnected(fabric: &ObservedFabric, own_port: PortRef) {
+    let components = components(fabric);
     let Some(own_component) = components
         .iter()
-        .find(|p| view.component_contains(p, own_port))
+        .find(|c| c.contains(fabric, own_port))
         .filter(|_| components.len() > 1)
     else {
         return;
     };
+    let node = fabric.get(own_port.node);
+    let name = node.map(|node| node.description.unquoted());
     warn!(
         components = components.len(),
-        sm_node = view.nodes[own_port.node].name(),
+        sm_node = name.unwrap_or_default(),
         sm_port = own_port.port.0,
         reachable_nodes = own_component.nodes.len(),
-        unreachable_nodes = view.nodes.len() - own_component.nodes.len(),
+        unreachable_nodes = fabric.node_count() - own_component.nodes.len(),
         "fabric is disconnected"
     );
 }

@@ -16,9 +16,8 @@ use tracing::info;
 use crate::cli::SimArgs;
 use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
-use crate::offline::fabric;
+use crate::offline::{fabric, spec};
 use crate::output::progress::Terminal;
-use crate::output::view::view_of_spec;
 use crate::output::{self, log, table};
 use crate::run::capture;
 
@@ -33,9 +32,9 @@ pub(super) fn run(args: &SimArgs) -> Result<(), Failure> {
     };
     let _log = log::init(&level, &Terminal::detect());
     let spec = fabric::load(&args.fabric)?;
-    let view = view_of_spec(&spec);
-    fabric::warn_of_parts(&view);
-    let size = table::sums(&view);
+    let described = spec::observed(&spec);
+    fabric::warn_of_parts(&described);
+    let size = table::sums(&spec::snapshot(&described, None, None));
     let fabric =
         Fabric::new(&spec).map_err(|e| Failure::runtime(format!("{}: {e}", args.fabric)))?;
     let mut net = Net::new(fabric, args.seed);

@@ -6,8 +6,8 @@ pub mod worker;
 
 use std::path::Path;
 
+use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_opensm_compat::dump::{DumpFile, FabricDump};
-use ferrosm_opensm_compat::view::FabricView;
 
 use crate::atomic;
 use crate::failure::Failure;
@@ -30,9 +30,13 @@ pub const PAIRS_MAX: usize = 1 << 21;
 ///
 /// # Errors
 /// A file cannot be written; its previous version is unchanged.
-pub fn write(view: &FabricView, dir: &Path, extent: Extent) -> Result<Vec<&'static str>, Failure> {
+pub fn write(
+    snapshot: &Snapshot,
+    dir: &Path,
+    extent: Extent,
+) -> Result<Vec<&'static str>, Failure> {
     make_dir(dir)?;
-    let dump = FabricDump::new(view);
+    let dump = FabricDump::new(snapshot);
     let mut skipped = Vec::new();
     for file in DumpFile::ALL {
         let path = dir.join(file.name());
@@ -72,28 +76,38 @@ pub fn make_dir(dir: &Path) -> Result<(), Failure> {
 mod tests {
     use ferrosm_mad::attr::NodeType;
     use ferrosm_mad::ids::{Lid, Lmc};
+    use ferrosm_sim::generate::from_spec;
+    use ferrosm_sim::spec::FabricSpec;
 
     use super::*;
     use crate::cli::OfflineArgs;
-    use crate::offline;
+    use crate::offline::{self, OmittedNodes};
     use crate::testing::TempDir;
+    use ferrosm_core::plan::routing_hints::GuidHints;
 
     const PATHS: &str = DumpFile::PathSl.name();
 
-    fn applies(view: &FabricView) -> bool {
-        FabricDump::new(view).applies(DumpFile::CaOrder)
+    fn applies(snapshot: &Snapshot) -> bool {
+        FabricDump::new(snapshot).applies(DumpFile::CaOrder)
     }
 
-    fn ca_order(view: &FabricView) -> String {
+    fn ca_order(snapshot: &Snapshot) -> String {
         let mut out = Vec::new();
-        let dump = FabricDump::new(view);
+        let dump = FabricDump::new(snapshot);
         dump.render(DumpFile::CaOrder, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
-    fn routed(spec: &str, engine: &str) -> FabricView {
-        let args = OfflineArgs::with_engines(spec, &[engine]);
-        offline::route(&args).unwrap().view
+    fn routed(spec: &str, engine: &str) -> Snapshot {
+        routed_spec(&from_spec(spec).unwrap(), engine)
+    }
+
+    fn routed_spec(spec: &FabricSpec, engine: &str) -> Snapshot {
+        let args = OfflineArgs::with_engines("", &[engine]);
+        let fabric = offline::spec::observed(spec);
+        let (omitted, hints) = (OmittedNodes::default(), GuidHints::default());
+        let routed = offline::route_fabric(fabric, omitted, &args, &hints);
+        routed.unwrap().snapshot
     }
 
     /// Every host is listed once, leaf by leaf and without aggregation nodes; leaves are padded to
@@ -101,21 +115,26 @@ mod tests {
     #[test]
     fn ca_order_lists_hosts_leaf_by_leaf() {
         for (spec, per_leaf, dummies) in [("fat-tree:4;sharp", 2, 0), ("fat-tree2:8,3,3", 3, 0)] {
-            let view = routed(spec, "dmodc");
-            assert!(applies(&view));
-            let text = ca_order(&view);
+            let snapshot = routed(spec, "dmodc");
+            assert!(applies(&snapshot));
+            let text = ca_order(&snapshot);
             let lines: Vec<&str> = text.lines().collect();
-            let hosts = view.nodes.iter().filter(|n| n.name().starts_with("host"));
-            assert_eq!(lines.len(), hosts.clone().count(), "{text}");
-            for host in hosts {
-                let line = format!("0x{:04x}\t{}", host.end_ports[0].lid.0, host.name());
+            let is_host = |slot: &u32| snapshot.node(*slot).name().starts_with("host");
+            let hosts: Vec<u32> = snapshot.slots().filter(is_host).collect();
+            assert_eq!(lines.len(), hosts.len(), "{text}");
+            for host in hosts.iter().copied() {
+                let lid = snapshot.reported_end_ports(host).next().unwrap().lid;
+                let line = format!("0x{:04x}\t{}", lid.0, snapshot.node(host).name());
                 assert!(lines.contains(&line.as_str()), "{line}\n{text}");
             }
             assert_eq!(text.matches("DUMMY").count(), dummies);
             let leaf_of = |line: &str| {
                 let name = line.split('\t').nth(1).unwrap();
-                let at = view.nodes.iter().position(|n| n.name() == name).unwrap();
-                view.link_ends()[at][0].peer.node
+                let host = hosts
+                    .iter()
+                    .find(|slot| snapshot.node(**slot).name() == name);
+                let (_, peer) = snapshot.linked_ports(*host.unwrap()).next().unwrap();
+                peer.node()
             };
             for leaf in lines.chunks(per_leaf) {
                 assert!(
@@ -128,10 +147,10 @@ mod tests {
 
     #[test]
     fn ca_order_pads_leaves_and_exists_for_tree_engines_only() {
-        let mut view = routed("fat-tree:4", "ftree");
-        let host = view.nodes.iter().position(|n| !n.is_switch()).unwrap();
-        view.nodes[host].kind = NodeType::Router;
-        let text = ca_order(&view);
+        let mut spec = from_spec("fat-tree:4").unwrap();
+        let host = spec.nodes.iter_mut().find(|n| n.kind == NodeType::Ca);
+        host.unwrap().kind = NodeType::Router;
+        let text = ca_order(&routed_spec(&spec, "ftree"));
         assert_eq!(text.lines().count(), 16);
         assert_eq!(text.matches("0xFFFF\tDUMMY\n").count(), 1, "{text}");
         assert!(!applies(&routed("ring:5,1", "updn")));
@@ -142,8 +161,8 @@ mod tests {
         let dir = TempDir::new("dump");
         let single_vl = routed("star:2", "minhop");
         let two_vls = routed("ring:5,1", "lash");
-        let names = |view: &FabricView| {
-            write(view, &dir.path().join("made"), Extent::Full).unwrap();
+        let names = |snapshot: &Snapshot| {
+            write(snapshot, &dir.path().join("made"), Extent::Full).unwrap();
             let mut names: Vec<String> = std::fs::read_dir(dir.path().join("made"))
                 .unwrap()
                 .map(|e| e.unwrap().file_name().into_string().unwrap())
@@ -173,20 +192,16 @@ mod tests {
 
     #[test]
     fn bounded_extent_skips_large_files() {
-        let mut view = routed("ring:5,1", "lash");
         let dir = TempDir::new("dump-bounded");
-        let write = |view: &FabricView, extent| write(view, dir.path(), extent).unwrap();
-        assert_eq!(write(&view, Extent::Bounded), [""; 0]);
+        let write = |snapshot: &Snapshot| write(snapshot, dir.path(), Extent::Bounded).unwrap();
+        let mut spec = from_spec("ring:5,3").unwrap();
+        assert_eq!(write(&routed_spec(&spec, "lash")), [""; 0]);
         assert!(dir.path().join(PATHS).exists());
-        // All LIDs are in use: 128 per end port.
-        let host = view.nodes.iter().find(|n| !n.is_switch()).unwrap().clone();
-        for lid in (128..0xBF80u16).step_by(128) {
-            let mut larger = host.clone();
-            larger.end_ports[0].lid = Lid(lid);
-            larger.end_ports[0].lmc = Lmc(7);
-            view.nodes.push(larger);
+        // Each host has 128 LIDs: 1,920 in all.
+        for node in spec.nodes.iter_mut().filter(|n| n.kind == NodeType::Ca) {
+            node.lids = vec![(Lid::NONE, Lmc(7))];
         }
-        assert_eq!(write(&view, Extent::Bounded), [PATHS]);
+        assert_eq!(write(&routed_spec(&spec, "lash")), [PATHS]);
         assert!(
             !dir.path().join(PATHS).exists(),
             "the stale dump is removed"

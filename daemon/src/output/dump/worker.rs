@@ -6,13 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ferrosm_opensm_compat::view::FabricView;
+use ferrosm_fabric::snapshot::Snapshot;
 use tracing::{error, info};
 
 use super::Extent;
 
-/// A view and the directory to write its dumps to.
-type DumpJob = (FabricView, PathBuf);
+/// A snapshot and the directory to write its dumps to.
+type DumpJob = (Snapshot, PathBuf);
 
 /// State of the worker thread.
 #[derive(Default)]
@@ -30,8 +30,8 @@ pub struct DumpWorker(Arc<Mutex<State>>);
 
 impl DumpWorker {
     /// Queues a job, in place of a pending one. Needs a tokio runtime.
-    pub fn write(&self, view: FabricView, dir: PathBuf) {
-        if let Some(job) = self.accept((view, dir)) {
+    pub fn write(&self, snapshot: Snapshot, dir: PathBuf) {
+        if let Some(job) = self.accept((snapshot, dir)) {
             let worker = self.clone();
             tokio::task::spawn_blocking(move || worker.run(job, write));
         }
@@ -48,10 +48,10 @@ impl DumpWorker {
         Some(job)
     }
 
-    fn run(&self, first: DumpJob, write: impl Fn(&FabricView, &Path)) {
+    fn run(&self, first: DumpJob, write: impl Fn(&Snapshot, &Path)) {
         let mut job = Some(first);
-        while let Some((view, dir)) = job {
-            write(&view, &dir);
+        while let Some((snapshot, dir)) = job {
+            write(&snapshot, &dir);
             let mut state = self.state();
             job = match &mut *state {
                 State::Busy(next) => next.take(),
@@ -70,8 +70,8 @@ impl DumpWorker {
 }
 
 /// Writes dumps of bounded size, and logs failures.
-fn write(view: &FabricView, dir: &Path) {
-    match super::write(view, dir, Extent::Bounded) {
+fn write(snapshot: &Snapshot, dir: &Path) {
+    match super::write(snapshot, dir, Extent::Bounded) {
         Ok(skipped) => {
             for file in skipped {
                 info!(file, "dump file too large; skipped");
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn job(name: &str) -> DumpJob {
-        (FabricView::default(), PathBuf::from(name))
+        (Snapshot::default(), PathBuf::from(name))
     }
 
     #[test]

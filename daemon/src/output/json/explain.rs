@@ -18,13 +18,13 @@
 //! destination, `in_port` at the source. If every engine is rejected, `error` is set, as in the
 //! document of `route`.
 
+use ferrosm_fabric::snapshot::Snapshot;
 use serde::Serialize;
 
 use super::message::{MessageMember, RejectedEngine};
 use crate::offline::OfflineRouting;
 use crate::offline::trace::Trace;
 use crate::output::explain::length_reason;
-use ferrosm_opensm_compat::view::FabricView;
 
 /// The document of `ferrosm explain --json`.
 #[derive(Debug, Serialize)]
@@ -81,15 +81,15 @@ pub fn document<'a>(routed: &'a OfflineRouting, traces: &[Trace]) -> Document<'a
         reversible: selected.map(|c| c.proof.reversible),
         paths: traces
             .iter()
-            .map(|t| path(&routed.view, t, engine))
+            .map(|t| path(&routed.snapshot, t, engine))
             .collect(),
     }
 }
 
-fn path(view: &FabricView, trace: &Trace, engine: &str) -> Path {
+fn path(snapshot: &Snapshot, trace: &Trace, engine: &str) -> Path {
     let hops = trace.hops.iter().map(|h| Hop {
-        name: view.nodes[h.node].name(),
-        guid: view.nodes[h.node].guid.to_string(),
+        name: snapshot.node(h.node).name(),
+        guid: snapshot.node(h.node).guid.to_string(),
         in_port: h.input.map(|p| p.0),
         out_port: h.output.map(|(p, _)| p.0),
         vl: h.output.map(|(_, vl)| vl),

@@ -57,6 +57,7 @@ use serde::Serialize;
 use super::message::{MessageMember, RejectedEngine};
 use super::sweep::{ProofMembers, ms};
 use crate::offline::{OfflineRouting, SelectedRouting, SlowLink};
+use crate::output::table;
 
 /// The document of `ferrosm route --json`.
 #[derive(Debug, Serialize)]
@@ -133,17 +134,17 @@ pub fn document<'a>(
     quality: Option<&'a (Quality, Duration)>,
 ) -> Document<'a> {
     let selected = routed.selected.as_ref();
-    let view = &routed.view;
+    let snapshot = &routed.snapshot;
     Document {
         schema: super::SCHEMA,
         error: routed.error(),
         engine: selected.map_or("", |c| c.routing().engine),
         vls: selected.map_or(1, |c| c.routing().vl_plan.vls),
         vls_allowed: routed.vls_allowed,
-        switches: view.count_nodes(NodeType::Switch),
-        cas: view.count_nodes(NodeType::Ca),
-        routers: view.count_nodes(NodeType::Router),
-        links: view.links.len(),
+        switches: table::count_nodes(snapshot, NodeType::Switch),
+        cas: table::count_nodes(snapshot, NodeType::Ca),
+        routers: table::count_nodes(snapshot, NodeType::Router),
+        links: snapshot.links().len(),
         lids: routed.lids,
         nodes_outside: routed.nodes_outside,
         rejections: RejectedEngine::list(&routed.rejected),

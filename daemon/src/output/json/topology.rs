@@ -19,26 +19,25 @@
 //! `kind` is `switch`, `ca` or `router`. `guid` in `sm`, `a` and `b` is the node's. `sm` is the
 //! port from which the fabric was discovered, `null` for a file. `lid` 0 means none.
 
+use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};
 use serde::Serialize;
 
-use ferrosm_opensm_compat::view::{FabricView, PortLocation};
-
 /// The document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct Document {
     schema: u32,
     sm: Option<Endpoint>,
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<Node>,
     links: Vec<Link>,
 }
 
 #[derive(Debug, Serialize)]
-struct Node<'a> {
+struct Node {
     guid: NodeGuid,
     kind: &'static str,
-    description: &'a str,
+    description: String,
     system_image_guid: SystemImageGuid,
     vendor_id: u32,
     device_id: u16,
@@ -82,41 +81,46 @@ pub const fn node_type_name(node_type: NodeType) -> &'static str {
 
 /// Builds the document.
 #[must_use]
-pub fn document(view: &FabricView) -> Document<'_> {
-    let endpoint = |at: PortLocation| Endpoint {
-        guid: view.nodes[at.node].guid,
-        port: at.port.0,
+pub fn document(snapshot: &Snapshot) -> Document {
+    let endpoint = |at: PortIdx| Endpoint {
+        guid: snapshot.node(at.node()).guid,
+        port: at.num().0,
     };
-    let nodes = view.nodes.iter().map(|n| Node {
-        guid: n.guid,
-        kind: node_type_name(n.kind),
-        description: &n.description,
-        system_image_guid: n.system_image_guid,
-        vendor_id: n.vendor_id,
-        device_id: n.device_id,
-        ports: n.num_ports,
-        enhanced_port0: n.enhanced_port0,
-        end_ports: n
-            .end_ports
-            .iter()
-            .map(|e| EndPort {
-                port: e.port.0,
-                guid: e.guid,
-                lid: e.lid.0,
-                lmc: e.lmc.0,
-            })
-            .collect(),
+    let nodes = snapshot.slots().map(|slot| {
+        let node = snapshot.node(slot);
+        let info = node.node_info();
+        let end_ports = snapshot.reported_end_ports(slot).map(|e| EndPort {
+            port: e.num.0,
+            guid: e.guid,
+            lid: e.lid.0,
+            lmc: e.lmc.0,
+        });
+        Node {
+            guid: node.guid,
+            kind: node_type_name(node.node_type),
+            description: node.node_description().to_string(),
+            system_image_guid: info.system_image_guid,
+            vendor_id: info.vendor_id,
+            device_id: info.device_id,
+            ports: info.num_ports,
+            enhanced_port0: node.switch_info().is_some_and(|s| s.enhanced_port0),
+            end_ports: end_ports.collect(),
+        }
     });
-    let links = view.links.iter().map(|l| Link {
-        a: endpoint(l.a),
-        b: endpoint(l.b),
-        width: l.width.map(|w| w.0),
-        speed: l.speed.map(LinkSpeed::name),
-        state: l.state.map(|s| s.to_string()),
+    let links = snapshot.links().iter().map(|link| {
+        let reported = snapshot.reported_link(*link);
+        Link {
+            a: endpoint(link.a),
+            b: endpoint(link.b),
+            width: reported.width.map(|w| w.0),
+            speed: reported.speed.map(LinkSpeed::name),
+            state: reported.state.map(|s| s.to_string()),
+        }
     });
+    let sm = snapshot.local.map(|local| snapshot.end_port(local).port);
     Document {
         schema: super::SCHEMA,
-        sm: view.sm.map(endpoint),
+        sm: sm.map(endpoint),
         nodes: nodes.collect(),
         links: links.collect(),
     }
@@ -126,13 +130,13 @@ pub fn document(view: &FabricView) -> Document<'_> {
 #[cfg(feature = "simulator")]
 mod tests {
     use super::*;
-    use crate::output::view::view_of_spec;
+    use crate::offline::spec::{observed, snapshot};
     use ferrosm_sim::generate::from_spec;
 
     #[test]
     fn document_has_the_documented_members() {
         let spec = from_spec("star:2").unwrap();
-        let text = crate::output::json::pretty(&document(&view_of_spec(&spec)));
+        let text = crate::output::json::pretty(&document(&snapshot(&observed(&spec), None, None)));
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(v["schema"], crate::output::json::SCHEMA);
         assert!(v["sm"].is_null());

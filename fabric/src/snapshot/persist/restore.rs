@@ -11,6 +11,7 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::Lft;
 use rustc_hash::FxHashMap;
 
+use super::super::links::links_of_ports;
 use super::super::service_levels::{RestoredSls, ServiceLevels, SlIndexing, SlLookup, SlRow};
 use super::super::{
     EndPort, EndPortTable, NodeSlot, PortIdx, Snapshot, SnapshotNode, SnapshotPort, SnapshotSwitch,
@@ -185,6 +186,7 @@ impl SnapshotRestorer {
             prefix: GidPrefix(head.prefix),
             local,
             sms,
+            links: links_of_ports(&nodes),
             nodes: nodes.into(),
             end_ports: Arc::new(end_ports),
             service_levels,
@@ -312,6 +314,7 @@ impl DecodedNode {
             description: self.description,
             switch: self.switch_info.map(|info| SnapshotSwitch {
                 info,
+                is_lft_installed: parts.lft.is_some(),
                 lft: parts.lft,
                 mft: parts.mft,
             }),
