@@ -25,7 +25,7 @@ pub(super) struct Key<S> {
     /// Section and name: `sm.priority`.
     pub(super) name: &'static str,
     /// When a change takes effect.
-    pub(super) effect: Effect,
+    pub(super) takes_effect: TakesEffect,
     /// Reads the value into the settings.
     pub(super) read: fn(&mut S, &Spanned<DeValue<'_>>) -> Result<(), Vec<SpannedError>>,
     /// The value of the setting, in TOML.
@@ -36,7 +36,7 @@ pub(super) struct Key<S> {
 
 /// When the change of a key takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum TakesEffect {
     /// At a reload: at once or with the next sweep.
     Reload,
     /// At a restart.
@@ -58,10 +58,10 @@ pub(super) fn is_secret(key: &str) -> bool {
 }
 
 macro_rules! keys {
-    (|$settings:ident: $S:ty| $($name:literal $effect:ident $place:expr => $format:expr;)*) => {
+    (|$settings:ident: $S:ty| $($name:literal $takes_effect:ident $place:expr => $format:expr;)*) => {
         &[$(Key {
             name: $name,
-            effect: Effect::$effect,
+            takes_effect: TakesEffect::$takes_effect,
             read: |$settings: &mut $S, value| {
                 $place = $format.read(value)?;
                 Ok(())

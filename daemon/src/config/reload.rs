@@ -1,6 +1,6 @@
 //! Changes of a reload: which keys, and whether they need a restart.
 
-use super::keys::{Effect, KEYS, Key, PARTITION};
+use super::keys::{KEYS, Key, PARTITION, TakesEffect};
 use super::settings::Settings;
 
 /// Keys that differ between two configurations.
@@ -42,10 +42,10 @@ pub fn in_force(running: &Settings, mut new: Settings) -> Settings {
 
 /// Whether the change of a key needs a restart in this configuration.
 fn needs_restart(key: &Key<Settings>, running: &Settings) -> bool {
-    match key.effect {
-        Effect::Reload => false,
-        Effect::Restart => true,
-        Effect::RestartIfReplicated => running.replication.is_configured(),
+    match key.takes_effect {
+        TakesEffect::Reload => false,
+        TakesEffect::Restart => true,
+        TakesEffect::RestartIfReplicated => running.replication.is_configured(),
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
         }
         let known: Vec<&str> = KEYS
             .iter()
-            .filter(|key| key.effect == Effect::Restart)
+            .filter(|key| key.takes_effect == TakesEffect::Restart)
             .map(|key| key.name)
             .collect();
         assert_eq!(marked, known);
