@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrId, PortGuid};
 use ferrosm_mad::mad::{MadIn, MadOut};
 
 use crate::election::{Decision, ElectionInput, ElectionNotice};
-use crate::event::AboutSm;
+use crate::event::{AboutSm, NoLinkReason};
 use crate::mastership::SenderQuery;
 use crate::plan::messages::RoutingMessage;
 use crate::report::ProblemKind;
@@ -31,6 +31,11 @@ pub(crate) enum Effect {
     RereadSwitch(NodeIdx),
     /// Read a port again in the next local sweep, if one is requested.
     RereadPort(PortRef),
+    /// The local node cannot be used.
+    LocalNodeUnusable(NoLinkReason),
+    /// A link between switches leads to another node than before: the contents of tables are
+    /// unknown. A local sweep cannot continue.
+    LinkMoved(PortRef),
     /// A node was added to the fabric.
     NodeAdded(NodeIdx),
     /// A node was removed from the fabric.

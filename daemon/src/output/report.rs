@@ -97,14 +97,18 @@ pub fn facts(report: &SweepReport) -> Vec<(&'static str, String)> {
 #[must_use]
 pub fn render(report: &SweepReport) -> String {
     let mut text = String::new();
-    let kind = if report.is_local() { "local " } else { "" };
+    let kind = if report.is_local() {
+        "Local sweep"
+    } else {
+        "Sweep"
+    };
     let verdict = if report.is_clean() {
         "the subnet is up"
     } else {
         "the subnet is NOT fully up"
     };
     let mut facts_table = table::new(["", ""]);
-    facts_table.set_header([format!("{kind}sweep {}", report.number), verdict.to_owned()]);
+    facts_table.set_header([format!("{kind} {}", report.number), verdict.to_owned()]);
     for (name, value) in facts(report) {
         facts_table.add_row([name.to_owned(), value]);
     }

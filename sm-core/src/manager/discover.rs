@@ -13,7 +13,7 @@ use crate::event::{Event, NoLinkReason};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::sweep::SweepScope;
-use crate::sweep::discovery::{self, Discovery, NodeInfoOutcome, ReadMode, ReadPhase};
+use crate::sweep::discovery::{self, Discovery, ReadMode, ReadPhase};
 use crate::sweep::exclusion::is_in_fabric;
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
@@ -95,7 +95,8 @@ impl SubnetManager {
         let had_lid =
             self.fabric.port_by_guid(port_guid).is_none() && self.lids.lids_of(port_guid).is_some();
         self.discover(|discovery, ctx| {
-            Some(discovery.on_node_info(ctx, from, status, data, had_lid))
+            discovery.on_node_info(ctx, from, status, data, had_lid);
+            true
         });
     }
 
@@ -104,8 +105,11 @@ impl SubnetManager {
     pub(super) fn locate_contested(&mut self) {
         while self.smps.is_idle()
             && self.discover(|discovery, ctx| {
-                let (from, info) = discovery.take_contested()?;
-                Some(discovery.locate(ctx, Some(from), &info, false))
+                let contested = discovery.take_contested();
+                if let Some((from, info)) = &contested {
+                    discovery.locate(ctx, Some(*from), info, false);
+                }
+                contested.is_some()
             })
         {}
     }
@@ -117,46 +121,32 @@ impl SubnetManager {
         }
     }
 
-    /// Applies what discovery concludes from a NodeInfo; returns whether there was one.
-    fn discover(
-        &mut self,
-        step: impl FnOnce(&mut Discovery, &mut Ctx<'_>) -> Option<NodeInfoOutcome>,
-    ) -> bool {
+    /// Has discovery process a NodeInfo; returns whether there was one.
+    fn discover(&mut self, step: impl FnOnce(&mut Discovery, &mut Ctx<'_>) -> bool) -> bool {
         let Some(discovery) = self.activity.discovery() else {
             return false;
         };
-        let (outcome, found_local_peer) = with_ctx!(self, |ctx| {
-            let outcome = step(discovery, ctx);
+        with_ctx!(self, |ctx| {
+            let found = step(discovery, ctx);
             let local = ctx.fabric.local();
-            (outcome, local.is_some_and(|p| discovery.has_queried(p)))
-        });
-        self.last_sweep.found_local_peer |= found_local_peer;
-        let found = outcome.is_some();
-        if let Some(outcome) = outcome {
-            self.finish_node_info(outcome);
-        }
-        found
+            let found_local_peer = local.is_some_and(|p| discovery.has_queried(p));
+            self.last_sweep.found_local_peer |= found_local_peer;
+            found
+        })
     }
 
     pub(super) fn on_node_info_failed(&mut self, from: Option<PortRef>) {
         let scope = self.activity.scope().map(SweepScope::kind);
-        let outcome = with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, scope));
-        self.finish_node_info(outcome);
+        with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, scope));
     }
 
-    fn finish_node_info(&mut self, outcome: NodeInfoOutcome) {
-        match outcome {
-            NodeInfoOutcome::Done => {}
-            NodeInfoOutcome::NoLocalNode(why) => self.enter_no_link(why),
-            NodeInfoOutcome::LinkMoved(at) => {
-                self.distrust_vl_tables();
-                self.distrust_tables();
-                if self.activity.is_local_sweep() {
-                    let event = Event::LinkMoved(self.fabric.port_name(at));
-                    self.emit(event);
-                    self.begin_full_sweep();
-                }
-            }
+    pub(super) fn on_link_moved(&mut self, at: PortRef) {
+        self.distrust_vl_tables();
+        self.distrust_tables();
+        if self.activity.is_local_sweep() {
+            let event = Event::LinkMoved(self.fabric.port_name(at));
+            self.emit(event);
+            self.begin_full_sweep();
         }
     }
 

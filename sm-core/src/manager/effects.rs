@@ -20,12 +20,7 @@ impl SubnetManager {
 
     /// Applies an effect and its consequences.
     pub(super) fn apply(&mut self, effect: Effect) {
-        self.apply_all([effect]);
-    }
-
-    /// Applies effects and their consequences.
-    pub(super) fn apply_all(&mut self, effects: impl IntoIterator<Item = Effect>) {
-        self.effects.extend(effects);
+        self.effects.push(effect);
         self.apply_effects();
     }
 
@@ -41,6 +36,8 @@ impl SubnetManager {
             Effect::RereadPortLater(p) => self.schedule.reread_port_later(p),
             Effect::RereadSwitch(n) => self.schedule.reread_switch(n),
             Effect::RereadPort(p) => self.schedule.reread_port(p),
+            Effect::LocalNodeUnusable(why) => self.enter_no_link(why),
+            Effect::LinkMoved(at) => self.on_link_moved(at),
             Effect::NodeAdded(n) => {
                 if self.reports_additions() {
                     self.last_sweep.added_nodes.insert(n);

@@ -89,10 +89,8 @@ impl SubnetManager {
         let role = decision.role();
         let (is_master, has_view) = (self.is_master(), self.view().is_some());
         with_ctx!(self, |ctx| {
-            let effects = self
-                .mastership
+            self.mastership
                 .carry_out(ctx, decision, is_master, has_view);
-            ctx.effects.extend(effects);
             if let Some((state, handed_to)) = role {
                 ctx.effects.push(Effect::ReportRole(state, handed_to));
             }
@@ -138,8 +136,7 @@ impl SubnetManager {
         if self.read_only {
             return;
         }
-        let action = with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
-        self.apply_all(action);
+        with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
     }
 
     /// Queries the SM at the port that a request came from.
@@ -165,12 +162,9 @@ impl SubnetManager {
 
     /// Returns whether a response answers the query of a sender.
     pub(super) fn on_sender_response(&mut self, tid: Tid, received: &MadIn) -> bool {
-        let answered = with_ctx!(self, |ctx| self
+        with_ctx!(self, |ctx| self
             .mastership
-            .on_sender_response(ctx, tid, received));
-        let is_answer = answered.is_some();
-        self.apply_all(answered.flatten());
-        is_answer
+            .on_sender_response(ctx, tid, received))
     }
 
     pub(super) fn on_sm_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
@@ -178,23 +172,23 @@ impl SubnetManager {
     }
 
     pub(super) fn on_poll_response(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
-        let action = with_ctx!(self, |ctx| self
+        with_ctx!(self, |ctx| self
             .mastership
             .on_poll_response(ctx, at, status, data));
-        self.apply_all(action);
     }
 
     pub(super) fn on_poll_unanswered(&mut self, at: PortRef) {
-        self.apply_all(sm_info::on_poll_unanswered(&self.fabric, at));
+        with_ctx!(self, |ctx| sm_info::on_poll_unanswered(ctx, at));
     }
 
     pub(super) fn on_control_response(&mut self, at: PortRef, control: SmControl, status: Status) {
-        let action = sm_info::on_control_response(&self.fabric, at, control, status);
-        self.apply_all(action);
+        with_ctx!(self, |ctx| sm_info::on_control_response(
+            ctx, at, control, status
+        ));
     }
 
     pub(super) fn on_control_unanswered(&mut self, at: PortRef, control: SmControl) {
-        self.apply_all(sm_info::on_control_unanswered(&self.fabric, at, control));
+        with_ctx!(self, |ctx| sm_info::on_control_unanswered(ctx, at, control));
     }
 
     /// Replication reports about the replica.
@@ -254,26 +248,20 @@ impl SubnetManager {
 
     fn on_stalled(&mut self) {
         let work = self.work_in_progress();
-        let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
-        self.apply_all(actions);
+        with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
     }
 
     fn on_lease_lost(&mut self) {
         let work = self.work_in_progress();
-        let input = with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, work));
-        self.step_election(input);
+        with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, work));
     }
 
     /// Ends what has timed out.
     pub(super) fn on_mastership_timeout(&mut self) {
-        if let Some(report) = self.mastership.end_sa_reads(self.now) {
-            self.apply(report);
-        }
+        with_ctx!(self, |ctx| self.mastership.end_sa_reads(ctx));
         while self.mastership.awaits_sender()
-            && let Some(action) = with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx))
-        {
-            self.apply_all(action);
-        }
+            && with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx))
+        {}
         if self.mastership.on_timeout(&mut self.out, self.now) {
             self.adopt_replica(None);
         }
@@ -306,8 +294,7 @@ impl SubnetManager {
         if matches!(self.activity, Activity::SmScan) {
             self.set_activity(Activity::Idle);
         }
-        let action = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx));
-        self.apply(action);
+        with_ctx!(self, |ctx| self.mastership.finish_scan(ctx));
     }
 
     /// Abandons an SMInfo scan outside a sweep.
@@ -356,16 +343,12 @@ impl SubnetManager {
 
     /// Discards a replica that may be outdated.
     pub(super) fn distrust_replica(&mut self) {
-        let action = with_ctx!(self, |ctx| self.mastership.distrust_replica(ctx));
-        self.apply_all(action);
+        with_ctx!(self, |ctx| self.mastership.distrust_replica(ctx));
     }
 
     /// Requests an outdated replica again; returns whether it does.
     pub(super) fn reload_replica(&mut self) -> bool {
-        let action = with_ctx!(self, |ctx| self.mastership.reload_replica(ctx));
-        let reloads = action.is_some();
-        self.apply_all(action);
-        reloads
+        with_ctx!(self, |ctx| self.mastership.reload_replica(ctx))
     }
 
     fn on_replica_loaded(&mut self, loaded: LoadedReplica) {

@@ -33,8 +33,7 @@ impl Mastership {
             ctx.effects.push(Effect::Yield);
         }
         if is_link_down && was_master && self.role() == SmState::Discovering {
-            let preserve = self.on_link_lost_as_master();
-            ctx.effects.push(preserve);
+            self.on_link_lost_as_master(ctx);
         }
         let needs_sweep = decisions.contains(&Decision::Sweep);
         for decision in decisions {
@@ -58,45 +57,31 @@ impl Mastership {
         decision: Decision,
         is_master: bool,
         has_view: bool,
-    ) -> Vec<Effect> {
+    ) {
         match decision {
-            Decision::Poll { to, path } => self.poll_sm(ctx, to, path).into_iter().collect(),
-            Decision::SendControl { to, control } => {
-                self.control_sm(ctx, to, control).into_iter().collect()
-            }
+            Decision::Poll { to, path } => self.poll_sm(ctx, to, path),
+            Decision::SendControl { to, control } => self.control_sm(ctx, to, control),
             Decision::EnterState { state, why } => self.on_role(ctx, state, why, has_view),
-            Decision::LoadReplica => {
-                self.request_replica(ctx);
-                Vec::new()
-            }
+            Decision::LoadReplica => self.request_replica(ctx),
             // The sweep follows all decisions of the step; without a request there is no reply.
-            Decision::Sweep | Decision::Reply { .. } => Vec::new(),
-            Decision::ScanSms => {
-                self.sm_scan_pending = true;
-                Vec::new()
-            }
-            Decision::RescanSms => self.restart_scan().into_iter().collect(),
-            Decision::SendPriorityTrap { to } => {
-                self.send_trap_144(ctx, to);
-                Vec::new()
-            }
+            Decision::Sweep | Decision::Reply { .. } => {}
+            Decision::ScanSms => self.sm_scan_pending = true,
+            Decision::RescanSms => self.restart_scan(ctx),
+            Decision::SendPriorityTrap { to } => self.send_trap_144(ctx, to),
             Decision::Stop {
                 handed_to: Some(to),
                 was_master: _,
-            } => self
-                .start_sa_reads(ctx, Some(to), has_view)
-                .into_iter()
-                .collect(),
+            } => self.start_sa_reads(ctx, Some(to), has_view),
             Decision::Stop {
                 handed_to: None,
                 was_master,
             } => {
                 self.takeover.has_ended = true;
                 // A second Stop does not wait until SA reads end.
-                vec![Effect::ReportStopped {
+                ctx.effects.push(Effect::ReportStopped {
                     handed_to: self.takeover.successor.take(),
                     was_master,
-                }]
+                });
             }
             Decision::Notice(notice) => self.on_notice(ctx, notice, is_master),
         }
@@ -108,49 +93,41 @@ impl Mastership {
         state: SmState,
         reason: RoleChangeReason,
         has_view: bool,
-    ) -> Vec<Effect> {
-        let mut actions = Vec::new();
+    ) {
         self.replica.set_state(ctx.outbox, state, reason, ctx.now);
         if matches!(state, SmState::Standby | SmState::NotActive) {
             self.is_new = false;
             self.sm_scan_pending = false;
-            actions.push(Effect::LeaveSubnet);
+            ctx.effects.push(Effect::LeaveSubnet);
         }
         if state != SmState::Master || matches!(reason, RoleChangeReason::HandoverReceived(_)) {
             // Another SM is master, or was until now: this SM will be new to clients when it is
             // master.
             self.first_as_master = true;
-            actions.push(Effect::UnconfirmLids);
+            ctx.effects.push(Effect::UnconfirmLids);
         }
         if state == SmState::Standby && matches!(reason, RoleChangeReason::HandedOverTo(..)) {
-            actions.extend(self.start_sa_reads(ctx, None, has_view));
+            self.start_sa_reads(ctx, None, has_view);
         }
         let located = self.locate(ctx.fabric, reason, reason.about());
         ctx.outbox.emit(Event::RoleChanged {
             state,
             why: located,
         });
-        actions
     }
 
-    fn on_notice(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        notice: ElectionNotice,
-        is_master: bool,
-    ) -> Vec<Effect> {
+    fn on_notice(&mut self, ctx: &mut Ctx<'_>, notice: ElectionNotice, is_master: bool) {
         // An ignored SM is gone: the settings that it wrote are reconfigured.
         let reconfigures = is_master && matches!(notice, ElectionNotice::IgnoredSmGone(_));
         self.takeover.foreign_change |= reconfigures;
         let located = self.locate(ctx.fabric, notice, notice.about());
         if notice.keeps_mastership() {
-            return vec![Effect::ReportNotHandedOver(located)];
+            return ctx.effects.push(Effect::ReportNotHandedOver(located));
         }
         self.emit_notice(ctx, notice);
-        reconfigures
-            .then_some(Effect::RequestFullSweep)
-            .into_iter()
-            .collect()
+        if reconfigures {
+            ctx.effects.push(Effect::RequestFullSweep);
+        }
     }
 
     /// Reports a notice, with the location of the SM that it is about.
@@ -193,28 +170,26 @@ impl Mastership {
             .or_else(|| fabric.port_by_guid(guid))
     }
 
-    fn poll_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, path: u8) -> Option<Effect> {
+    fn poll_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, path: u8) {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
             let input = ElectionInput::PollUnanswered { guid: to, paths: 1 };
-            return Some(Effect::Elect(input));
+            return ctx.effects.push(Effect::Elect(input));
         };
         ctx.smps
             .enqueue_over(SmpOp::SmInfoPoll(at), PathPolicy::EachPathTwice(path));
-        None
     }
 
-    fn control_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, control: SmControl) -> Option<Effect> {
+    fn control_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, control: SmControl) {
         let Some(at) = self.sm_port(ctx.fabric, to) else {
             let input = ElectionInput::ControlUnanswered { guid: to, control };
-            return Some(Effect::Elect(input));
+            return ctx.effects.push(Effect::Elect(input));
         };
         let op = SmpOp::SetSmInfo(at, control);
         if control == SmControl::Acknowledge {
             // Optional: the sweep of the new master does not wait for a response to it.
-            return Some(Effect::SendUntracked(op));
+            return ctx.effects.push(Effect::SendUntracked(op));
         }
         ctx.smps.enqueue(op);
-        None
     }
 }
 

@@ -6,7 +6,6 @@
 use core::time::Duration;
 
 use ferrosm_mad::ids::PortGuid;
-use ferrosm_mad::time::Instant;
 
 use super::election::ElectionInput;
 use super::sm_scan::sm_ports;
@@ -20,66 +19,66 @@ const SA_READS_AFTER_HANDOVER: Duration = Duration::from_secs(2);
 
 impl Mastership {
     /// The process stalled: another SM may be master. Nothing is written before an SMInfo scan.
-    pub(crate) fn on_stalled(&mut self, ctx: &mut Ctx<'_>, work: WorkInProgress) -> Vec<Effect> {
-        let mut actions: Vec<Effect> = self.distrust_replica(ctx).into_iter().collect();
+    pub(crate) fn on_stalled(&mut self, ctx: &mut Ctx<'_>, work: WorkInProgress) {
+        self.distrust_replica(ctx);
         if work != WorkInProgress::NoLink {
-            actions.extend(self.reload_replica(ctx));
+            self.reload_replica(ctx);
         }
         if self.may_write() || self.election.is_verifying() {
             ctx.outbox.emit(Event::ProcessStalled);
         }
         let sms_known = !sm_ports(ctx.fabric).is_empty();
-        actions.push(Effect::Elect(ElectionInput::Stalled { sms_known }));
-        actions
+        ctx.effects
+            .push(Effect::Elect(ElectionInput::Stalled { sms_known }));
     }
 
     /// The lease of a master is lost: another SM may take it.
-    pub(crate) fn on_lease_lost(ctx: &Ctx<'_>, work: WorkInProgress) -> ElectionInput {
+    pub(crate) fn on_lease_lost(ctx: &mut Ctx<'_>, work: WorkInProgress) {
         let is_idle = match work {
             WorkInProgress::None => ctx.smps.is_idle(),
             WorkInProgress::SmScan => true,
             WorkInProgress::NoLink | WorkInProgress::Other => false,
         };
-        ElectionInput::LeaseLost {
+        let input = ElectionInput::LeaseLost {
             is_idle,
             sms_known: !sm_ports(ctx.fabric).is_empty(),
-        }
+        };
+        ctx.effects.push(Effect::Elect(input));
     }
 
     /// Another SM took over from this one: SA reads are answered for a while. If this SM stops,
     /// `successor` is reported at the end of that time; `None` if it becomes standby.
     pub(super) fn start_sa_reads(
         &mut self,
-        ctx: &Ctx<'_>,
+        ctx: &mut Ctx<'_>,
         successor: Option<PortGuid>,
         has_view: bool,
-    ) -> Option<Effect> {
+    ) {
         if has_view {
             self.takeover.sa_reads_until = Some(ctx.now + SA_READS_AFTER_HANDOVER);
         }
         self.takeover.successor = successor;
-        if self.takeover.sa_reads_until.is_some() {
-            return None;
+        if self.takeover.sa_reads_until.is_none() {
+            self.report_successor(ctx);
         }
-        self.report_successor()
     }
 
     /// Reports that this SM has stopped, if it handed the subnet over in order to stop.
-    fn report_successor(&mut self) -> Option<Effect> {
-        let successor = self.takeover.successor.take()?;
-        Some(Effect::ReportStopped {
-            handed_to: Some(successor),
+    fn report_successor(&mut self, ctx: &mut Ctx<'_>) {
+        let stopped = |to| Effect::ReportStopped {
+            handed_to: Some(to),
             was_master: true,
-        })
+        };
+        ctx.effects
+            .extend(self.takeover.successor.take().map(stopped));
     }
 
     /// Stops answering SA reads when their time after the handover is over.
-    pub(crate) fn end_sa_reads(&mut self, now: Instant) -> Option<Effect> {
-        if self.takeover.sa_reads_until.is_none_or(|due| due > now) {
-            return None;
+    pub(crate) fn end_sa_reads(&mut self, ctx: &mut Ctx<'_>) {
+        let due = self.takeover.sa_reads_until.take_if(|due| *due <= ctx.now);
+        if due.is_some() {
+            self.report_successor(ctx);
         }
-        self.takeover.sa_reads_until = None;
-        self.report_successor()
     }
 
     /// Whether SA reads are answered after a handover.

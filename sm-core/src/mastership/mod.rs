@@ -14,9 +14,9 @@
 //! | [`replica`] | the replica of the master's records, and the role in replication |
 //! | [`takeover`] | the replica of the last master's state, and detection of masters between scans |
 //!
-//! Owned by the subnet manager. What has to happen in other components is returned, or added to the
-//! context, as [`Effect`](crate::effect::Effect)s, which the manager applies in order before the
-//! component is called again.
+//! Owned by the subnet manager. What has to happen in other components it adds to the context as
+//! [`Effect`](crate::effect::Effect)s, which the manager applies in order before the component is
+//! called again.
 //! Invariants: a master that [`Election`] does not let write has no request in progress that
 //! writes; SMInfo, also in controls, is made by [`Mastership::sm_info`] only.
 

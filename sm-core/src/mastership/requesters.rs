@@ -83,13 +83,12 @@ impl SenderQueries {
     }
 
     /// A request waits for this query, whose TID is still to be set.
-    fn start(&mut self, mut waiting: Waiting, now: Instant) -> Effect {
+    fn start(&mut self, ctx: &mut Ctx<'_>, mut waiting: Waiting) {
         self.last = self.last.wrapping_add(1);
         waiting.query.tid = sender_query_tid(self.last);
-        waiting.due = now + TIMEOUT;
-        let query = waiting.query;
+        waiting.due = ctx.now + TIMEOUT;
+        ctx.effects.push(Effect::QuerySender(waiting.query));
         self.waiting.push(waiting);
-        Effect::QuerySender(query)
     }
 
     /// Whether this request already waits, so that this is a retransmission.
@@ -117,19 +116,18 @@ impl Mastership {
     }
 
     /// Another SM, or any host, requests SMInfo (Get) or sends a control (Set).
-    pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_>, received: &MadIn) -> Option<Effect> {
+    pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_>, received: &MadIn) {
         let mad = &received.mad;
         let has_m_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
         let is_set = mad.method() == Method::Set;
         if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2) {
-            return None;
+            return;
         }
         let sender = Sender::of(ctx.fabric, received);
         let shows_key = ctx.cfg.m_key != MKey::NONE && has_m_key
             || self.has_shown_key(ctx, received, sender.as_ref());
         if !is_set && (shows_key || !has_m_key) {
-            self.respond(ctx, received, shows_key);
-            return None;
+            return self.respond(ctx, received, shows_key);
         }
         // A query to this SM's own port would be answered by this SM.
         let other =
@@ -138,13 +136,13 @@ impl Mastership {
             return self.on_unknown_sender(ctx, received, sender.as_ref());
         };
         if self.sender_queries.has_request(&sender, mad) {
-            return None;
+            return;
         }
         if self.sender_queries.is_full(&sender) || self.sender_queries.has(&sender, mad.method()) {
             if !is_set {
                 self.respond(ctx, received, false);
             }
-            return None;
+            return;
         }
         let waiting = Waiting {
             request: *received,
@@ -157,7 +155,7 @@ impl Mastership {
             confirmed: None,
             due: ctx.now,
         };
-        Some(self.sender_queries.start(waiting, ctx.now))
+        self.sender_queries.start(ctx, waiting);
     }
 
     /// Whether the sender of a Get has shown or proven that it knows the SM_Key.
@@ -176,22 +174,17 @@ impl Mastership {
     }
 
     /// The request waits for no query: a Get is answered without the SM_Key, a control is ignored.
-    fn on_unknown_sender(
-        &self,
-        ctx: &mut Ctx<'_>,
-        received: &MadIn,
-        sender: Option<&Sender>,
-    ) -> Option<Effect> {
+    fn on_unknown_sender(&self, ctx: &mut Ctx<'_>, received: &MadIn, sender: Option<&Sender>) {
         if received.mad.method() != Method::Set {
-            self.respond(ctx, received, false);
-            return None;
+            return self.respond(ctx, received, false);
         }
         let port = sender.and_then(|sender| sender.port);
-        Some(Effect::Elect(ElectionInput::ControlUnconfirmed {
+        let input = ElectionInput::ControlUnconfirmed {
             control: control_of(received),
             claimed: SmInfo::decode(smp::data(&received.mad)).guid,
             port: port.and_then(|port| sm_guid(ctx.fabric, port)),
-        }))
+        };
+        ctx.effects.push(Effect::Elect(input));
     }
 
     /// Responds to Get(SMInfo).
@@ -204,35 +197,31 @@ impl Mastership {
         ctx.outbox.send(request.from, response);
     }
 
-    /// A response arrived. Returns what follows if it answers a query of this module.
+    /// A response arrived. Returns whether it answers a query of this module.
     pub(crate) fn on_sender_response(
         &mut self,
         ctx: &mut Ctx<'_>,
         tid: Tid,
         received: &MadIn,
-    ) -> Option<Option<Effect>> {
-        let waiting = self
-            .sender_queries
-            .take_answered(tid, received.mad.attr_id())?;
+    ) -> bool {
+        let attr = received.mad.attr_id();
+        let Some(waiting) = self.sender_queries.take_answered(tid, attr) else {
+            return false;
+        };
         let is_ok = received.mad.status().is_ok();
-        Some(match waiting.confirmed {
-            Some(source) if is_ok => Some(obey(&waiting.request, source)),
+        match waiting.confirmed {
+            Some(source) if is_ok => obey(ctx, &waiting.request, source),
             Some(_) => self.on_own_port_unreadable(ctx, &waiting.request),
             None => {
                 let info = SmInfo::decode(smp::data(&received.mad));
-                self.on_sender_info(ctx, waiting, info, is_ok)
+                self.on_sender_info(ctx, waiting, info, is_ok);
             }
-        })
+        }
+        true
     }
 
     /// The SM at the source of a request responded.
-    fn on_sender_info(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        waiting: Waiting,
-        info: SmInfo,
-        is_ok: bool,
-    ) -> Option<Effect> {
+    fn on_sender_info(&mut self, ctx: &mut Ctx<'_>, waiting: Waiting, info: SmInfo, is_ok: bool) {
         let Waiting { request, query, .. } = waiting;
         let port = query.sender.port;
         let guid = port.and_then(|port| sm_guid(ctx.fabric, port));
@@ -246,8 +235,7 @@ impl Mastership {
             self.other_sms.insert(info.guid, (port, info));
         }
         if request.mad.method() != Method::Set {
-            self.respond(ctx, &request, has_key);
-            return None;
+            return self.respond(ctx, &request, has_key);
         }
         let source = ControlSource {
             port: guid,
@@ -256,7 +244,7 @@ impl Mastership {
         let is_handover = control_of(&request) == SmControl::Handover;
         let own_port = ctx.fabric.local().filter(|_| is_handover && has_key);
         let Some(own_port) = own_port else {
-            return Some(obey(&request, source));
+            return obey(ctx, &request, source);
         };
         let own = Waiting {
             request,
@@ -272,31 +260,33 @@ impl Mastership {
             confirmed: Some(source),
             due: ctx.now,
         };
-        Some(self.sender_queries.start(own, ctx.now))
+        self.sender_queries.start(ctx, own);
     }
 
     /// HANDOVER came from the master, but this SM could not configure the subnet.
-    fn on_own_port_unreadable(&self, ctx: &mut Ctx<'_>, request: &MadIn) -> Option<Effect> {
+    fn on_own_port_unreadable(&self, ctx: &mut Ctx<'_>, request: &MadIn) {
         let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         let reply = smp::response(&request.mad, Status::BAD_FIELD, &own_info.encode());
         ctx.outbox.send(request.from, reply);
         let from = SmInfo::decode(smp::data(&request.mad)).guid;
         self.emit_notice(ctx, ElectionNotice::OwnPortUnreadable(from));
-        None
     }
 
     /// Repeats the next query that timed out, or gives its request up. Call it until it returns
-    /// `None`.
-    pub(crate) fn on_sender_timeout(&mut self, ctx: &mut Ctx<'_>) -> Option<Option<Effect>> {
-        let mut waiting = self.sender_queries.take_due(ctx.now)?;
+    /// `false`: none has timed out.
+    pub(crate) fn on_sender_timeout(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        let Some(mut waiting) = self.sender_queries.take_due(ctx.now) else {
+            return false;
+        };
         waiting.query.attempt += 1;
-        Some(if waiting.query.attempt < ATTEMPTS {
-            Some(self.sender_queries.start(waiting, ctx.now))
+        if waiting.query.attempt < ATTEMPTS {
+            self.sender_queries.start(ctx, waiting);
         } else if waiting.confirmed.is_some() {
-            self.on_own_port_unreadable(ctx, &waiting.request)
+            self.on_own_port_unreadable(ctx, &waiting.request);
         } else {
-            self.on_unknown_sender(ctx, &waiting.request, Some(&waiting.query.sender))
-        })
+            self.on_unknown_sender(ctx, &waiting.request, Some(&waiting.query.sender));
+        }
+        true
     }
 
     /// The data of Get(SMInfo) to the SM at `port`.
@@ -317,12 +307,13 @@ fn control_of(request: &MadIn) -> SmControl {
 }
 
 /// Steps the election with a control whose source responded.
-fn obey(request: &MadIn, source: ControlSource) -> Effect {
+fn obey(ctx: &mut Ctx<'_>, request: &MadIn, source: ControlSource) {
     let claimed = SmInfo::decode(smp::data(&request.mad));
     let input = ElectionInput::ControlReceived {
         control: control_of(request),
         from: OtherSm::new(&claimed, source.sm.sm_key_matches),
         source,
     };
-    Effect::ElectOnRequest(input, Box::new(*request))
+    ctx.effects
+        .push(Effect::ElectOnRequest(input, Box::new(*request)));
 }

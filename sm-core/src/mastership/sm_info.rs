@@ -72,16 +72,17 @@ impl Mastership {
     /// An SM responded to a poll.
     pub(crate) fn on_poll_response(
         &mut self,
-        ctx: &Ctx<'_>,
+        ctx: &mut Ctx<'_>,
         at: PortRef,
         status: Status,
         data: &[u8; 64],
-    ) -> Option<Effect> {
+    ) {
         match self.on_sm_info(ctx.fabric, at, status, data) {
-            Some(info) => Some(Effect::Elect(ElectionInput::SmInfoReceived(peer(
-                ctx.cfg, &info,
-            )))),
-            None => on_poll_unanswered(ctx.fabric, at),
+            Some(info) => {
+                let input = ElectionInput::SmInfoReceived(peer(ctx.cfg, &info));
+                ctx.effects.push(Effect::Elect(input));
+            }
+            None => on_poll_unanswered(ctx, at),
         }
     }
 
@@ -139,35 +140,38 @@ impl Mastership {
 }
 
 /// A poll failed.
-pub(crate) fn on_poll_unanswered(fabric: &ObservedFabric, at: PortRef) -> Option<Effect> {
-    let guid = sm_guid(fabric, at)?;
-    let paths = u8::try_from(route::paths(fabric, at).len()).unwrap_or(u8::MAX);
-    Some(Effect::Elect(ElectionInput::PollUnanswered { guid, paths }))
+pub(crate) fn on_poll_unanswered(ctx: &mut Ctx<'_>, at: PortRef) {
+    let paths = u8::try_from(route::paths(ctx.fabric, at).len()).unwrap_or(u8::MAX);
+    elect_about(ctx, at, |guid| ElectionInput::PollUnanswered {
+        guid,
+        paths,
+    });
+}
+
+/// Steps the election with an input about the SM at a port.
+fn elect_about(ctx: &mut Ctx<'_>, at: PortRef, input: impl FnOnce(PortGuid) -> ElectionInput) {
+    let guid = sm_guid(ctx.fabric, at);
+    ctx.effects.extend(guid.map(input).map(Effect::Elect));
 }
 
 /// An SM responded to a control.
 pub(crate) fn on_control_response(
-    fabric: &ObservedFabric,
+    ctx: &mut Ctx<'_>,
     at: PortRef,
     control: SmControl,
     status: Status,
-) -> Option<Effect> {
-    Some(Effect::Elect(ElectionInput::ControlAnswered {
-        guid: sm_guid(fabric, at)?,
+) {
+    elect_about(ctx, at, |guid| ElectionInput::ControlAnswered {
+        guid,
         control,
         accepted: status.is_ok(),
-    }))
+    });
 }
 
 /// A control was not responded to.
-pub(crate) fn on_control_unanswered(
-    fabric: &ObservedFabric,
-    at: PortRef,
-    control: SmControl,
-) -> Option<Effect> {
-    let guid = sm_guid(fabric, at)?;
-    Some(Effect::Elect(ElectionInput::ControlUnanswered {
+pub(crate) fn on_control_unanswered(ctx: &mut Ctx<'_>, at: PortRef, control: SmControl) {
+    elect_about(ctx, at, |guid| ElectionInput::ControlUnanswered {
         guid,
         control,
-    }))
+    });
 }

@@ -89,24 +89,22 @@ impl Mastership {
     }
 
     /// Starts a scan next, and abandons one in progress.
-    pub(super) const fn restart_scan(&mut self) -> Option<Effect> {
-        let was_running = core::mem::replace(&mut self.sm_scan_running, false);
+    pub(super) fn restart_scan(&mut self, ctx: &mut Ctx<'_>) {
         self.sm_scan_pending = true;
-        if was_running {
-            Some(Effect::EndSmScan)
-        } else {
-            None
+        if core::mem::replace(&mut self.sm_scan_running, false) {
+            ctx.effects.push(Effect::EndSmScan);
         }
     }
 
     /// All SMs have responded or timed out.
-    pub(crate) fn finish_scan(&mut self, ctx: &mut Ctx<'_>) -> Effect {
+    pub(crate) fn finish_scan(&mut self, ctx: &mut Ctx<'_>) {
         self.sm_scan_running = false;
-        if self.role() == SmState::Discovering {
+        let next = if self.role() == SmState::Discovering {
             Self::finish_takeover_scan(ctx)
         } else {
             Effect::CompareSms
-        }
+        };
+        ctx.effects.push(next);
     }
 
     /// A scan is complete: a master reports the SMs that appeared, no longer respond, or left since

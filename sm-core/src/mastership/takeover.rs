@@ -66,40 +66,42 @@ impl Mastership {
 
     /// The link is down, or the process stalled, before mastership was decided. The last master may
     /// be alive and have acknowledged registrations that are not in the replica.
-    pub(crate) fn distrust_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<Effect> {
+    pub(crate) fn distrust_replica(&mut self, ctx: &mut Ctx<'_>) {
         if self.role() != SmState::Discovering {
-            return None;
+            return;
         }
         if !self.takeover.replica_loaded && !self.is_awaiting_replica() {
             // A replica that was restored at the start cannot be requested again: this SM has not
             // been standby since.
-            return Some(Effect::DiscardStateOfOtherSm);
+            return ctx.effects.push(Effect::DiscardStateOfOtherSm);
         }
         self.replica.abandon_load(ctx.outbox);
         self.takeover = Takeover {
             replica_outdated: true,
             ..Takeover::default()
         };
-        Some(Effect::DiscardReplica)
+        ctx.effects.push(Effect::DiscardReplica);
     }
 
-    /// Requests an outdated replica again. A sweep starts when it is loaded.
-    pub(crate) fn reload_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<Effect> {
+    /// Requests an outdated replica again; returns whether it does. A sweep starts when it is
+    /// loaded.
+    pub(crate) fn reload_replica(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let outdated = core::mem::take(&mut self.takeover.replica_outdated);
-        if !outdated || self.role() != SmState::Discovering {
-            return None;
+        let reloads = outdated && self.role() == SmState::Discovering;
+        if reloads {
+            self.request_replica(ctx);
+            ctx.effects.push(Effect::AwaitReplica);
         }
-        self.request_replica(ctx);
-        Some(Effect::AwaitReplica)
+        reloads
     }
 
     /// The link of the SM's own port is lost. State that it acknowledged as master stays valid
     /// until another master is seen (ADR 0009).
-    pub(super) fn on_link_lost_as_master(&mut self) -> Effect {
+    pub(super) fn on_link_lost_as_master(&mut self, ctx: &mut Ctx<'_>) {
         self.takeover.has_replica_view = false;
-        Effect::PreserveState {
+        ctx.effects.push(Effect::PreserveState {
             replica_unverified: core::mem::take(&mut self.takeover.replica_loaded),
-        }
+        });
     }
 
     /// Whether a requested replica is awaited.

@@ -21,10 +21,9 @@ const OWNERS: [&str; 5] = [
     "TableUpdate",
 ];
 /// Fields of owners that components read or write through `Ctx`, and data without behaviour.
-const SHARED: [&str; 17] = [
+const SHARED: [&str; 16] = [
     "SmConfig",
     "Instant",
-    "Subnet",
     "Smps",
     "Outbox",
     "Effects",

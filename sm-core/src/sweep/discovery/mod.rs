@@ -76,17 +76,6 @@ impl ReadPhase {
     }
 }
 
-/// What follows from a NodeInfo response.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NodeInfoOutcome {
-    Done,
-    /// The local node cannot be used.
-    NoLocalNode(NoLinkReason),
-    /// A link between switches leads to another node than before: the contents of tables are
-    /// unknown. A local sweep cannot continue.
-    LinkMoved(PortRef),
-}
-
 /// What a sweep found about links, until its routes are computed.
 #[derive(Debug)]
 pub(crate) struct Discovery {
@@ -189,7 +178,7 @@ impl Discovery {
         status: Status,
         data: &[u8; 64],
         had_lid: bool,
-    ) -> NodeInfoOutcome {
+    ) {
         let info = NodeInfo::decode(data);
         let implausible = if status.is_ok() {
             plausible::implausible_node_info(&info)
@@ -199,22 +188,20 @@ impl Discovery {
         if let Some(why) = implausible {
             let Some(from) = from else {
                 let reason = NoLinkReason::LocalNodeImplausible(why);
-                return NodeInfoOutcome::NoLocalNode(reason);
+                return ctx.effects.push(Effect::LocalNodeUnusable(reason));
             };
             ctx.effects.push(Effect::InvalidResponse);
             let why = ExclusionReason::Implausible(why);
-            on_no_neighbour(ctx, from, why, Some(self.scope));
-            return NodeInfoOutcome::Done;
+            return on_no_neighbour(ctx, from, why, Some(self.scope));
         }
         if let Some(from) = from
             && !self.is_local()
             && (has_unreached_owner(ctx.fabric, from, &info)
                 || self.was_elsewhere(ctx.fabric, from, &info))
         {
-            self.contested.push((from, info));
-            return NodeInfoOutcome::Done;
+            return self.contested.push((from, info));
         }
-        self.locate(ctx, from, &info, had_lid)
+        self.locate(ctx, from, &info, had_lid);
     }
 
     /// Takes a contested NodeInfo, and the port that it was received over. Call it when all
@@ -233,17 +220,20 @@ impl Discovery {
         from: Option<PortRef>,
         info: &NodeInfo,
         had_lid: bool,
-    ) -> NodeInfoOutcome {
+    ) {
         let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
             route::shortest(ctx.fabric, p).and_then(|path| path.extend(p.port))
         }) else {
-            return NodeInfoOutcome::Done;
+            return;
         };
         let Some(idx) = self.visit(ctx, from, info, path, had_lid) else {
-            return NodeInfoOutcome::Done;
+            return;
         };
         let to = PortRef::new(idx, info.local_port_num);
-        let mut outcome = NodeInfoOutcome::Done;
+        let moved = from.filter(|from| self.has_moved(ctx.fabric, *from, to));
+        if let Some(from) = moved.filter(|_| self.is_local()) {
+            return ctx.effects.push(Effect::LinkMoved(from));
+        }
         match from {
             None => {
                 let port = if info.node_type == NodeType::Switch {
@@ -254,12 +244,6 @@ impl Discovery {
                 ctx.fabric.set_local(PortRef::new(idx, port));
             }
             Some(from) => {
-                if self.has_moved(ctx.fabric, from, to) {
-                    outcome = NodeInfoOutcome::LinkMoved(from);
-                    if self.is_local() {
-                        return outcome;
-                    }
-                }
                 self.neighbours.insert(from, to);
                 self.on_neighbour(ctx, from, to, info.port_guid);
             }
@@ -269,7 +253,7 @@ impl Discovery {
         if info.node_type != NodeType::Switch && !(self.is_local() && conflicts) {
             self.visit_end_port(ctx, to, info.port_guid);
         }
-        outcome
+        ctx.effects.extend(moved.map(Effect::LinkMoved));
     }
 
     /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR
@@ -418,12 +402,14 @@ pub(crate) fn on_node_info_failed(
     ctx: &mut Ctx<'_>,
     from: Option<PortRef>,
     scope: Option<SweepKind>,
-) -> NodeInfoOutcome {
-    let Some(from) = from else {
-        return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
-    };
-    on_no_neighbour(ctx, from, ExclusionReason::NoResponse, scope);
-    NodeInfoOutcome::Done
+) {
+    match from {
+        Some(from) => on_no_neighbour(ctx, from, ExclusionReason::NoResponse, scope),
+        None => {
+            let reason = NoLinkReason::LocalNodeSilent;
+            ctx.effects.push(Effect::LocalNodeUnusable(reason));
+        }
+    }
 }
 
 /// A NodeInfo query timed out, or its response was implausible. A local sweep preserves an active

@@ -1,6 +1,8 @@
 //! The routing in force, the routing job, and when routes have to be computed again.
 
-use core::time::Duration;
+mod job_state;
+mod update_outcome;
+
 use std::sync::Arc;
 
 use ferrosm_fabric::location::Location;
@@ -9,9 +11,7 @@ use ferrosm_fabric::routing_origin::RoutingInputs;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::select::AUTO;
-use ferrosm_routing::{
-    CancelToken, PathSl, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun,
-};
+use ferrosm_routing::{PathSl, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
 
 use crate::config::SmConfig;
 use crate::desired_lfts::{DesiredLfts, NodeLfts};
@@ -20,15 +20,14 @@ use crate::plan::messages::RoutingMessage;
 use crate::plan::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::plan::vls::FabricVlPlan;
 use crate::report::{Problem, ProblemKind, SweepReport};
+use job_state::JobState;
+use update_outcome::UpdateOutcome;
+
+pub(crate) use update_outcome::AbortedUpdate;
 
 /// A fabric that changes faster than it can be routed is programmed with the result of an outdated
 /// job after this many attempts.
 const STALE_RESULTS_MAX: u8 = 3;
-
-/// Shortest and longest time until the second and further retries of an update that dropped routes
-/// and wrote them back. Each retry interrupts routes. Meanwhile LFTs may not suit a fabric that has
-/// changed, so the switch must not stay untried for long.
-const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(80));
 
 /// A fabric that has grown by this factor since an engine routed it is starting up: the engine runs
 /// again, even if that drains routes.
@@ -49,17 +48,6 @@ pub(crate) struct NewRouting {
     /// The constraint of multicast trees if its LFT update stops between two stages; `None` if no
     /// tree is known to be deadlock-free then.
     pub(crate) abort_trees: Option<TreeConstraint>,
-}
-
-/// What an aborted LFT update left in the switches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AbortedUpdate {
-    /// The LFTs before the update.
-    Restored,
-    /// Entries of the routing in force and of the one before, as between two stages of the update.
-    BetweenStages,
-    /// Another mixture of entries.
-    Mixed,
 }
 
 /// The routing for which multicast trees are computed.
@@ -98,29 +86,15 @@ pub(crate) struct RoutingState {
     trees: TreeRouting,
     /// [`NewRouting::abort_trees`] of the routing in force.
     abort_trees: Option<TreeConstraint>,
-    /// The last LFT update was aborted: the next sweep computes routes again.
-    is_aborted: bool,
-    /// No LFT update has completed since the last one was aborted. Only then do jobs determine
-    /// trees for the next abort.
-    has_aborted_before: bool,
-    /// No job begins before this time merely because the last update was aborted: each attempt
-    /// interrupts the routes that it drops.
-    retry_at: Option<Instant>,
-    /// The delay of the last retry; zero after a complete update.
-    retry_delay: Duration,
-    /// The current update is such a retry, and not due to a change.
-    is_retry: bool,
+    last_update: UpdateOutcome,
     /// What the next job starts from.
     start: RoutingStart,
     /// What the current job started from, and the minimum for the next;
     /// [`RoutingStart::Incremental`] once its routing is in force.
     job_start: RoutingStart,
-    /// The ID of the current job, and the token that abandons it.
-    job: Option<(u64, CancelToken)>,
+    job: JobState,
     /// Jobs so far.
     jobs: u64,
-    /// The result of the current job, until the sweep takes it.
-    result: Option<RoutingJobResult>,
     /// Results in a row that were discarded because the fabric changed meanwhile.
     stale_results: u8,
     /// Counts configurations: a job is for one of them.
@@ -141,16 +115,11 @@ impl Default for RoutingState {
             is_stale: true,
             trees: TreeRouting::InForce,
             abort_trees: None,
-            is_aborted: false,
-            has_aborted_before: false,
-            retry_at: None,
-            retry_delay: Duration::ZERO,
-            is_retry: false,
+            last_update: UpdateOutcome::Complete,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
-            job: None,
+            job: JobState::None,
             jobs: 0,
-            result: None,
             stale_results: 0,
             configuration: 0,
             engine_switches: 0,
@@ -222,22 +191,12 @@ impl RoutingState {
 
     /// The LFT update was aborted. Returns whether the one before was complete.
     pub(crate) fn on_aborted(&mut self, left: AbortedUpdate, now: Instant) -> bool {
-        self.is_aborted = true;
         match left {
             AbortedUpdate::Restored => {}
             AbortedUpdate::BetweenStages => self.trees = self.interim_trees(),
             AbortedUpdate::Mixed => self.trees = TreeRouting::None,
         }
-        let is_first = !core::mem::replace(&mut self.has_aborted_before, true);
-        self.retry_at = None;
-        let is_retry = core::mem::take(&mut self.is_retry);
-        if left == AbortedUpdate::Restored && !is_first {
-            let (shortest, longest) = RETRY_DELAYS;
-            let factor = if is_retry { 2 } else { 1 };
-            self.retry_delay = (self.retry_delay * factor).clamp(shortest, longest);
-            self.retry_at = Some(now + self.retry_delay);
-        }
-        is_first
+        self.last_update.abort(left, now)
     }
 
     /// The routing in force, with trees that are deadlock-free between the stages of its LFT
@@ -265,23 +224,17 @@ impl RoutingState {
 
     /// When an aborted update is tried again.
     pub(crate) const fn retry_at(&self) -> Option<Instant> {
-        self.retry_at
+        self.last_update.retry_at()
     }
 
     /// Whether an aborted update is due to be tried again; once.
     pub(crate) fn take_retry(&mut self, now: Instant) -> bool {
-        let is_due = self.retry_at.take_if(|due| *due <= now).is_some();
-        self.is_retry |= is_due;
-        is_due
+        self.last_update.take_retry(now)
     }
 
     /// All LFTs are written.
     pub(crate) const fn on_tables_written(&mut self) {
-        self.has_aborted_before = self.is_aborted;
-        if !self.has_aborted_before {
-            self.retry_delay = Duration::ZERO;
-            self.is_retry = false;
-        }
+        self.last_update.complete();
     }
 
     /// The next job starts from `start`, or from what an earlier request named if that discards
@@ -315,8 +268,8 @@ impl RoutingState {
             .any(|(i, n)| has_lft(n) && self.desired.get(i).is_none());
         let has_switches = fabric.switches().next().is_some();
         let is_stale = core::mem::take(&mut self.is_stale);
-        let retries = self.is_aborted && self.retry_at.is_none();
-        has_switches && (is_stale || unrouted || retries)
+        let is_retry = self.last_update.requires_routes();
+        has_switches && (is_stale || unrouted || is_retry)
     }
 
     /// Begins a job.
@@ -334,8 +287,9 @@ impl RoutingState {
         let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
         job.generation = self.configuration;
         job.may_drain |= job.nodes().len() >= STARTUP_GROWTH * self.engine_switches;
-        job.plans_abort_trees = self.has_aborted_before;
-        self.job = Some((id, job.abandoned.clone()));
+        job.plans_abort_trees = self.last_update.is_incomplete();
+        let token = job.abandoned.clone();
+        self.job = JobState::Running { id, token };
         job
     }
 
@@ -353,22 +307,16 @@ impl RoutingState {
 
     /// Abandons the current job.
     pub(crate) fn cancel_job(&mut self) {
-        if let Some((_, abandoned)) = self.job.take() {
-            abandoned.cancel();
-        }
-        self.result = None;
+        self.job.cancel();
     }
 
     /// Takes the result of the current job; that of a cancelled one is dropped.
     pub(crate) fn on_computed(&mut self, computed: RoutingJobResult) {
-        if self.job.as_ref().is_some_and(|(id, _)| *id == computed.id) {
-            self.job = None;
-            self.result = Some(computed);
-        }
+        self.job.on_computed(computed);
     }
 
-    pub(crate) const fn take_result(&mut self) -> Option<RoutingJobResult> {
-        self.result.take()
+    pub(crate) fn take_result(&mut self) -> Option<RoutingJobResult> {
+        self.job.take_result()
     }
 
     /// Whether a result is used. One of another configuration never is; an outdated one only if
@@ -403,8 +351,7 @@ impl RoutingState {
         self.unreachable = new.unreachable;
         self.trees = TreeRouting::InForce;
         self.abort_trees = new.abort_trees;
-        self.is_aborted = false;
-        self.retry_at = None;
+        self.last_update.begin();
         self.job_start = RoutingStart::Incremental;
         // Computing the digest of long routing input files takes time.
         let current = self.configuration;
