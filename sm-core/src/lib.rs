@@ -70,7 +70,7 @@ pub use manager::{Progress, SubnetManager};
 pub use mastership::election;
 pub use plan::routes::{RoutingJob, RoutingJobResult};
 pub use records::RestoredState;
-pub use report::{Phase, Problem, ProblemKind, SweepReport};
+pub use report::{ActivityKind, Phase, Problem, ProblemKind, SweepReport};
 
 // Shorter paths within this crate. Other crates use `ferrosm_sa` directly.
 pub(crate) use ferrosm_sa as sa;

@@ -233,8 +233,8 @@ impl PartitionTables {
     }
 
     /// The table with the fewest free entries in this sweep; `None` without configured partitions.
-    pub(crate) fn into_fullest(self) -> Option<PKeyTableUsage> {
-        self.fullest
+    pub(crate) const fn take_fullest(&mut self) -> Option<PKeyTableUsage> {
+        self.fullest.take()
     }
 
     /// Writes the blocks that differ. Returns whether the table is in place or being written: a

@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use ferrosm_core::{Phase, Progress};
+use ferrosm_core::Progress;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Standard error, shared by log lines and the progress bar.
@@ -84,14 +84,14 @@ impl SweepBar {
     /// Shows the progress of a sweep; hides the bar between sweeps.
     pub fn show(&self, progress: Progress) {
         let Some(bar) = &self.bar else { return };
-        if progress.phase == Phase::Idle {
+        let Some(phase) = progress.activity.phase() else {
             bar.finish_and_clear();
             return;
-        }
+        };
         if bar.is_finished() {
             bar.reset();
         }
-        bar.set_message(progress.phase.to_string());
+        bar.set_message(phase.to_string());
         bar.set_length(progress.total);
         bar.set_position(progress.done);
     }

@@ -12,10 +12,10 @@ use crate::link_rates::LinkRates;
 use crate::multicast::{MftReadback, MftUpdate};
 use crate::partitions::PartitionTables;
 use crate::plan::partitions::absent_members::AbsentMember;
-use crate::report::{Phase, ProblemKind, SweepKind, SweepReport};
+use crate::report::{ActivityKind, Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
 use crate::sweep::SweepScope;
-use crate::sweep::discovery::{Discovery, ReadPhase};
+use crate::sweep::discovery::Discovery;
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::Arming;
@@ -62,27 +62,24 @@ pub(super) enum Activity {
 /// The phase of a sweep, with the state that only it needs.
 #[derive(Debug)]
 pub(super) enum SweepPhase {
-    Discovery(Discovery),
-    SmScan(Discovery),
+    Discovery,
+    SmScan,
     ReadTables(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
-    Routing(Discovery),
+    Routing,
     WriteTables(Box<TableUpdate>),
     /// MFTs are written; reported together with the tables before them.
     Multicast(MftUpdate),
     Arm(Arming),
     Activate,
-    /// Placeholder while a manager function holds the phase's state to begin, continue or end it.
-    InTransition(Phase),
 }
 
 /// The readback of tables that this SM did not write.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TableReadback {
     pub(super) lfts: LftReadback,
     pub(super) kept: KeptReadback,
     pub(super) mfts: MftReadback,
-    pub(super) discovery: Discovery,
 }
 
 /// The phase of a sweep that writes P_Key, VL and forwarding tables.
@@ -93,27 +90,17 @@ pub(super) struct TableUpdate {
     pub(super) lfts: LftUpdate,
 }
 
-impl TableUpdate {
-    pub(super) fn new(lfts: LftUpdate) -> Self {
-        Self {
-            lfts,
-            ..Self::default()
-        }
-    }
-}
-
 impl SweepPhase {
     /// Its name in reports.
     pub(super) const fn name(&self) -> Phase {
         match self {
-            Self::Discovery(_) => Phase::Discover,
-            Self::SmScan(_) => Phase::SmScan,
+            Self::Discovery => Phase::Discover,
+            Self::SmScan => Phase::SmScan,
             Self::ReadTables(_) => Phase::ReadTables,
-            Self::Routing(_) => Phase::Route,
+            Self::Routing => Phase::Route,
             Self::WriteTables(_) | Self::Multicast(_) => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
             Self::Activate => Phase::Activate,
-            Self::InTransition(phase) => *phase,
         }
     }
 }
@@ -123,6 +110,8 @@ impl SweepPhase {
 pub(super) struct Sweep {
     pub(super) scope: SweepScope,
     pub(super) phase: SweepPhase,
+    /// What it found about links; `None` after routes are computed.
+    pub(super) discovery: Option<Discovery>,
     pub(super) started: Instant,
     phase_began: Instant,
     /// Switches whose PortStateChange was set, and not cleared before their ports were read.
@@ -137,7 +126,8 @@ impl Sweep {
         let kind = scope.kind();
         Self {
             scope,
-            phase: SweepPhase::Discovery(discovery),
+            phase: SweepPhase::Discovery,
+            discovery: Some(discovery),
             started: now,
             phase_began: now,
             uncleared_switches: BTreeSet::new(),
@@ -157,12 +147,6 @@ impl Sweep {
         }
     }
 
-    /// Takes the phase; [`SubnetManager::step_sweep`] sets the one that follows.
-    pub(super) fn take_phase(&mut self) -> SweepPhase {
-        let in_transition = SweepPhase::InTransition(self.phase.name());
-        core::mem::replace(&mut self.phase, in_transition)
-    }
-
     /// Reports the duration of the phase that ends now.
     pub(super) fn end_phase(&mut self, now: Instant) {
         let took = now.since(self.phase_began);
@@ -172,50 +156,25 @@ impl Sweep {
 }
 
 impl Activity {
+    /// What the SM is doing, without the state.
+    pub(super) const fn kind(&self) -> ActivityKind {
+        match self {
+            Self::Idle => ActivityKind::Idle,
+            Self::NoLink => ActivityKind::NoLink,
+            Self::Standby => ActivityKind::Standby,
+            Self::LightSweep(_) => ActivityKind::LightSweep,
+            Self::Sweep(sweep) => ActivityKind::Sweep(sweep.scope.kind(), sweep.phase.name()),
+            Self::SmScan => ActivityKind::SmScan,
+            Self::AwaitMastership => ActivityKind::AwaitMastership,
+            Self::AwaitReplica => ActivityKind::AwaitReplica,
+            Self::MulticastUpdate(_) => ActivityKind::MulticastUpdate,
+            Self::AliasGuids => ActivityKind::AliasGuids,
+            Self::Survey => ActivityKind::Survey,
+        }
+    }
+
     pub(super) const fn is_idle(&self) -> bool {
         matches!(self, Self::Idle)
-    }
-
-    /// Whether it may send Sets to devices.
-    pub(super) const fn configures(&self) -> bool {
-        match self {
-            Self::Sweep(_) | Self::MulticastUpdate(_) | Self::AliasGuids => true,
-            Self::Idle
-            | Self::NoLink
-            | Self::Standby
-            | Self::LightSweep(_)
-            | Self::SmScan
-            | Self::AwaitMastership
-            | Self::AwaitReplica
-            | Self::Survey => false,
-        }
-    }
-
-    /// Whether tables or ports are being written.
-    pub(super) const fn is_writing(&self) -> bool {
-        match self {
-            Self::Sweep(sweep) => match sweep.phase {
-                SweepPhase::WriteTables(_)
-                | SweepPhase::Multicast(_)
-                | SweepPhase::Arm(_)
-                | SweepPhase::Activate => true,
-                SweepPhase::Discovery(_)
-                | SweepPhase::SmScan(_)
-                | SweepPhase::ReadTables(_)
-                | SweepPhase::Routing(_)
-                | SweepPhase::InTransition(_) => false,
-            },
-            Self::MulticastUpdate(_) => true,
-            Self::Idle
-            | Self::NoLink
-            | Self::Standby
-            | Self::LightSweep(_)
-            | Self::Survey
-            | Self::SmScan
-            | Self::AliasGuids
-            | Self::AwaitMastership
-            | Self::AwaitReplica => false,
-        }
     }
 
     /// The light sweep, if one runs.
@@ -256,17 +215,10 @@ impl Activity {
     }
 
     /// Discovery state, until routes are computed.
-    pub(super) fn discovery(&mut self) -> Option<&mut Discovery> {
-        match &mut self.sweep_mut()?.phase {
-            SweepPhase::Discovery(discovery)
-            | SweepPhase::SmScan(discovery)
-            | SweepPhase::ReadTables(TableReadback { discovery, .. })
-            | SweepPhase::Routing(discovery) => Some(discovery),
-            SweepPhase::WriteTables(_)
-            | SweepPhase::Multicast(_)
-            | SweepPhase::Arm(_)
-            | SweepPhase::Activate
-            | SweepPhase::InTransition(_) => None,
+    pub(super) const fn discovery(&mut self) -> Option<&mut Discovery> {
+        match self.sweep_mut() {
+            Some(sweep) => sweep.discovery.as_mut(),
+            None => None,
         }
     }
 
@@ -283,6 +235,16 @@ impl Activity {
     pub(super) fn table_update(&mut self) -> Option<&mut TableUpdate> {
         if let SweepPhase::WriteTables(update) = &mut self.sweep_mut()?.phase {
             Some(update)
+        } else {
+            None
+        }
+    }
+
+    /// The scope of the sweep and its table update, in its phase.
+    pub(super) fn scoped_table_update(&mut self) -> Option<(&SweepScope, &mut TableUpdate)> {
+        let sweep = self.sweep_mut()?;
+        if let SweepPhase::WriteTables(update) = &mut sweep.phase {
+            Some((&sweep.scope, update))
         } else {
             None
         }
@@ -311,43 +273,6 @@ impl Activity {
     /// Whether a local sweep runs.
     pub(super) fn is_local_sweep(&self) -> bool {
         matches!(self.scope(), Some(SweepScope::Local { .. }))
-    }
-
-    /// What discovery does with responses.
-    pub(super) const fn read_phase(&self) -> ReadPhase {
-        match self {
-            Self::LightSweep(_) => ReadPhase::LightSweep,
-            Self::Sweep(sweep) => match sweep.phase {
-                SweepPhase::Discovery(_) => ReadPhase::Discovery(sweep.scope.kind()),
-                SweepPhase::Routing(_) => ReadPhase::Routing(sweep.scope.kind()),
-                SweepPhase::SmScan(_)
-                | SweepPhase::ReadTables(_)
-                | SweepPhase::WriteTables(_)
-                | SweepPhase::Multicast(_)
-                | SweepPhase::Arm(_)
-                | SweepPhase::Activate
-                | SweepPhase::InTransition(_) => ReadPhase::Other,
-            },
-            Self::Idle
-            | Self::NoLink
-            | Self::Standby
-            | Self::SmScan
-            | Self::AwaitMastership
-            | Self::AwaitReplica
-            | Self::MulticastUpdate(_)
-            | Self::AliasGuids
-            | Self::Survey => ReadPhase::Other,
-        }
-    }
-
-    /// Whether a local sweep is discovering or routing, so that it can read scheduled ports.
-    pub(super) fn is_local_discovery(&self) -> bool {
-        self.is_local_sweep() && self.read_phase().is_discovering()
-    }
-
-    /// Whether the discovery of a full sweep runs.
-    pub(super) fn is_full_discovery(&self) -> bool {
-        self.read_phase() == ReadPhase::Discovery(SweepKind::Full)
     }
 }
 
@@ -391,13 +316,13 @@ impl SubnetManager {
         self.activity = activity;
     }
 
-    /// The current phase of the sweep ends, and the named one begins.
-    pub(super) fn begin_phase(&mut self, name: Phase) {
+    /// The current phase of the sweep ends, and the next one begins.
+    pub(super) fn begin_phase(&mut self, phase: SweepPhase) {
         let Some(sweep) = self.activity.sweep_mut() else {
             return;
         };
         sweep.end_phase(self.now);
-        sweep.phase = SweepPhase::InTransition(name);
+        sweep.phase = phase;
         self.announce_phase();
     }
 
@@ -406,7 +331,9 @@ impl SubnetManager {
         self.transitions += 1;
         self.last_sweep.enqueued_total = self.smps.enqueued_total();
         self.update_paths();
-        self.emit(Event::PhaseStarted(self.phase()));
+        if let Some(phase) = self.activity().phase() {
+            self.emit(Event::PhaseStarted(phase));
+        }
     }
 
     /// Sets the DR paths of requests from now on.
@@ -420,7 +347,7 @@ impl SubnetManager {
     pub(super) fn path_policy(&self) -> PathPolicy {
         if self.activity.is_local_sweep() {
             PathPolicy::DetourFromAttempt(1)
-        } else if self.activity.is_full_discovery() {
+        } else if self.activity.kind().is_full_discovery() {
             PathPolicy::Shortest
         } else {
             PathPolicy::DetourFromAttempt(2)

@@ -29,7 +29,7 @@ impl SubnetManager {
             // Another master begins with a sweep of its own: tables that are half written are
             // completed first.
             Command::Handover
-                if self.activity.is_writing()
+                if self.activity().is_writing()
                     && self.mastership.may_have_successor(&self.fabric, &self.cfg) =>
             {
                 self.hands_over_after_sweep = true;
@@ -47,7 +47,7 @@ impl SubnetManager {
         if self.commands.is_empty() && !self.hands_over_after_sweep {
             return;
         }
-        if self.hands_over_after_sweep && !self.activity.is_writing() {
+        if self.hands_over_after_sweep && !self.activity().is_writing() {
             self.hands_over_after_sweep = false;
             if self.commands.awaits_handover() {
                 self.begin_handover(AfterHandover::StandBy);

@@ -7,13 +7,13 @@ use ferrosm_mad::attr::{NodeInfo, PortState};
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
-use super::activity::{Activity, SweepPhase};
+use super::activity::Activity;
 use crate::ctx::Ctx;
 use crate::event::{Event, NoLinkReason};
-use crate::report::ProblemKind;
+use crate::report::{ActivityKind, ProblemKind};
 use crate::smp::op::SmpOp;
 use crate::sweep::SweepScope;
-use crate::sweep::discovery::{self, Discovery, ReadMode, ReadPhase};
+use crate::sweep::discovery::{self, Discovery, ReadMode};
 use crate::sweep::exclusion::is_in_fabric;
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
@@ -56,7 +56,7 @@ impl SubnetManager {
     /// What the SM does while a response arrives.
     pub(super) fn read_mode(&self) -> ReadMode {
         ReadMode {
-            phase: self.activity.read_phase(),
+            activity: self.activity(),
             is_master: self.is_master(),
         }
     }
@@ -172,7 +172,8 @@ impl SubnetManager {
         with_ctx!(self, |ctx| discovery::read_fdr10(ctx, &change, mode));
         let is_switch = self.fabric.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.fabric.local() == Some(at) && !is_switch;
-        if mode.phase == ReadPhase::LightSweep && is_own && new.port_state < PortState::Active {
+        if mode.activity == ActivityKind::LightSweep && is_own && new.port_state < PortState::Active
+        {
             self.abandon_light_sweep();
             return;
         }
@@ -180,7 +181,7 @@ impl SubnetManager {
         if let Some(arming) = self.activity.arming() {
             with_ctx!(self, |ctx| arming.on_port_observed(ctx, at, intents));
         }
-        if !mode.phase.is_discovering() {
+        if !mode.activity.follows_responses() {
             return;
         }
         if change.is_external() {
@@ -243,11 +244,11 @@ impl SubnetManager {
     }
 
     /// Discovery has received all responses.
-    pub(super) fn finish_discovery(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
-        with_ctx!(self, |ctx| discovery.remove_absent(ctx));
+    pub(super) fn finish_discovery(&mut self) {
+        self.remove_absent();
         let Some(local) = self.fabric.local() else {
             self.enter_no_link(NoLinkReason::LocalNodeUnknown);
-            return None;
+            return;
         };
         if !self.read_only
             && self.mastership.is_first_as_master()
@@ -255,7 +256,7 @@ impl SubnetManager {
         {
             self.report_isolation(reason);
             self.enter_no_link(reason);
-            return None;
+            return;
         }
         if self.last_sweep.no_link.take().is_some() {
             self.emit(Event::LocalPortUsable(self.fabric.port_name(local)));
@@ -263,10 +264,16 @@ impl SubnetManager {
         self.report_additions();
         if self.read_only {
             self.finish_sweep();
-            None
         } else {
             self.distrust_tables_after_foreign_change();
-            Some(self.begin_sm_scan_of_sweep(discovery))
+            self.begin_sm_scan_of_sweep();
+        }
+    }
+
+    /// Removes what the sweep did not find.
+    pub(super) fn remove_absent(&mut self) {
+        if let Some(discovery) = self.activity.discovery() {
+            with_ctx!(self, |ctx| discovery.remove_absent(ctx));
         }
     }
 }

@@ -348,7 +348,8 @@ impl SubnetManager {
     /// Whether a local sweep reads scheduled devices at once. A sweep that is outpaced by changes
     /// ends first, because further nodes would delay it.
     pub(super) fn rereads_at_once(&self) -> bool {
-        self.activity.is_local_discovery() && !self.routing.is_outpaced()
+        (self.activity.is_local_sweep() && self.activity().follows_responses())
+            && !self.routing.is_outpaced()
     }
 
     /// Reads the scheduled ports: at once if a local sweep is discovering or routing, otherwise in

@@ -22,7 +22,7 @@ impl SubnetManager {
             }
             // Queued requests would reach the fabric when the link is back, and another SM may be
             // master by then.
-            LocalPortEvent::Down if self.activity.configures() => self.begin_full_sweep(),
+            LocalPortEvent::Down if self.activity().configures() => self.begin_full_sweep(),
             LocalPortEvent::Up | LocalPortEvent::Down => self.request_full_sweep(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.fabric.local() {

@@ -16,14 +16,10 @@ use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
 use crate::event::AboutSm;
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
-use crate::mastership::{
-    Mastership, SenderQuery, WorkInProgress, knows_all_sms, sm_info, sm_ports,
-};
+use crate::mastership::{Mastership, SenderQuery, knows_all_sms, sm_info, sm_ports};
 use crate::records::RestoredState;
-use crate::report::Phase;
 use crate::smp::op::{SmpOp, Target};
 use crate::smp::{SmpTransaction, UNTRACKED};
-use crate::sweep::discovery::Discovery;
 
 impl SubnetManager {
     /// The SM state.
@@ -57,22 +53,6 @@ impl SubnetManager {
         let sent = self.out.sent();
         self.mastership
             .sm_info(&self.cfg, &self.fabric, sent, control)
-    }
-
-    fn work_in_progress(&self) -> WorkInProgress {
-        match self.activity {
-            Activity::Idle => WorkInProgress::None,
-            Activity::SmScan => WorkInProgress::SmScan,
-            Activity::NoLink => WorkInProgress::NoLink,
-            Activity::LightSweep(_)
-            | Activity::Sweep(_)
-            | Activity::MulticastUpdate(_)
-            | Activity::AliasGuids
-            | Activity::Survey
-            | Activity::Standby
-            | Activity::AwaitMastership
-            | Activity::AwaitReplica => WorkInProgress::Other,
-        }
     }
 
     /// Steps the election, and applies what it decides.
@@ -247,13 +227,13 @@ impl SubnetManager {
     }
 
     fn on_stalled(&mut self) {
-        let work = self.work_in_progress();
-        with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, work));
+        let activity = self.activity();
+        with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, activity));
     }
 
     fn on_lease_lost(&mut self) {
-        let work = self.work_in_progress();
-        with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, work));
+        let activity = self.activity();
+        with_ctx!(self, |ctx| Mastership::on_lease_lost(ctx, activity));
     }
 
     /// Ends what has timed out.
@@ -306,27 +286,24 @@ impl SubnetManager {
     }
 
     /// The SMInfo scan of a sweep.
-    pub(super) fn begin_sm_scan_of_sweep(&mut self, mut discovery: Discovery) -> SweepPhase {
-        self.begin_phase(Phase::SmScan);
-        discovery.begin_sm_scan();
+    pub(super) fn begin_sm_scan_of_sweep(&mut self) {
+        self.begin_phase(SweepPhase::SmScan);
+        if let Some(discovery) = self.activity.discovery() {
+            discovery.begin_sm_scan();
+        }
         let local = self.activity.is_local_sweep();
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
-        SweepPhase::SmScan(discovery)
     }
 
-    /// The SMs have responded. The sweep waits while mastership is undecided; `None` if another
-    /// sweep began.
-    pub(super) fn finish_sm_scan_of_sweep(&mut self, discovery: Discovery) -> Option<SweepPhase> {
+    /// The SMs have responded. The sweep waits while mastership is undecided.
+    pub(super) fn finish_sm_scan_of_sweep(&mut self) {
         let sweep = self.last_sweep.number;
         self.compare_sms();
-        if self.last_sweep.number != sweep {
-            return None;
+        let is_other_sweep = self.last_sweep.number != sweep;
+        if !is_other_sweep && self.is_master() {
+            self.compare_restored_view();
+            self.begin_reading();
         }
-        if !self.is_master() {
-            return Some(SweepPhase::SmScan(discovery));
-        }
-        self.compare_restored_view();
-        Some(self.begin_reading(discovery))
     }
 
     /// Steps the election with the SMs as they last responded.
@@ -427,7 +404,7 @@ impl SubnetManager {
 
     /// A port was read in a takeover: its MasterSMLID is written at once.
     pub(super) fn write_sm_lid_early(&mut self, at: PortRef) {
-        let discovering = self.activity.is_full_discovery();
+        let discovering = self.activity().is_full_discovery();
         if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
             return;
         }
@@ -447,7 +424,7 @@ impl SubnetManager {
         let detected = with_ctx!(self, |ctx| self
             .mastership
             .detect_foreign_change(ctx, at, new, is_master, own_lid));
-        if detected && !self.activity.is_full_discovery() {
+        if detected && !self.activity().is_full_discovery() {
             self.request_full_sweep();
         }
     }

@@ -9,7 +9,7 @@ use ferrosm_routing::VerifiedRun;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
-use crate::multicast::{MftUpdate, TreeInputs, mlid_count};
+use crate::multicast::{TreeInputs, mlid_count};
 use crate::plan::messages::RoutingMessage;
 use crate::sa_owner::SaState;
 
@@ -26,7 +26,7 @@ fn tree_inputs<'a>(
 
 impl SubnetManager {
     /// Within a sweep, after its LFTs: compares all tables, and writes the first step.
-    pub(super) fn begin_multicast(&mut self) -> SweepPhase {
+    pub(super) fn begin_multicast(&mut self) {
         if self.routing.freezes_trees() {
             if let Some(report) = self.activity.report() {
                 report.routing_messages.push(RoutingMessage::MftsNotWritten);
@@ -39,17 +39,21 @@ impl SubnetManager {
         let changed = self.sa.take_changed_groups();
         let inputs = tree_inputs(&self.sa, self.routing.of_trees());
         let update = with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
-        self.continue_multicast(update)
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.phase = SweepPhase::Multicast(update);
+        }
+        self.continue_multicast();
     }
 
     /// Within a sweep, when the request queue is idle: writes the next step, or begins to arm
     /// links.
-    pub(super) fn continue_multicast(&mut self, mut update: MftUpdate) -> SweepPhase {
-        if with_ctx!(self, |ctx| self.multicast.write_next(ctx, &mut update)) {
-            SweepPhase::Multicast(update)
-        } else {
-            self.begin_arming()
+    pub(super) fn continue_multicast(&mut self) {
+        if let Some(update) = self.activity.mft_update()
+            && with_ctx!(self, |ctx| self.multicast.write_next(ctx, update))
+        {
+            return;
         }
+        self.begin_arming();
     }
 
     /// Whether tables may be updated outside of sweeps. While MFTs are frozen or a sweep is

@@ -1,37 +1,24 @@
 //! Progress of the current sweep, for displays.
 
 use super::SubnetManager;
-use super::activity::Activity;
-use crate::report::Phase;
+use crate::report::ActivityKind;
 
-/// Progress of the current phase.
+/// Progress of the current activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The phase.
-    pub phase: Phase,
-    /// Completed requests of the phase.
+    /// What the SM is doing.
+    pub activity: ActivityKind,
+    /// Completed requests of the phase or activity.
     pub done: u64,
-    /// Requests of the phase so far; grows during discovery.
+    /// Its requests so far; grows during discovery.
     pub total: u64,
 }
 
 impl SubnetManager {
-    /// The current phase.
+    /// What the SM is doing.
     #[must_use]
-    pub const fn phase(&self) -> Phase {
-        match &self.activity {
-            Activity::Sweep(sweep) => sweep.phase.name(),
-            Activity::Idle
-            | Activity::NoLink
-            | Activity::Standby
-            | Activity::LightSweep(_)
-            | Activity::SmScan
-            | Activity::AwaitMastership
-            | Activity::AwaitReplica
-            | Activity::MulticastUpdate(_)
-            | Activity::AliasGuids
-            | Activity::Survey => Phase::Idle,
-        }
+    pub const fn activity(&self) -> ActivityKind {
+        self.activity.kind()
     }
 
     /// Its progress.
@@ -40,7 +27,7 @@ impl SubnetManager {
         let total = self.smps.enqueued_total() - self.last_sweep.enqueued_total;
         let done = total.saturating_sub(self.smps.pending() as u64);
         Progress {
-            phase: self.phase(),
+            activity: self.activity(),
             done,
             total,
         }

@@ -12,7 +12,7 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
-use super::activity::{Activity, Sweep, SweepPhase, TableReadback, TableUpdate};
+use super::activity::{Activity, Sweep, SweepPhase, TableReadback};
 use crate::desired_lfts::DesiredLfts;
 use crate::io::{Event, Output};
 use crate::multicast::{MftReadback, report_conflicting};
@@ -24,7 +24,7 @@ use crate::plan::messages::RoutingMessage;
 use crate::plan::partitions::absent_members::{AbsentMember, absent_members};
 use crate::plan::routes::RoutingJobResult;
 use crate::plan::vls::FabricVlPlan;
-use crate::report::{Phase, ProblemKind, SweepKind};
+use crate::report::{ProblemKind, SweepKind};
 use crate::routing_state::NewRouting;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
@@ -41,33 +41,23 @@ use crate::vls::kept_readback::{self, KeptReadback};
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or continues it.
     pub(super) fn step_sweep(&mut self) {
-        if self.activity.is_full_discovery() {
+        if self.activity().is_full_discovery() {
             self.locate_contested();
             self.read_unreached_ports();
             if !self.smps.is_idle() {
                 return;
             }
         }
-        let Some(sweep) = self.activity.sweep_mut() else {
-            return;
-        };
-        let next = match sweep.take_phase() {
-            SweepPhase::Discovery(discovery) => self.finish_discovery(discovery),
-            SweepPhase::SmScan(discovery) => self.finish_sm_scan_of_sweep(discovery),
-            SweepPhase::ReadTables(readback) => Some(self.finish_reading(readback)),
-            SweepPhase::Routing(discovery) => self.continue_routing(discovery),
-            SweepPhase::WriteTables(update) => Some(self.continue_tables(update)),
-            SweepPhase::Multicast(update) => Some(self.continue_multicast(update)),
-            SweepPhase::Arm(arming) => Some(self.begin_activation(arming)),
-            SweepPhase::Activate => {
-                self.finish_sweep();
-                None
-            }
-            SweepPhase::InTransition(_) => None,
-        };
-        // Without a next phase the sweep is complete, or another activity took its place.
-        if let (Some(next), Some(sweep)) = (next, self.activity.sweep_mut()) {
-            sweep.phase = next;
+        match self.activity.sweep().map(|sweep| &sweep.phase) {
+            Some(SweepPhase::Discovery) => self.finish_discovery(),
+            Some(SweepPhase::SmScan) => self.finish_sm_scan_of_sweep(),
+            Some(SweepPhase::ReadTables(_)) => self.finish_reading(),
+            Some(SweepPhase::Routing) => self.continue_routing(),
+            Some(SweepPhase::WriteTables(_)) => self.continue_tables(),
+            Some(SweepPhase::Multicast(_)) => self.continue_multicast(),
+            Some(SweepPhase::Arm(_)) => self.begin_activation(),
+            Some(SweepPhase::Activate) => self.finish_sweep(),
+            None => {}
         }
     }
 
@@ -140,8 +130,8 @@ impl SubnetManager {
 
     /// Reads the tables of switches that this SM did not write, so that only differences are
     /// written.
-    pub(super) fn begin_reading(&mut self, discovery: Discovery) -> SweepPhase {
-        self.begin_phase(Phase::ReadTables);
+    pub(super) fn begin_reading(&mut self) {
+        self.begin_phase(SweepPhase::ReadTables(TableReadback::default()));
         // PortStateChange bits seen so far are cleared before tables are written: a bit set later
         // is a new change. LFTs are read after that, because the Set hides that a switch restarted
         // before: it restores LinearFDBTop.
@@ -159,22 +149,21 @@ impl SubnetManager {
             with_ctx!(self, |ctx| partitions::read(ctx, scope));
         }
         let mfts = with_ctx!(self, |ctx| MftReadback::start(ctx, self.sa.registry()));
-        SweepPhase::ReadTables(TableReadback {
-            lfts,
-            kept,
-            mfts,
-            discovery,
-        })
+        if let Some(readback) = self.activity.readback() {
+            *readback = TableReadback { lfts, kept, mfts };
+        }
     }
 
-    fn finish_reading(&mut self, readback: TableReadback) -> SweepPhase {
-        with_ctx!(self, |ctx| readback.lfts.finish(ctx));
-        self.begin_routing(readback.discovery)
+    fn finish_reading(&mut self) {
+        if let Some(TableReadback { lfts, .. }) = self.activity.readback() {
+            with_ctx!(self, |ctx| lfts.finish(ctx));
+        }
+        self.begin_routing();
     }
 
     /// Plans LIDs, and starts a routing job if the inputs of the routing changed.
-    fn begin_routing(&mut self, discovery: Discovery) -> SweepPhase {
-        self.begin_phase(Phase::Route);
+    fn begin_routing(&mut self) {
+        self.begin_phase(SweepPhase::Routing);
         let is_new = self.mastership.is_new();
         let policy = if self.cfg.reassign_lids && is_new {
             LidPolicy::Reassign
@@ -192,7 +181,7 @@ impl SubnetManager {
         }
         with_ctx!(self, |ctx| self.link_stability.choose_avoided(ctx));
         if !self.routing.take_due(&self.fabric) {
-            return self.begin_tables(Box::default(), Vec::new());
+            return self.begin_tables(LftUpdate::default(), Vec::new());
         }
         let plan = self.lids.plan();
         let mut job = self.routing.begin_job(&self.fabric, plan, &self.cfg);
@@ -211,7 +200,6 @@ impl SubnetManager {
             );
         }
         self.out.push(Output::Compute(Box::new(job)));
-        SweepPhase::Routing(discovery)
     }
 
     fn unroutable_switches(&self) -> Vec<NodeIdx> {
@@ -225,31 +213,29 @@ impl SubnetManager {
     /// Installs the result of the routing job if neither the fabric nor the settings have changed
     /// since. Nodes that were found meanwhile may belong to the subnet of another master: SMs are
     /// scanned and tables read back again before anything is written.
-    fn continue_routing(&mut self, mut discovery: Discovery) -> Option<SweepPhase> {
+    fn continue_routing(&mut self) {
         let Some(computed) = self.routing.take_result() else {
-            return Some(SweepPhase::Routing(discovery));
+            return;
         };
         let is_accepted = self.routing.accept(&computed);
-        let has_unscanned_nodes = discovery.has_unscanned_nodes();
+        let discovery = self.activity.discovery();
+        let has_unscanned_nodes = discovery.is_some_and(|d| d.has_unscanned_nodes());
         if is_accepted && !has_unscanned_nodes {
             return self.install(computed);
         }
-        with_ctx!(self, |ctx| discovery.remove_absent(ctx));
+        self.remove_absent();
         self.report_additions();
-        Some(if has_unscanned_nodes {
-            self.begin_sm_scan_of_sweep(discovery)
+        if has_unscanned_nodes {
+            self.begin_sm_scan_of_sweep();
         } else {
-            self.begin_routing(discovery)
-        })
+            self.begin_routing();
+        }
     }
 
-    /// Installs the routes of a job; `None` if it found none.
-    fn install(&mut self, computed: RoutingJobResult) -> Option<SweepPhase> {
+    /// Installs the routes of a job, if it found any.
+    fn install(&mut self, computed: RoutingJobResult) {
         match computed.result {
-            Err(failure) => {
-                self.routing_failed(failure);
-                None
-            }
+            Err(failure) => self.routing_failed(failure),
             Ok(routes) => {
                 if let Some(report) = self.activity.report() {
                     report.has_new_routes = true;
@@ -281,7 +267,7 @@ impl SubnetManager {
                 if let Some(new) = new {
                     self.put_in_force(new);
                 }
-                Some(self.begin_tables(Box::new(TableUpdate::new(lfts)), conflicting))
+                self.begin_tables(lfts, conflicting);
             }
         }
     }
@@ -329,19 +315,18 @@ impl SubnetManager {
     }
 
     /// Configures ports and arms links, after all tables are written.
-    pub(super) fn begin_arming(&mut self) -> SweepPhase {
-        self.begin_phase(Phase::Arm);
-        let Some(scope) = self.activity.scope() else {
-            return SweepPhase::Activate;
-        };
-        port_intents!(self, intents);
-        SweepPhase::Arm(with_ctx!(self, |ctx| Arming::start(ctx, scope, intents)))
+    pub(super) fn begin_arming(&mut self) {
+        self.begin_phase(SweepPhase::Arm(Arming::default()));
+        if let Some(scope) = self.activity.scope() {
+            port_intents!(self, intents);
+            with_ctx!(self, |ctx| Arming::start(ctx, scope, intents));
+        }
     }
 
-    fn begin_activation(&mut self, arming: Arming) -> SweepPhase {
-        self.begin_phase(Phase::Activate);
+    fn begin_activation(&mut self) {
+        self.begin_phase(SweepPhase::Activate);
         let scope = self.activity.scope();
-        let ports = scope.map_or_else(Vec::new, |scope| arming.finish(&self.fabric, scope));
+        let ports = scope.map_or_else(Vec::new, |scope| Arming::ready_ports(&self.fabric, scope));
         if !ports.is_empty() {
             // A host joins groups and queries paths as soon as its port is Active; the SA must know
             // its LID by then.
@@ -350,7 +335,6 @@ impl SubnetManager {
         for p in ports {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Activate));
         }
-        SweepPhase::Activate
     }
 
     pub(super) fn on_port_set(&mut self, p: PortRef, setting: PortSetting, outcome: &SmpOutcome) {

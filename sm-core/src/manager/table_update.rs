@@ -6,10 +6,10 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::{SweepPhase, TableUpdate};
+use super::activity::{Activity, SweepPhase, TableUpdate};
 use crate::multicast::clear_entries;
 use crate::plan::port_settings;
-use crate::report::Phase;
+use crate::report::SweepKind;
 use crate::routing_state::AbortedUpdate;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
@@ -18,27 +18,42 @@ use crate::sweep::link_setup;
 
 impl SubnetManager {
     /// Begins to write tables; `conflicting` are the multicast entries to clear before the LFTs.
-    pub(super) fn begin_tables(
-        &mut self,
-        mut update: Box<TableUpdate>,
-        conflicting: Vec<(Lid, NodeIdx)>,
-    ) -> SweepPhase {
+    pub(super) fn begin_tables(&mut self, lfts: LftUpdate, conflicting: Vec<(Lid, NodeIdx)>) {
+        let update = TableUpdate {
+            lfts,
+            ..TableUpdate::default()
+        };
+        self.begin_phase(SweepPhase::WriteTables(Box::new(update)));
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.discovery = None;
+        }
+        self.write_tables(conflicting);
+    }
+
+    fn write_tables(&mut self, conflicting: Vec<(Lid, NodeIdx)>) {
         self.lids.update_top();
-        self.begin_phase(Phase::WriteTables);
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        if let Some(scope) = self.activity.scope() {
-            with_ctx!(self, |ctx| update.partitions.write(ctx, scope));
+        if let Some((scope, TableUpdate { partitions, .. })) = self.activity.scoped_table_update() {
+            with_ctx!(self, |ctx| partitions.write(ctx, scope));
         }
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(local_port) = self.fabric.local() {
             self.configure_unlinked(local_port);
         }
-        if with_ctx!(self, |ctx| clear_entries(ctx, conflicting)) {
-            update.lfts.wait_for(LftPrecondition::MulticastRemoved);
-        } else {
-            self.write_vls_and_lfts(&mut update);
+        if !with_ctx!(self, |ctx| clear_entries(ctx, conflicting)) {
+            self.write_vls_and_lfts();
+        } else if let Some(TableUpdate { lfts, .. }) = self.activity.table_update() {
+            lfts.wait_for(LftPrecondition::MulticastRemoved);
         }
-        SweepPhase::WriteTables(update)
+    }
+
+    /// Tables are written again, after a drain or an abort.
+    fn rewrite_tables(&mut self) {
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.end_phase(self.now);
+        }
+        self.announce_phase();
+        self.write_tables(Vec::new());
     }
 
     /// Writes the PortInfo parameters of a port that link setup does not configure: port 0 of a
@@ -51,25 +66,33 @@ impl SubnetManager {
         }
     }
 
-    fn write_vls_and_lfts(&mut self, update: &mut TableUpdate) {
-        let TableUpdate { vls, lfts, .. } = update;
-        if with_ctx!(self, |ctx| self.vls.write(ctx, vls)) && lfts.is_ordered() {
-            lfts.wait_for(LftPrecondition::VlTablesWritten);
-        } else {
-            self.write_lfts(lfts);
+    fn write_vls_and_lfts(&mut self) {
+        let Some(TableUpdate { vls, lfts, .. }) = self.activity.table_update() else {
+            return;
+        };
+        let lfts_wait = with_ctx!(self, |ctx| {
+            let lfts_wait = self.vls.write(ctx, vls) && lfts.is_ordered();
+            if lfts_wait {
+                lfts.wait_for(LftPrecondition::VlTablesWritten);
+            }
+            lfts_wait
+        });
+        if !lfts_wait {
+            self.write_lfts();
         }
     }
 
-    fn write_lfts(&mut self, lfts: &mut LftUpdate) {
-        lfts.begin_pass();
+    fn write_lfts(&mut self) {
+        if let Some(TableUpdate { lfts, .. }) = self.activity.table_update() {
+            lfts.begin_pass();
+        }
         let (top, local) = (self.lids.top(), self.fabric.local());
         let switches: Vec<NodeIdx> = self.fabric.switches().map(|(i, _)| i).collect();
         for n in switches {
-            with_ctx!(self, |ctx| lfts.write_switch(
-                ctx,
-                n,
-                (self.routing.desired(), top)
-            ));
+            if let Some(TableUpdate { lfts, .. }) = self.activity.table_update() {
+                let desired = (self.routing.desired(), top);
+                with_ctx!(self, |ctx| lfts.write_switch(ctx, n, desired));
+            }
             let port0 = PortRef::new(n, PortNum::ZERO);
             if Some(port0) != local {
                 self.configure_unlinked(port0);
@@ -79,39 +102,50 @@ impl SubnetManager {
 
     /// All requests are complete: writes the next stage, the tables after a drain, or begins the
     /// next phase.
-    pub(super) fn continue_tables(&mut self, mut update: Box<TableUpdate>) -> SweepPhase {
-        let lfts = &mut update.lfts;
+    pub(super) fn continue_tables(&mut self) {
+        let Some(TableUpdate { lfts, .. }) = self.activity.table_update() else {
+            return;
+        };
         let precondition = lfts.take_precondition();
         if let Some(port) = lfts.take_blocking_port(&self.fabric) {
-            return self.abort_tables(update, port, precondition);
+            return self.abort_tables(port, precondition);
         }
         match precondition {
             LftPrecondition::None => {}
-            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(&mut update),
-            LftPrecondition::VlTablesWritten => self.write_lfts(&mut update.lfts),
+            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(),
+            LftPrecondition::VlTablesWritten => self.write_lfts(),
         }
-        let lfts = &mut update.lfts;
-        if !self.smps.is_idle() || with_ctx!(self, |ctx| lfts.write_next_stage(ctx)) {
-            return SweepPhase::WriteTables(update);
+        if self.smps.is_idle()
+            && let Some(TableUpdate { lfts, .. }) = self.activity.table_update()
+            && !with_ctx!(self, |ctx| lfts.write_next_stage(ctx))
+        {
+            self.end_tables_after_drain();
         }
+    }
+
+    /// All stages are written: begins the next phase, or writes the tables after a drain when it is
+    /// over.
+    fn end_tables_after_drain(&mut self) {
+        let Some((scope, update)) = self.activity.scoped_table_update() else {
+            return;
+        };
+        let TableUpdate {
+            partitions, lfts, ..
+        } = update;
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
-                if let Some(scope) = self.activity.scope() {
-                    with_ctx!(self, |ctx| update.partitions.write_late(ctx, scope));
+                with_ctx!(self, |ctx| partitions.write_late(ctx, scope));
+                if self.smps.is_idle() {
+                    self.routing.on_tables_written();
+                    self.end_tables();
                 }
-                if !self.smps.is_idle() {
-                    return SweepPhase::WriteTables(update);
-                }
-                self.routing.on_tables_written();
-                self.finish_tables(*update);
-                self.begin_multicast()
             }
-            DrainState::Draining => SweepPhase::WriteTables(update),
+            DrainState::Draining => {}
             DrainState::Over(after) => {
                 let (tables, routing) = lfts.begin_after_drain(*after);
                 self.routing.replace_desired(tables);
                 self.put_in_force(routing);
-                self.begin_tables(update, Vec::new())
+                self.rewrite_tables();
             }
         }
     }
@@ -120,14 +154,12 @@ impl SubnetManager {
     /// removed, no new ones written), the removed entries are written back. Otherwise switches hold
     /// old and new entries. After the first abort the next sweep begins at once if entries were
     /// removed, or to determine multicast trees that suit both.
-    fn abort_tables(
-        &mut self,
-        mut update: Box<TableUpdate>,
-        port: PortRef,
-        precondition: LftPrecondition,
-    ) -> SweepPhase {
-        let vls = precondition == LftPrecondition::VlTablesWritten;
+    fn abort_tables(&mut self, port: PortRef, precondition: LftPrecondition) {
+        let Some(update) = self.activity.table_update() else {
+            return;
+        };
         let mut lfts = core::mem::take(&mut update.lfts);
+        let vls = precondition == LftPrecondition::VlTablesWritten;
         let left = if vls || lfts.is_dropping_routes() {
             AbortedUpdate::Mixed
         } else {
@@ -137,22 +169,25 @@ impl SubnetManager {
         if let Some(before) = with_ctx!(self, |ctx| lfts.abort(ctx, port, vls, desired)) {
             self.routing.on_aborted(AbortedUpdate::Restored, self.now);
             self.routing.replace_desired(before);
-            return self.begin_tables(update, Vec::new());
+            return self.rewrite_tables();
         }
         let is_first = self.routing.on_aborted(left, self.now);
         if is_first && (lfts.drops_routes() || self.routing.freezes_trees()) {
             self.request_local_sweep();
         }
-        self.finish_tables(*update);
-        self.begin_multicast()
+        self.end_tables();
     }
 
-    /// The phase ends: a full sweep reports the fullest P_Key table; a local sweep has not compared
-    /// all of them.
-    fn finish_tables(&mut self, update: TableUpdate) {
-        if let Some(report) = self.activity.report().filter(|report| !report.is_local()) {
-            report.fullest_pkey_table = update.partitions.into_fullest();
+    /// LFTs are written: MFTs follow. A full sweep reports the fullest P_Key table; a local sweep
+    /// has not compared all of them.
+    fn end_tables(&mut self) {
+        if let Activity::Sweep(sweep) = &mut self.activity
+            && let SweepPhase::WriteTables(update) = &mut sweep.phase
+            && sweep.scope.kind() == SweepKind::Full
+        {
+            sweep.report.fullest_pkey_table = update.partitions.take_fullest();
         }
+        self.begin_multicast();
     }
 
     /// When the tables after a drain can be written; `None` if no drain is in progress.

@@ -7,21 +7,22 @@ use core::time::Duration;
 
 use ferrosm_mad::ids::PortGuid;
 
+use super::Mastership;
 use super::election::ElectionInput;
 use super::sm_scan::sm_ports;
-use super::{Mastership, WorkInProgress};
 use crate::ctx::Ctx;
 use crate::effect::Effect;
 use crate::event::Event;
+use crate::report::ActivityKind;
 
 /// Time for which SA reads are answered after a handover.
 const SA_READS_AFTER_HANDOVER: Duration = Duration::from_secs(2);
 
 impl Mastership {
     /// The process stalled: another SM may be master. Nothing is written before an SMInfo scan.
-    pub(crate) fn on_stalled(&mut self, ctx: &mut Ctx<'_>, work: WorkInProgress) {
+    pub(crate) fn on_stalled(&mut self, ctx: &mut Ctx<'_>, activity: ActivityKind) {
         self.distrust_replica(ctx);
-        if work != WorkInProgress::NoLink {
+        if activity != ActivityKind::NoLink {
             self.reload_replica(ctx);
         }
         if self.may_write() || self.election.is_verifying() {
@@ -33,12 +34,10 @@ impl Mastership {
     }
 
     /// The lease of a master is lost: another SM may take it.
-    pub(crate) fn on_lease_lost(ctx: &mut Ctx<'_>, work: WorkInProgress) {
-        let is_idle = match work {
-            WorkInProgress::None => ctx.smps.is_idle(),
-            WorkInProgress::SmScan => true,
-            WorkInProgress::NoLink | WorkInProgress::Other => false,
-        };
+    pub(crate) fn on_lease_lost(ctx: &mut Ctx<'_>, activity: ActivityKind) {
+        // An SMInfo scan began when the SM was idle.
+        let is_idle = activity == ActivityKind::SmScan
+            || (activity == ActivityKind::Idle && ctx.smps.is_idle());
         let input = ElectionInput::LeaseLost {
             is_idle,
             sms_known: !sm_ports(ctx.fabric).is_empty(),

@@ -52,16 +52,6 @@ pub(crate) use takeover::{knows_all_sms, with_sm_lid};
 /// pace of other SMs.
 const FERROSM_PEERS_MAX: usize = 64;
 
-/// What the manager is doing, as far as mastership depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WorkInProgress {
-    None,
-    /// An SMInfo scan outside a sweep, which began when the SM was idle.
-    SmScan,
-    NoLink,
-    Other,
-}
-
 /// The mastership component.
 #[derive(Debug)]
 pub(crate) struct Mastership {

@@ -1,5 +1,6 @@
 //! Sweep reports: the fabric found, the requests sent and the problems left.
 
+mod activity_kind;
 mod exclusion;
 
 use core::fmt;
@@ -16,6 +17,7 @@ use crate::plan::messages::RoutingMessage;
 use crate::sa::refusal::SaRefusal;
 use exclusion::Exclusion;
 
+pub use activity_kind::{ActivityKind, Phase};
 pub use exclusion::ExcludedDevice;
 
 /// A fault of the fabric that a sweep found.
@@ -391,43 +393,6 @@ impl SweepKind {
 impl fmt::Display for SweepKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// The phase of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Phase {
-    /// No sweep is in progress.
-    #[default]
-    Idle,
-    /// Discovery by directed route.
-    Discover,
-    /// Reading the tables installed in switches.
-    ReadTables,
-    /// SMInfo scan of the other SMs.
-    SmScan,
-    /// Assigning LIDs and computing routes.
-    Route,
-    /// Writing forwarding tables.
-    WriteTables,
-    /// Configuring ports and arming links.
-    Arm,
-    /// Activating links.
-    Activate,
-}
-
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Idle => "idle",
-            Self::Discover => "discover",
-            Self::ReadTables => "read tables",
-            Self::SmScan => "other SMs",
-            Self::Route => "route",
-            Self::WriteTables => "write tables",
-            Self::Arm => "arm links",
-            Self::Activate => "activate links",
-        })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::smp::outcome::SmpOutcome;
 const BLOCK_LIDS: u16 = 64;
 
 /// The tables that are being read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LftReadback {
     tables: BTreeMap<NodeIdx, TableRead>,
 }
@@ -34,9 +34,7 @@ struct TableRead {
 impl LftReadback {
     /// Reads the tables of switches, except those of `later`.
     pub(crate) fn start(ctx: &mut Ctx<'_>, later: &BTreeSet<NodeIdx>) -> Self {
-        let mut readback = Self {
-            tables: BTreeMap::new(),
-        };
+        let mut readback = Self::default();
         let nodes: Vec<NodeIdx> = ctx.fabric.node_indices().collect();
         for n in nodes.into_iter().filter(|n| !later.contains(n)) {
             readback.read_switch(ctx, n);
@@ -79,8 +77,8 @@ impl LftReadback {
 
     /// All blocks are read: the tables are known, except those of switches that restarted
     /// meanwhile.
-    pub(crate) fn finish(self, ctx: &mut Ctx<'_>) {
-        for (n, read) in self.tables {
+    pub(crate) fn finish(&mut self, ctx: &mut Ctx<'_>) {
+        for (n, read) in core::mem::take(&mut self.tables) {
             if let Some(node) = ctx.fabric.get_mut(n)
                 && node.times_forgotten == read.times_forgotten
             {

@@ -147,7 +147,7 @@ fn state(fabric: &ObservedFabric, p: PortRef) -> PortState {
 
 impl Arming {
     /// Writes the parameters of ports that differ, and arms links in Initialize.
-    pub(crate) fn start(ctx: &mut Ctx<'_>, scope: &SweepScope, intents: PortIntents<'_>) -> Self {
+    pub(crate) fn start(ctx: &mut Ctx<'_>, scope: &SweepScope, intents: PortIntents<'_>) {
         let mut bounced = BTreeSet::new();
         let mut mismatched = BTreeSet::new();
         for p in live_ports(ctx.fabric, scope) {
@@ -194,12 +194,11 @@ impl Arming {
                 ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
             }
         }
-        Self::default()
     }
 
     /// All links are armed, except where devices rejected it. Returns the armed ports whose links
     /// can be activated: the peer must be armed, or it would drop what an active port sends.
-    pub(crate) fn finish(self, fabric: &ObservedFabric, scope: &SweepScope) -> Vec<PortRef> {
+    pub(crate) fn ready_ports(fabric: &ObservedFabric, scope: &SweepScope) -> Vec<PortRef> {
         let is_ready = |p: &PortRef| {
             let peer = fabric.peer(*p).filter(|_| p.port != PortNum::ZERO);
             state(fabric, *p) == PortState::Armed

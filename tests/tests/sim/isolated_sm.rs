@@ -347,7 +347,7 @@ fn lost_link_ends_the_sweep_before_more_is_written() {
     for phase in [Phase::WriteTables, Phase::Arm] {
         let mut lab = Lab::with("fat-tree:4", 1, cfg(5));
         lab.run_until("a phase that writes", 60, |lab| {
-            lab.manager().core().phase() == phase
+            lab.manager().core().activity().phase() == Some(phase)
         });
         let at = lab.at;
         lab.act(FabricAction::Cut(at));

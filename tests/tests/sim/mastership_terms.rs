@@ -109,7 +109,8 @@ fn drain_ends_with_the_mastership_term() {
         let cable = lab.node("switch-1-0");
         let cable = PortAt::new(cable, 4);
         lab.world.act(FabricAction::Cut(cable)).expect("a cable");
-        let writes = |lab: &Lab| lab.manager().core().phase() == Phase::WriteTables;
+        let writes =
+            |lab: &Lab| lab.manager().core().activity().phase() == Some(Phase::WriteTables);
         lab.run_until("tables are written", 20, writes);
         lab.world.run_for(Duration::from_millis(200));
         assert!(

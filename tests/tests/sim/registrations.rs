@@ -349,7 +349,7 @@ fn lost_client_reregister_is_repeated() {
     let before = reregisters(&lab);
     drop(lab.world.kill(lab.sm));
     lab.restart_sm(SmConfig::default(), RestoredState::default());
-    while lab.manager().core().progress().phase != Phase::WriteTables {
+    while lab.manager().core().activity().phase() != Some(Phase::WriteTables) {
         lab.world.step();
     }
     let hung = Faults {

@@ -268,8 +268,10 @@ fn take_over(
                 lab.describe_run()
             );
             // With incomplete state, the new master has to drop some entries first.
-            let writing_sm_lids =
-                matches!(lab.manager().core().phase(), Phase::Arm | Phase::Activate);
+            let writing_sm_lids = matches!(
+                lab.manager().core().activity().phase(),
+                Some(Phase::Arm | Phase::Activate)
+            );
             // At the end the SM writes the master SM LID to one host after the other.
             if was_correct
                 && !writing_sm_lids

@@ -279,7 +279,7 @@ fn interrupted_lft_update_is_read_back() {
     let mut lab = bring_up("fat-tree:4", "sssp", 1);
     configure(&mut lab, "updn", 1);
     lab.run_until("LFT writes", 60, |lab| {
-        lab.manager().core().phase() == Phase::WriteTables
+        lab.manager().core().activity().phase() == Some(Phase::WriteTables)
     });
     lab.handle(lab.sm, Input::LocalPort(LocalPortEvent::Down));
     configure(&mut lab, "sssp", 1);
@@ -330,7 +330,7 @@ fn routing_of_an_old_configuration_is_never_installed() {
     configure(&mut lab, "dnup", 1);
     release_job(&mut lab);
     lab.world.run_for(Duration::from_secs(1));
-    assert_eq!(lab.manager().core().phase(), Phase::Route);
+    assert_eq!(lab.manager().core().activity().phase(), Some(Phase::Route));
     assert_eq!(
         lab.manager().deferred_jobs.len(),
         1,

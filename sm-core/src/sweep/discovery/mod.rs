@@ -34,7 +34,7 @@ use crate::ctx::Ctx;
 use crate::effect::Effect;
 use crate::event::{Event, NoLinkReason};
 use crate::plan::port_settings;
-use crate::report::{ProblemKind, SweepKind};
+use crate::report::{ActivityKind, ProblemKind, SweepKind};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
@@ -48,32 +48,8 @@ pub(crate) use port_info::{
 /// What the SM does while a response arrives, as far as discovery depends on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadMode {
-    pub(crate) phase: ReadPhase,
+    pub(crate) activity: ActivityKind,
     pub(crate) is_master: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadPhase {
-    Discovery(SweepKind),
-    /// Routes are being computed; traps that arrive meanwhile are followed up as in discovery.
-    Routing(SweepKind),
-    LightSweep,
-    Other,
-}
-
-impl ReadPhase {
-    /// Whether responses lead to further requests.
-    pub(crate) const fn is_discovering(self) -> bool {
-        matches!(self, Self::Discovery(_) | Self::Routing(_))
-    }
-
-    /// As [`Self::is_discovering`], in a full sweep.
-    const fn is_full_discovery(self) -> bool {
-        matches!(
-            self,
-            Self::Discovery(SweepKind::Full) | Self::Routing(SweepKind::Full)
-        )
-    }
 }
 
 /// What a sweep found about links, until its routes are computed.
@@ -453,7 +429,7 @@ pub(crate) fn on_switch_info(
         return false;
     };
     let caps = node.table_caps();
-    let has_shrunk = node.store_switch_info(data, mode.phase.is_full_discovery());
+    let has_shrunk = node.store_switch_info(data, mode.activity.follows_all_responses());
     if has_shrunk {
         ctx.effects.push(Effect::RequestFullSweep);
     }
@@ -476,7 +452,7 @@ pub(crate) fn on_switch_info(
         node.forget_tables();
         ctx.effects.push(Effect::RoutesOutdated);
     }
-    if mode.phase == ReadPhase::LightSweep {
+    if mode.activity == ActivityKind::LightSweep {
         let is_unwritten = node.table_caps().lft > 0 && node.installed.is_none();
         if info.port_state_change || is_unwritten {
             ctx.effects.push(Effect::RereadSwitch(n));
@@ -504,7 +480,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
-    if mode.phase.is_full_discovery() {
+    if mode.activity.follows_all_responses() {
         exclude_node(ctx, n, ExclusionReason::NoResponse);
         return;
     }
@@ -520,7 +496,7 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
         // The SM's own link may lead elsewhere by now.
         let is_own = fabric.local() == Some(peer);
         if is_own || fabric.get(peer.node).is_some_and(Node::is_switch) {
-            if mode.phase.is_discovering() {
+            if mode.activity.follows_responses() {
                 ctx.smps.enqueue(SmpOp::PortInfo(peer));
             } else {
                 ctx.effects.push(Effect::RereadPort(peer));
@@ -547,7 +523,7 @@ pub(crate) fn on_port_state_change_cleared(
     mode: ReadMode,
 ) -> bool {
     let is_unanswered = matches!(outcome, SmpOutcome::Unanswered);
-    if is_unanswered && !mode.phase.is_full_discovery() {
+    if is_unanswered && !mode.activity.follows_all_responses() {
         on_switch_info_failed(ctx, n, mode);
         return false;
     }
@@ -562,7 +538,7 @@ pub(crate) fn on_port_state_change_cleared(
             ctx.effects.push(Effect::RequestFullSweep);
         }
     }
-    if mode.phase.is_discovering() {
+    if mode.activity.follows_responses() {
         read_ports(ctx, n);
     }
     is_unanswered

@@ -9,12 +9,12 @@ use ferrosm_mad::attr::{ExtendedPortInfo, LinkSpeed, PortInfo, PortState, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 
-use super::{Discovery, ReadMode, ReadPhase};
+use super::{Discovery, ReadMode};
 use crate::ctx::Ctx;
 use crate::effect::Effect;
 use crate::event::Event;
 use crate::link_rates::rate_fields;
-use crate::report::{ProblemKind, SweepKind};
+use crate::report::{ActivityKind, ProblemKind};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::route;
@@ -260,7 +260,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     {
         node.forget_tables();
         ctx.effects.push(Effect::RoutesOutdated);
-        if mode.phase.is_discovering() {
+        if mode.activity.follows_responses() {
             ctx.smps.enqueue(SmpOp::SwitchInfo(at.node));
         } else {
             ctx.effects.push(Effect::RereadSwitch(at.node));
@@ -270,7 +270,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     let has_own_keys = !change.is_switch || at.port == PortNum::ZERO;
     let is_down = !change.is_switch
         && new.port_state < PortState::Armed
-        && mode.phase != ReadPhase::LightSweep;
+        && mode.activity != ActivityKind::LightSweep;
     let is_reset = |port: &Port| is_down || PortInfo::lid.read(&port.raw) != new.lid;
     if has_own_keys
         && let Some(port) = node.ports.get(at.port.index())
@@ -301,7 +301,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
     port.seen = this_sweep;
     let has_link = change.is_external() || !change.is_switch;
     // A full sweep checks the rates of all links.
-    let is_full = mode.phase == ReadPhase::Discovery(SweepKind::Full);
+    let is_full = mode.activity.is_full_discovery();
     if has_link
         && !is_full
         && new.port_state != PortState::Down
@@ -347,7 +347,7 @@ fn on_link_lost(ctx: &mut Ctx<'_>, at: PortRef) {
 pub(crate) fn read_fdr10(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) {
     let node = ctx.fabric.get(change.at.node);
     let is_up = change.new.port_state > PortState::Down;
-    if mode.phase.is_discovering()
+    if mode.activity.follows_responses()
         && node.is_some_and(Node::may_know_fdr10)
         && is_up
         && change.new.speed() == Some(LinkSpeed::Qdr)
@@ -374,7 +374,7 @@ pub(crate) fn on_port_info_failed(
         port.peer_unverified = true;
         ctx.effects.push(Effect::RereadPortLater(peer));
     }
-    let is_full = mode.phase == ReadPhase::Discovery(SweepKind::Full);
+    let is_full = mode.activity.is_full_discovery();
     if is_full && at.port == PortNum::ZERO && is_switch {
         exclude_node(ctx, at.node, ExclusionReason::NoResponse);
     }
@@ -401,6 +401,7 @@ mod tests {
 
     use super::*;
     use crate::ctx::tests::TestContext;
+    use crate::report::{Phase, SweepKind};
     use ferrosm_fabric::observed::ObservedFabric;
 
     /// A switch rebooted after its SwitchInfo was read, which its port 0 shows by its LID:
@@ -433,7 +434,7 @@ mod tests {
         let mut test = TestContext::new(fabric);
         let ctx = &mut test.ctx();
         let mode = ReadMode {
-            phase: ReadPhase::Discovery(SweepKind::Full),
+            activity: ActivityKind::Sweep(SweepKind::Full, Phase::Discover),
             is_master: true,
         };
         for (lid, reads) in [(5, 0), (0, 1), (0, 1)] {

@@ -8,19 +8,19 @@ use crate::lab::TestRng;
 use ferrosm_core::{Command, Phase};
 
 use crate::random_runs::masters::power::PowerEvents;
-use crate::random_runs::masters::simulation::Simulation;
+use crate::random_runs::masters::simulation::{Simulation, phase_name};
 use crate::random_runs::masters::sm_disk::StoreState;
 
-/// All phases, in their order.
-const ALL: [Phase; 8] = [
-    Phase::Idle,
-    Phase::Discover,
-    Phase::ReadTables,
-    Phase::SmScan,
-    Phase::Route,
-    Phase::WriteTables,
-    Phase::Arm,
-    Phase::Activate,
+/// All phases, in their order; `None` between sweeps.
+const ALL: [Option<Phase>; 8] = [
+    None,
+    Some(Phase::Discover),
+    Some(Phase::ReadTables),
+    Some(Phase::SmScan),
+    Some(Phase::Route),
+    Some(Phase::WriteTables),
+    Some(Phase::Arm),
+    Some(Phase::Activate),
 ];
 
 /// Time limit for the master to reach the phase.
@@ -63,10 +63,10 @@ impl PhaseKills {
             _ => self.reboot(sim),
         };
         // Routing jobs otherwise take no virtual time.
-        Self::set_routing_deferred(sim, phase == Phase::Route);
+        Self::set_routing_deferred(sim, phase == Some(Phase::Route));
         let is_in_phase = |sim: &Simulation| {
             let master = sim.master().and_then(|i| sim.sm(i));
-            master.is_some_and(|sm| sm.core().phase() == phase)
+            master.is_some_and(|sm| sm.core().activity().phase() == phase)
         };
         let reached = sim.run_until(PHASE_TIMEOUT, is_in_phase);
         let master = sim.master().filter(|_| reached && sim.may_stop_sm());
@@ -74,6 +74,7 @@ impl PhaseKills {
             sim.kill_sm(i);
         }
         Self::set_routing_deferred(sim, false);
+        let phase = phase_name(phase);
         Some(match master {
             Some(i) => format!("{text}, then {i} is killed in phase {phase}"),
             None => format!("{text}, no SM is killed in phase {phase}, reached: {reached}"),

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::{Event, Input, PeerEvent, ReplicaEvent};
+use ferrosm_core::{Event, Input, PeerEvent, Phase, ReplicaEvent};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
@@ -265,11 +265,11 @@ impl Simulation {
         if slot.term.is_some()
             && let Some(sm) = self.sm(i)
         {
-            let phase = sm.core().phase();
+            let phase = phase_name(sm.core().activity().phase());
             let first = slot.sweeps == slot.sweeps_before_term;
-            self.tally.add(&format!("killed, {phase:?}"), 1);
+            self.tally.add(&format!("killed, {phase}"), 1);
             self.tally
-                .add(&format!("killed, {phase:?}, first"), u32::from(first));
+                .add(&format!("killed, {phase}, first"), u32::from(first));
         }
         let id = self.sms[i].id;
         let followers: Vec<usize> = (0..self.sms.len())
@@ -702,4 +702,9 @@ impl Simulation {
     pub(crate) fn choose(rng: &mut TestRng, indices: &[usize]) -> Option<usize> {
         indices.get(rng.index(indices.len().max(1))).copied()
     }
+}
+
+/// The name of a phase in tallies and texts.
+pub(crate) fn phase_name(phase: Option<Phase>) -> String {
+    phase.map_or_else(|| "idle".to_owned(), |phase| phase.to_string())
 }
