@@ -21,6 +21,7 @@
 //! | [`records`] | records of nodes, ports, links and device tables |
 //! | [`path`] | PathRecord, MultiPathRecord, TraceRecord |
 //! | [`registry`] | registrations of clients |
+//! | [`registry_read`] | queries about registrations, from a snapshot of them |
 //! | [`settings`] | settings that replies depend on |
 //! | [`qos`] | SL and limits of a path |
 //!
@@ -35,6 +36,7 @@ pub mod records;
 pub mod refusal;
 pub mod refusal_log;
 pub mod registry;
+pub mod registry_read;
 pub mod request_kind;
 pub mod settings;
 pub mod view;

@@ -41,7 +41,7 @@ impl Ctx<'_> {
     }
 
     /// The Set of a table of a port failed. The port is read again, unless the device keeps the
-    /// table: the end of the sweep reports that ([`crate::sweep::kept::report_kept`]).
+    /// table: the end of the sweep reports that ([`crate::kept_tables::report_kept`]).
     pub(crate) fn record_port_rejection(
         &mut self,
         p: PortRef,

@@ -10,11 +10,11 @@ use ferrosm_mad::mad::{MadIn, MadOut};
 
 use crate::election::{Decision, ElectionInput, ElectionNotice};
 use crate::event::{AboutSm, NoLinkReason};
-use crate::mastership::SenderQuery;
-use crate::plan::messages::RoutingMessage;
 use crate::report::ProblemKind;
+use crate::report::routing_message::RoutingMessage;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SetEcho;
+use crate::smp::sender::SenderQuery;
 
 /// A consequence of what a component did.
 #[derive(Debug)]

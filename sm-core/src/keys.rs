@@ -15,7 +15,7 @@ use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use crate::ctx::Ctx;
-use crate::lid_map::LidMap;
+use crate::records::lid_map::LidMap;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::smp::op::Target;
 use crate::smp::queue::MAX_RETRIES;

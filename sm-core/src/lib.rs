@@ -11,67 +11,68 @@
 //!      +---- full: start, command, own port      local: trap, light sweep ----------------+
 //! ```
 //!
+//! Each folder is a noun: it owns its state, plans without side effects, and makes requests and
+//! handles responses. Only `manager` names two of them.
+//!
 //! | module | contents |
 //! |---|---|
-//! | [`plan`] | the desired state: pure functions |
-//! | `smp` | the SMPs that the SM sends, and those outstanding |
-//! | `mastership` | the election of the master; [`election`] is its step function |
-//! | [`commands`] | the operator's commands and their replies |
-//! | `manager` | the phases of a sweep, which configure the fabric |
+//! | `manager` | composes the others: inputs, the order of the phases, dispatch of responses |
+//! | `discovery` | finds nodes and links; what is excluded, and surveys of that |
+//! | [`lids`] | which port has which LIDs |
+//! | [`routing`] | the routing in force, the job that computes the next one |
+//! | `lfts`, `mfts` | unicast and multicast forwarding tables: reads and writes |
+//! | `vls`, [`pkeys`] | VL tables, P_Key tables |
+//! | `kept_tables` | tables that devices keep because they reject writes |
+//! | [`ports`] | PortInfo, links: parameters, states, rates, stability |
+//! | `keys`, `traps`, `schedule` | M_Keys; traps and what they cause; which sweep comes next |
+//! | `mastership` | which SM is master; [`election`] is its step function |
+//! | `sa` | registrations, and the view that [`ferrosm_sa`] replies from |
+//! | `adoption` | what an earlier run or another SM left in the fabric |
 //! | [`records`] | persisted state, as records |
-//! | `link_rates` | degraded links |
-//! | [`lid_map`] | shared values |
-//! | [`io`], [`config`], [`event`], [`report`] | the interface |
+//! | `smp`, `outbox` | the SMPs that the SM sends; its outputs in order, until durable |
+//! | `effect`, `ctx` | consequences for other components; what a component accesses |
+//! | [`io`], [`config`], [`event`], [`report`] | the interface; `commands` replies to commands |
 //!
-//! Subnet administration, and the QoS policy are in [`ferrosm_sa`]; the observed fabric is in
-//! [`ferrosm_fabric`].
+//! The observed fabric is in [`ferrosm_fabric`].
 
 mod adoption;
-mod alias_guids;
-pub mod commands;
+mod commands;
 pub mod config;
 mod ctx;
-mod desired_lfts;
+mod discovery;
 mod effect;
+pub mod election;
 pub mod event;
-mod event_table;
+pub mod event_table;
 pub mod io;
+mod kept_tables;
 mod keys;
-pub mod lid_map;
-mod lids;
-mod link_rates;
-mod link_stability;
+mod lfts;
+pub mod lids;
 mod manager;
 mod mastership;
-mod multicast;
+mod mfts;
 mod outbox;
-mod partitions;
-pub mod plan;
+pub mod pkeys;
+pub mod ports;
 pub mod records;
 pub mod report;
-mod routing_state;
-mod sa_owner;
+pub mod routing;
+mod sa;
 mod schedule;
 mod smp;
-mod survey;
-mod sweep;
 mod traps;
 mod vls;
 
-pub use commands::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
 pub use config::SmConfig;
 pub use event::Event;
+pub use io::commands::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
 pub use io::{
     Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, ReplicaEvent,
     ReplicationRole, StepDownReason,
 };
-pub use lid_map::LidMap;
 pub use manager::{Progress, SubnetManager};
-pub use mastership::election;
-pub use plan::routes::{RoutingJob, RoutingJobResult};
 pub use records::RestoredState;
+pub use records::lid_map::LidMap;
 pub use report::{ActivityKind, Phase, Problem, ProblemKind, SweepReport};
-
-// Shorter paths within this crate. Other crates use `ferrosm_sa` directly.
-pub(crate) use ferrosm_sa as sa;
-pub(crate) use ferrosm_sa::qos;
+pub use routing::routes::{RoutingJob, RoutingJobResult};

@@ -27,7 +27,7 @@ use ferrosm_sa::registry::Registry;
 use ferrosm_sa::settings::SaSettings;
 use ferrosm_sa::{SaRequest, View};
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{MEMBER, NEW_GROUP, join_record};
+use ferrosm_tests::sa::members::{MEMBER, NEW_GROUP, join_record};
 use ferrosm_tests::sa::wire::message;
 
 /// Counts allocated bytes.

@@ -18,7 +18,7 @@ use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 use crate::config::{LogFormat, PortChoice, Settings, names_no_engine, parse_engine};
 pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
-pub use routing::{ExplainArgs, FileArgs, OfflineArgs, RouteArgs};
+pub use routing::{ExplainArgs, RouteArgs};
 #[cfg(feature = "simulator")]
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};

@@ -7,7 +7,7 @@
 use core::time::Duration;
 
 use ferrosm_core::config::DrainPolicy;
-use ferrosm_core::plan::partitions::Enforcement;
+use ferrosm_core::config::partitions::Enforcement;
 use ferrosm_replication::FABRIC_NAME_MAX;
 use toml::de::DeValue;
 use toml::{Spanned, Value};

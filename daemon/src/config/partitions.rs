@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Partition, Partitions};
+use ferrosm_core::config::partitions::{DEFAULT_PARTITION, Partition, Partitions};
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
 
@@ -186,7 +186,7 @@ fn messages(list: Vec<InputError>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_core::plan::partitions::{Enforcement, MemberSelector, Membership};
+    use ferrosm_core::config::partitions::{Enforcement, MemberSelector, Membership};
     use ferrosm_mad::ids::PortGuid;
 
     use crate::config::{ConfigErrors, ConfigSource, Settings, effective};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::Partition;
+use ferrosm_core::config::partitions::Partition;
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, prefix_routes, qos_policy};
 use ferrosm_sa::qos::QosPolicy;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use ferrosm_core::config::SmConfig;
-use ferrosm_core::plan::partitions::Enforcement;
+use ferrosm_core::config::partitions::Enforcement;
 use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_opensm_compat::input::RoutingInputFiles;
 use ferrosm_replication::Timing;

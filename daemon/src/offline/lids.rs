@@ -1,7 +1,7 @@
 //! LIDs of a fabric that is routed offline.
 
 use ferrosm_core::LidMap;
-use ferrosm_core::plan::lids::{ConfirmedLids, KnownLids, LidDemand, LidPolicy, assign};
+use ferrosm_core::lids::plan::{ConfirmedLids, KnownLids, LidDemand, LidPolicy, assign};
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::Lid;

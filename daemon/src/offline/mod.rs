@@ -3,6 +3,7 @@
 //! Loads the fabric, assigns LIDs, resolves the GUIDs in OpenSM input files, and runs the routing
 //! engines. Prints nothing.
 
+pub mod args;
 pub mod components;
 pub mod fabric;
 mod lids;
@@ -14,11 +15,11 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ferrosm_core::config::hints::{self, GuidIndex, HintWarning};
 use ferrosm_core::config::work_units;
-use ferrosm_core::plan::graph::{GraphBuilder, GraphNode, LinkEnd};
-use ferrosm_core::plan::messages::RoutingMessage;
-use ferrosm_core::plan::routing_hints::{self, GuidIndex, HintWarning};
-use ferrosm_core::plan::switch_names::{SwitchNames, WithSwitchNames};
+use ferrosm_core::report::routing_message::RoutingMessage;
+use ferrosm_core::report::switch_names::{SwitchNames, WithSwitchNames};
+use ferrosm_core::routing::graph::{GraphBuilder, GraphNode, LinkEnd};
 use ferrosm_fabric::location::NodeName;
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_fabric::snapshot::Snapshot;
@@ -32,7 +33,7 @@ use ferrosm_routing::{
 use serde::Serialize;
 use tracing::warn;
 
-use crate::cli::OfflineArgs;
+use crate::offline::args::OfflineArgs;
 
 use crate::config::ConfigErrors;
 use crate::failure::Failure;
@@ -264,13 +265,13 @@ pub(crate) fn route_fabric(
     mut fabric: ObservedFabric,
     omitted: OmittedNodes,
     args: &OfflineArgs,
-    guid_hints: &routing_hints::GuidHints,
+    guid_hints: &hints::GuidHints,
 ) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut fabric)?;
     let (topology, guid_index) = graph(&fabric);
     let switches: Vec<NodeIdx> = fabric.switches().map(|(idx, _)| idx).collect();
     let topo = Arc::new(topology);
-    let (hints, not_found) = routing_hints::resolve(guid_hints, &guid_index);
+    let (hints, not_found) = hints::resolve(guid_hints, &guid_index);
     let not_found = not_found.into_iter().map(OfflineWarning::Hint);
     let warnings = omitted.warning.into_iter().chain(not_found).collect();
     let request = RoutingRequest::new(&topo).with_hints(&hints);
@@ -474,7 +475,7 @@ pub fn peak_memory_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_core::plan::routing_hints::GuidHints;
+    use ferrosm_core::config::hints::GuidHints;
     use ferrosm_mad::attr::NodeType;
     use ferrosm_sim::generate::from_spec;
     use ferrosm_sim::spec::LinkSpec;
@@ -524,7 +525,7 @@ mod tests {
             ..GuidHints::default()
         };
         let (topo, guid_index) = graph(&fabric);
-        let (hints, warnings) = routing_hints::resolve(&guid_hints, &guid_index);
+        let (hints, warnings) = hints::resolve(&guid_hints, &guid_index);
         let root = fabric.switches().nth(hints.roots[0].index()).unwrap().1;
         assert_eq!(root.info.node_guid, leaf.unwrap());
         assert!(!topo.end_ports(hints.roots[0]).is_empty() && warnings.len() == 1);

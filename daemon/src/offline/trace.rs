@@ -273,8 +273,8 @@ fn distance(topo: &Topology, from: SwitchIdx, to: SwitchIdx) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::OfflineArgs;
     use crate::offline;
+    use crate::offline::args::OfflineArgs;
 
     fn routed(spec: &str, engine: &str) -> Snapshot {
         let args = OfflineArgs::with_engines(spec, &[engine]);

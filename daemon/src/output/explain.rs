@@ -118,7 +118,7 @@ pub fn length_reason(trace: &Trace, engine: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::OfflineArgs;
+    use crate::offline::args::OfflineArgs;
     use crate::offline::{self, trace};
 
     #[test]

@@ -5,8 +5,8 @@ use core::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::event::{News, NoLinkReason};
-use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_recording::RecordedManager;
@@ -610,8 +610,8 @@ fn once_result(report: &SweepReport) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use ferrosm_core::plan::messages::RoutingMessage;
-    use ferrosm_core::plan::partitions::{Enforcement, Partition};
+    use ferrosm_core::config::partitions::{Enforcement, Partition};
+    use ferrosm_core::report::routing_message::RoutingMessage;
 
     use super::*;
 

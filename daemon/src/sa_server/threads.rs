@@ -15,7 +15,7 @@ use ferrosm_sa::admission::{
 };
 use ferrosm_sa::path::scan::{PathQuery, QueryProgress};
 use ferrosm_sa::refusal::SaRefusal;
-use ferrosm_sa::registry::snapshot::is_registry_read;
+use ferrosm_sa::registry_read::{answer_registry_read, is_registry_read};
 use ferrosm_sa::request_kind::RequestKind;
 use ferrosm_sa::{self as sa, Disposition, SaReply, SaRequest, View};
 use ferrosm_umad::gmp::{GmpReceived, GmpReceiver};
@@ -525,7 +525,7 @@ fn reply_to(
             };
             let age = shared.clock.now().since(registrations.server_time);
             let now = registrations.driver_time + age;
-            registrations.snapshot.answer(view, &parsed, now)
+            answer_registry_read(&registrations.snapshot, view, &parsed, now)
         }
         Disposition::ForwardToSm => {
             let lid = request.from.lid;

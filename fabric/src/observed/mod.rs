@@ -23,7 +23,7 @@ use departed::DepartedNodes;
 
 pub use exclusion::ExclusionReason;
 pub use mft::Mft;
-pub use node::{Node, Port, SpeedQuery, TableCaps, VlTableOrigin};
+pub use node::{Node, Port, PortKind, SpeedQuery, TableCaps, VlTableOrigin};
 pub use paths::STABLE_AFTER;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
 pub use removal::NodeRemovalReason;

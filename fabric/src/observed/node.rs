@@ -533,6 +533,30 @@ impl Node {
     pub fn physical_ports(&self) -> impl Iterator<Item = PortNum> + use<> {
         (1..=self.info.num_ports).map(PortNum)
     }
+
+    /// The kind of a port.
+    #[must_use]
+    pub fn port_kind(&self, port: PortNum) -> PortKind {
+        match (self.is_switch(), port) {
+            (false, _) => PortKind::EndPort,
+            (true, PortNum::ZERO) if self.has_enhanced_port0() => PortKind::EnhancedPort0,
+            (true, PortNum::ZERO) => PortKind::BasePort0,
+            (true, _) => PortKind::External,
+        }
+    }
+}
+
+/// Kinds of ports with different writable fields (IBA vol. 1, 14.2.5.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortKind {
+    /// Port of a CA or router.
+    EndPort,
+    /// Enhanced switch port 0: behaves as an end port.
+    EnhancedPort0,
+    /// Base switch port 0.
+    BasePort0,
+    /// External switch port.
+    External,
 }
 
 #[cfg(test)]

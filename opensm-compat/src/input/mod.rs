@@ -30,7 +30,7 @@ pub mod torus;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ferrosm_core::plan::routing_hints::{GuidHints, GuidTables};
+use ferrosm_core::config::hints::{GuidHints, GuidTables};
 
 use crate::error::{InputError, InputFileError};
 

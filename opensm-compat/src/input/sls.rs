@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_core::plan::routing_hints::{GuidTables, PairMap};
+use ferrosm_core::config::hints::{GuidTables, PairMap};
 use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
 use ferrosm_routing::vl_plan::SLS;
 

@@ -12,7 +12,7 @@
 //!
 //! As in OpenSM, additional words in a line are ignored.
 
-use ferrosm_core::plan::routing_hints::{GuidSeed, GuidTorus};
+use ferrosm_core::config::hints::{GuidSeed, GuidTorus};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 
 use super::line::{self, Line, Parsed, parse_lines};

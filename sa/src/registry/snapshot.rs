@@ -6,26 +6,18 @@
 
 use std::sync::Arc;
 
-use ferrosm_mad::mad::Method;
-use ferrosm_mad::sa::id;
-use ferrosm_mad::sa::path::PathRecord;
-use ferrosm_mad::time::Instant;
-
 use super::Registry;
 use super::multicast::MulticastGroups;
 use super::services::Services;
 use super::subscriptions::Subscriptions;
-use crate::message::{SaReply, SaRequest};
-use crate::path::{group, record};
-use crate::view::View;
 
 /// Registrations at one revision.
 #[derive(Debug, Clone)]
 pub struct RegistrySnapshot {
     revision: u64,
-    groups: Arc<MulticastGroups>,
-    services: Arc<Services>,
-    subscriptions: Arc<Subscriptions>,
+    pub(crate) groups: Arc<MulticastGroups>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
 }
 
 /// Snapshot parts that are still current.
@@ -105,30 +97,4 @@ impl RegistrySnapshot {
     pub const fn revision(&self) -> u64 {
         self.revision
     }
-
-    /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`]
-    /// has accepted. `now` is the SM thread's time.
-    #[must_use]
-    pub fn answer(&self, view: &View, request: &SaRequest<'_>, now: Instant) -> SaReply {
-        match request.attr {
-            id::MC_MEMBER => self.groups.query(view, request),
-            id::SERVICE => self.services.query(view, request, now),
-            id::INFORM_INFO_RECORD => self.subscriptions.query(view, request),
-            _ => {
-                let requested = PathRecord::decode(request.data);
-                group::answer(view, &self.groups, request, &requested)
-            }
-        }
-    }
-}
-
-/// Whether a request only reads registrations, so that a snapshot suffices.
-#[must_use]
-pub fn is_registry_read(request: &SaRequest<'_>) -> bool {
-    matches!(request.method, Method::Get | Method::GetTable)
-        && match request.attr {
-            id::MC_MEMBER | id::SERVICE | id::INFORM_INFO_RECORD => true,
-            id::PATH => record::is_to_group(request),
-            _ => false,
-        }
 }

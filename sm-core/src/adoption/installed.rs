@@ -1,8 +1,8 @@
 //! State that an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables
 //! (reading all of them would take too long), and hosts with registrations.
 //!
-//! An adopted routing is verified like a new one ([`crate::plan::adopt`]). State of a device that
-//! may have been reset or reconfigured is written again.
+//! An adopted routing is verified like a new one ([`crate::routing::adopt`]). State of a device
+//! that may have been reset or reconfigured is written again.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use ferrosm_mad::ids::Lid;
 
 use super::Adoption;
 use crate::config::SmConfig;
-use crate::plan::adopt::InheritedRouting;
 use crate::records::RestoredState;
 use crate::records::routing::RoutingRecord;
+use crate::routing::adopt::InheritedRouting;
 use crate::vls::InheritedVls;
 
 /// The known state of devices.

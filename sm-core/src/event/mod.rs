@@ -22,11 +22,11 @@ use ferrosm_mad::ids::{AttrId, Lid, PortGuid};
 
 use crate::election::{ElectionNotice, RoleChangeReason};
 use crate::event_table::{display, events};
-use crate::plan::failure::RoutingFailure;
-use crate::plan::messages::RoutingMessage;
-use crate::plan::partitions::absent_members::{self, AbsentMember};
+use crate::report::absent_member::{self, AbsentMember};
+use crate::report::routing_failure::RoutingFailure;
+use crate::report::routing_message::RoutingMessage;
 use crate::report::{PKeyTableUsage, Phase, Problem, SmpCount, SweepReport};
-use crate::sa::registry::multicast::MlidExhaustion;
+use ferrosm_sa::registry::multicast::MlidExhaustion;
 
 pub use crate::event_table::{EventRow, FieldValue, Fields, Severity};
 pub use about_sm::{AboutSm, SmLocation};
@@ -302,7 +302,7 @@ events! {
             /// again after it was in the subnet.
             PartitionMembersAbsent(members: Vec<AbsentMember>) => {
                 count: members.len(),
-                members: absent_members::describe(members),
+                members: absent_member::describe(members),
             } [
                 Warning "partition members not in the subnet": "GUIDs that no port of the subnet has; logged when they leave" do "correct the GUID, or start the host";
             ]

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_routing::Diagnostic;
 
 use super::{Event, LocalSweepReasons, Severity};
-use crate::plan::messages::RoutingMessage;
+use crate::report::routing_message::RoutingMessage;
 use crate::report::{Problem, ProblemKind, SweepReport};
 
 /// Most problems of a sweep that are reported one by one.

@@ -8,9 +8,9 @@ use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 
-use crate::sa::refusal::SaRefusal;
-use crate::sa::request_kind::RequestKind;
-use crate::sa::{SaRequest, View};
+use ferrosm_sa::refusal::SaRefusal;
+use ferrosm_sa::request_kind::RequestKind;
+use ferrosm_sa::{SaRequest, View};
 
 /// A refused request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

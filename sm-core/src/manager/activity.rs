@@ -6,19 +6,19 @@ use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
+use crate::discovery::Discovery;
 use crate::event::NoLinkReason;
 use crate::io::Event;
-use crate::link_rates::LinkRates;
-use crate::multicast::{MftReadback, MftUpdate};
-use crate::partitions::PartitionTables;
-use crate::plan::partitions::absent_members::AbsentMember;
+use crate::lfts::readback::LftReadback;
+use crate::lfts::update::LftUpdate;
+use crate::mfts::{MftReadback, MftUpdate};
+use crate::pkeys::PartitionTables;
+use crate::ports::link_rates::LinkRates;
+use crate::ports::link_setup::Arming;
+use crate::report::absent_member::AbsentMember;
 use crate::report::{ActivityKind, Phase, ProblemKind, SweepReport};
+use crate::schedule::scope::SweepScope;
 use crate::smp::PathPolicy;
-use crate::sweep::SweepScope;
-use crate::sweep::discovery::Discovery;
-use crate::sweep::lft_readback::LftReadback;
-use crate::sweep::lft_update::LftUpdate;
-use crate::sweep::link_setup::Arming;
 use crate::vls::VlUpdate;
 use crate::vls::kept_readback::KeptReadback;
 

@@ -1,11 +1,11 @@
-//! Operator commands ([`crate::commands::tracker`]): starts them, and restarts what an input
+//! Operator commands ([`crate::commands`]): starts them, and restarts what an input
 //! interrupted.
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::commands::{Command, CommandId};
 use crate::election::{self, AfterHandover};
-use crate::multicast::common_mlid_count;
+use crate::io::commands::{Command, CommandId};
+use crate::mfts::common_mlid_count;
 
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {

@@ -9,12 +9,12 @@ use ferrosm_mad::mad::Status;
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::ctx::Ctx;
+use crate::discovery::exclusion::is_in_fabric;
+use crate::discovery::{self, Discovery, ReadMode};
 use crate::event::{Event, NoLinkReason};
 use crate::report::{ActivityKind, ProblemKind};
+use crate::schedule::scope::SweepScope;
 use crate::smp::op::SmpOp;
-use crate::sweep::SweepScope;
-use crate::sweep::discovery::{self, Discovery, ReadMode};
-use crate::sweep::exclusion::is_in_fabric;
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
 const NO_LINK_RETRY: Duration = Duration::from_secs(10);

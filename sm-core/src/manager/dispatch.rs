@@ -8,15 +8,15 @@ use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 
 use super::SubnetManager;
 use super::activity::{Activity, TableReadback, TableUpdate};
+use crate::discovery;
+use crate::election;
 use crate::event::Event;
-use crate::mastership::election;
-use crate::partitions;
+use crate::pkeys;
 use crate::report::{ProblemKind, SweepKind};
 use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
-use crate::sweep::discovery;
 use crate::traps::Reread;
 
 impl SubnetManager {
@@ -258,9 +258,7 @@ impl SubnetManager {
                 }
             }
             SmpOp::PKeyTable(p, block) => {
-                with_ctx!(self, |ctx| partitions::on_block_read(
-                    ctx, p, block, outcome
-                ));
+                with_ctx!(self, |ctx| pkeys::on_block_read(ctx, p, block, outcome));
             }
             SmpOp::SetPKeyTable(p, block) => {
                 if let Some(TableUpdate { partitions, .. }) = self.activity.table_update() {

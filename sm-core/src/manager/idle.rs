@@ -3,9 +3,9 @@
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::io::LocalPortEvent;
+use crate::kept_tables::due_ports;
 use crate::report::SweepKind;
 use crate::schedule::Due;
-use crate::sweep::kept::due_ports;
 
 use ferrosm_mad::attr::SmState;
 

@@ -16,9 +16,10 @@ use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
 use crate::event::AboutSm;
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
-use crate::mastership::{Mastership, SenderQuery, knows_all_sms, sm_info, sm_ports};
+use crate::mastership::{Mastership, knows_all_sms, sm_info, sm_ports};
 use crate::records::RestoredState;
 use crate::smp::op::{SmpOp, Target};
+use crate::smp::sender::SenderQuery;
 use crate::smp::{SmpTransaction, UNTRACKED};
 
 impl SubnetManager {
@@ -246,7 +247,7 @@ impl SubnetManager {
             self.adopt_replica(None);
         }
         if self.mastership.take_lid_records_differ() {
-            self.lids.rewrite_records(&mut self.out);
+            self.out.persist(self.lids.all_records());
         }
         if let Some(is_incomplete) = self.mastership.take_replica_change() {
             self.step_election(election::ElectionInput::ReplicaChanged { is_incomplete });

@@ -37,7 +37,7 @@ macro_rules! port_intents {
         };
         let reregister =
             |port: &ferrosm_fabric::observed::Port,
-             address: $crate::plan::port_settings::EndPortAddress| {
+             address: $crate::ports::port_settings::EndPortAddress| {
                 is_enabled
                     && $crate::manager::payload::must_reregister(
                         port,
@@ -47,7 +47,7 @@ macro_rules! port_intents {
                         sa,
                     )
             };
-        let $name = $crate::sweep::link_setup::PortIntents::new(&address, &reregister);
+        let $name = $crate::ports::link_setup::PortIntents::new(&address, &reregister);
     };
 }
 
@@ -78,31 +78,31 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
 
 use crate::adoption::{Adoption, last_epoch};
-use crate::alias_guids::AliasGuids;
-use crate::commands::tracker::CommandTracker;
+use crate::commands::CommandTracker;
 use crate::config::SmConfig;
+use crate::discovery::survey::Surveys;
 use crate::effect::Effects;
 use crate::election;
 use crate::io::{Event, Input, Output};
 use crate::keys::MKeyRing;
-use crate::lid_map::LidMap;
 use crate::lids::LidTable;
-use crate::link_stability::LinkStability;
 use crate::mastership::Mastership;
-use crate::multicast::MulticastTables;
+use crate::mfts::MulticastTables;
 use crate::outbox::Outbox;
-use crate::partitions;
-use crate::plan::routes::RoutingStart;
-use crate::plan::vls::FabricVlPlan;
+use crate::pkeys;
+use crate::ports::link_stability::LinkStability;
 use crate::records::RestoredState;
+use crate::records::lid_map::LidMap;
 use crate::report::SweepReport;
-use crate::routing_state::RoutingState;
-use crate::sa_owner::SaState;
+use crate::routing::RoutingState;
+use crate::routing::routes::RoutingStart;
+use crate::routing::vl_plan::FabricVlPlan;
+use crate::sa::SaState;
+use crate::sa::alias_guids::AliasGuids;
 use crate::schedule::SweepSchedule;
 use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
-use crate::survey::Surveys;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
 use activity::{Activity, SweepHistory};
@@ -348,7 +348,7 @@ impl SubnetManager {
             self.routing.begin_configuration();
         }
         if self.is_master() {
-            let ports = partitions::count_lost_full_memberships(&self.fabric, &self.cfg, &cfg);
+            let ports = pkeys::count_lost_full_memberships(&self.fabric, &self.cfg, &cfg);
             if ports > 0 {
                 let event = Event::FullMembershipsLost(ports);
                 self.emit(event);

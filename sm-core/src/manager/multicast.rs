@@ -9,9 +9,9 @@ use ferrosm_routing::VerifiedRun;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase};
-use crate::multicast::{TreeInputs, mlid_count};
-use crate::plan::messages::RoutingMessage;
-use crate::sa_owner::SaState;
+use crate::mfts::{TreeInputs, mlid_count};
+use crate::report::routing_message::RoutingMessage;
+use crate::sa::SaState;
 
 fn tree_inputs<'a>(
     sa: &'a SaState,

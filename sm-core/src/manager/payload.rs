@@ -10,15 +10,15 @@ use ferrosm_mad::smp::SmpRequest;
 use super::SubnetManager;
 use super::activity::{SweepPhase, TableUpdate};
 use crate::adoption::Adoption;
-use crate::alias_guids::alias_guid_block;
 use crate::lids::LidTable;
 use crate::mastership::{Mastership, with_sm_lid};
-use crate::multicast;
-use crate::plan::port_settings::{self, EndPortAddress};
-use crate::sa_owner::SaState;
+use crate::mfts;
+use crate::ports::link_setup::wanted_port_info;
+use crate::ports::port_settings::{self, EndPortAddress};
+use crate::sa::SaState;
+use crate::sa::alias_guids::alias_guid_block;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec, Target};
 use crate::smp::{SmpTransaction, route};
-use crate::sweep::link_setup::wanted_port_info;
 use crate::vls::{ConfiguredTable, VlTables};
 
 impl SubnetManager {
@@ -84,7 +84,7 @@ impl SubnetManager {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
             SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.lids.top())),
             SmpOp::SetLft(n, block) => Some(self.routing.desired().get(n)?.block(block)),
-            SmpOp::SetMft(n, at) => multicast::payload(&self.fabric, n, at),
+            SmpOp::SetMft(n, at) => mfts::payload(&self.fabric, n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
             SmpOp::SetSlToVl(p, at) => {
                 let vls = &self.table_update()?.vls;

@@ -11,9 +11,9 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
+use crate::discovery::exclusion::is_in_fabric;
 use crate::event::Event;
 use crate::report::{ExcludedDevice, Problem, ProblemKind};
-use crate::sweep::exclusion::is_in_fabric;
 
 impl SubnetManager {
     /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last

@@ -1,4 +1,4 @@
-//! Calls of [`crate::sa_owner`] and [`crate::alias_guids`]: when views are published, and when
+//! Calls of [`crate::sa`] and [`crate::sa::alias_guids`]: when views are published, and when
 //! requests are answered.
 
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::sa::View;
-use crate::sa::refusal_log::RefusalLog;
-use crate::sa::registry::Registry;
-use crate::sa::registry::snapshot::RegistrySnapshot;
-use crate::sa::request_kind::KindCounts;
-use crate::sa_owner::{ViewInputs, build_snapshot, sm_record};
+use crate::sa::{ViewInputs, build_snapshot, sm_record};
 use crate::vls;
+use ferrosm_sa::View;
+use ferrosm_sa::refusal_log::RefusalLog;
+use ferrosm_sa::registry::Registry;
+use ferrosm_sa::registry::snapshot::RegistrySnapshot;
+use ferrosm_sa::request_kind::KindCounts;
 
 impl SubnetManager {
     /// The view for replies; `None` while this SM does not reply.

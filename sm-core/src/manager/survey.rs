@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::SubnetManager;
 use super::activity::Activity;
+use crate::discovery::budget::{Budget, BudgetScope};
+use crate::discovery::survey::SurveyResult;
 use crate::event::Event;
 use crate::report::ProblemKind;
-use crate::survey::SurveyResult;
-use crate::sweep::discovery::budget::{Budget, BudgetScope};
 
 impl SubnetManager {
     /// The limits of a sweep that begins.

@@ -13,29 +13,30 @@ use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase, TableReadback};
-use crate::desired_lfts::DesiredLfts;
+use crate::discovery::exclusion::report_excluded;
+use crate::discovery::{Discovery, reread_uncleared};
 use crate::io::{Event, Output};
-use crate::multicast::{MftReadback, report_conflicting};
-use crate::partitions;
-use crate::plan::failure::RoutingFailure;
-use crate::plan::installed_groups::InstalledGroups;
-use crate::plan::lids::LidPolicy;
-use crate::plan::messages::RoutingMessage;
-use crate::plan::partitions::absent_members::{AbsentMember, absent_members};
-use crate::plan::routes::RoutingJobResult;
-use crate::plan::vls::FabricVlPlan;
+use crate::kept_tables::report_kept;
+use crate::lfts::readback::LftReadback;
+use crate::lfts::update::LftUpdate;
+use crate::lids::plan::LidPolicy;
+use crate::mfts::{MftReadback, report_conflicting};
+use crate::pkeys;
+use crate::pkeys::absent_members::absent_members;
+use crate::ports::link_setup::{self, Arming};
+use crate::report::absent_member::AbsentMember;
+use crate::report::routing_failure::RoutingFailure;
+use crate::report::routing_message::RoutingMessage;
 use crate::report::{ProblemKind, SweepKind};
-use crate::routing_state::NewRouting;
+use crate::routing::NewRouting;
+use crate::routing::desired_lfts::DesiredLfts;
+use crate::routing::installed_groups::InstalledGroups;
+use crate::routing::routes::RoutingJobResult;
+use crate::routing::vl_plan::FabricVlPlan;
+use crate::schedule::scope::SweepScope;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
-use crate::sweep::SweepScope;
-use crate::sweep::discovery::{Discovery, reread_uncleared};
-use crate::sweep::exclusion::report_excluded;
-use crate::sweep::kept::report_kept;
-use crate::sweep::lft_readback::LftReadback;
-use crate::sweep::lft_update::LftUpdate;
-use crate::sweep::link_setup::{self, Arming};
 use crate::vls::kept_readback::{self, KeptReadback};
 
 impl SubnetManager {
@@ -146,7 +147,7 @@ impl SubnetManager {
         self.find_vl_table_origins();
         let kept = with_ctx!(self, |ctx| KeptReadback::start(ctx));
         if let Some(scope) = self.activity.scope() {
-            with_ctx!(self, |ctx| partitions::read(ctx, scope));
+            with_ctx!(self, |ctx| pkeys::read(ctx, scope));
         }
         let mfts = with_ctx!(self, |ctx| MftReadback::start(ctx, self.sa.registry()));
         if let Some(readback) = self.activity.readback() {
@@ -172,7 +173,12 @@ impl SubnetManager {
         } else {
             LidPolicy::Map
         };
-        let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, policy));
+        let assignment = with_ctx!(self, |ctx| {
+            let assignment = self.lids.assign(ctx.fabric, ctx.cfg, policy, ctx.effects);
+            ctx.outbox.persist(assignment.updates);
+            (assignment.changed, assignment.plan_changed)
+        });
+        let (changed, plan_changed) = assignment;
         if let Some(report) = self.activity.report() {
             report.lids_changed = changed;
         }

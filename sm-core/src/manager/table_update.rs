@@ -7,14 +7,14 @@ use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
 use super::activity::{Activity, SweepPhase, TableUpdate};
-use crate::multicast::clear_entries;
-use crate::plan::port_settings;
+use crate::lfts::update::{DrainState, LftPrecondition, LftUpdate, on_switch_info_set};
+use crate::mfts::clear_entries;
+use crate::ports::link_setup;
+use crate::ports::port_settings;
 use crate::report::SweepKind;
-use crate::routing_state::AbortedUpdate;
+use crate::routing::AbortedUpdate;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
-use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
-use crate::sweep::link_setup;
 
 impl SubnetManager {
     /// Begins to write tables; `conflicting` are the multicast entries to clear before the LFTs.
@@ -200,9 +200,7 @@ impl SubnetManager {
 
     pub(super) fn on_switch_set(&mut self, n: NodeIdx, outcome: &SmpOutcome) {
         let top = self.lids.top();
-        let changed = with_ctx!(self, |ctx| lft_update::on_switch_info_set(
-            ctx, n, outcome, top
-        ));
+        let changed = with_ctx!(self, |ctx| on_switch_info_set(ctx, n, outcome, top));
         if changed {
             self.schedule.reread_switch(n);
             self.request_local_sweep();

@@ -8,13 +8,13 @@ use ferrosm_mad::mad::{MadIn, MadOut, Status};
 use ferrosm_mad::smp;
 
 use super::Mastership;
-use super::election::{Decision, ElectionInput, ElectionNotice, RoleChangeReason};
 use crate::ctx::Ctx;
+use crate::discovery::exclusion::is_in_fabric;
 use crate::effect::Effect;
+use crate::election::{Decision, ElectionInput, ElectionNotice, RoleChangeReason};
 use crate::event::{AboutSm, Event, SmLocation};
 use crate::smp::PathPolicy;
 use crate::smp::op::SmpOp;
-use crate::sweep::exclusion::is_in_fabric;
 
 impl Mastership {
     /// Steps the election. A request gets a reply with the SMInfo from before the step.

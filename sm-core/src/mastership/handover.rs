@@ -8,10 +8,10 @@ use core::time::Duration;
 use ferrosm_mad::ids::PortGuid;
 
 use super::Mastership;
-use super::election::ElectionInput;
 use super::sm_scan::sm_ports;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
+use crate::election::ElectionInput;
 use crate::event::Event;
 use crate::report::ActivityKind;
 

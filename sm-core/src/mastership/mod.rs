@@ -3,11 +3,9 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`election`] | the model-checked step function: which SM is master |
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`requesters`] | who sent an SMInfo request: its sender is queried before a control is obeyed or the SM_Key is shown |
-//! | [`sender`] | where such a request came from |
 //! | [`sm_key_proof`] | the proof in Get(SMInfo) that this SM knows the SM_Key |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
 //! | [`handover`] | SA service after a handover; stalls and lost leases |
@@ -21,11 +19,9 @@
 //! writes; SMInfo, also in controls, is made by [`Mastership::sm_info`] only.
 
 mod decisions;
-pub mod election;
 mod handover;
 mod replica;
 mod requesters;
-mod sender;
 pub(crate) mod sm_info;
 mod sm_key_proof;
 mod sm_scan;
@@ -40,10 +36,9 @@ use ferrosm_mad::ids::{MKey, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
-use election::{Election, ElectionSettings, OtherSm};
+use crate::election::{Election, ElectionSettings, OtherSm};
 use replica::StandbyReplica;
 use requesters::SenderQueries;
-pub(crate) use sender::SenderQuery;
 pub(crate) use sm_scan::sm_ports;
 use takeover::Takeover;
 pub(crate) use takeover::{knows_all_sms, with_sm_lid};

@@ -17,13 +17,13 @@ use ferrosm_mad::mad::{Mad, MadIn, Method, Status};
 use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 use ferrosm_mad::time::Instant;
 
-use super::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm};
-use super::sender::{Sender, SenderQuery};
 use super::sm_info::{own_guid, sm_guid};
 use super::{Mastership, peer, sm_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
+use crate::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm};
+use crate::smp::sender::{Sender, SenderQuery};
 use crate::smp::{UNTRACKED, sender_query_tid};
 
 /// Requests that wait at the same time, one of each method from one sender. A further Get is

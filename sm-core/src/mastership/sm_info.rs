@@ -9,11 +9,11 @@ use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
-use super::election::ElectionInput;
 use super::{Mastership, peer};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
+use crate::election::ElectionInput;
 use crate::smp::{UNTRACKED, route};
 
 /// The GUID of an SM's port.

@@ -8,12 +8,12 @@ use ferrosm_mad::attr::{PortInfo, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 
 use super::Mastership;
-use super::election::{ElectionInput, ElectionNotice};
 use super::sm_info::sm_guid;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::lid_map::LidMap;
+use crate::election::{ElectionInput, ElectionNotice};
+use crate::records::lid_map::LidMap;
 use crate::smp::op::SmpOp;
 
 /// Ports whose PortInfo reports an SM, except the SM's own port.

@@ -13,6 +13,7 @@
 //! | `restore` | conversion of all records to a [`RestoredState`] |
 //! | `restored` | the state with which an SM starts |
 
+pub mod lid_map;
 mod record;
 mod restore;
 mod restored;

@@ -17,9 +17,9 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use serde::{Deserialize, Serialize};
 
 use super::{RecordChange, RecordKey, RecordKind};
-use crate::lid_map::LidMap;
-use crate::sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
-use crate::sa::registry::registration::{
+use crate::records::lid_map::LidMap;
+use ferrosm_sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
+use ferrosm_sa::registry::registration::{
     RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
     RegistrationUpdate,
 };
@@ -642,7 +642,7 @@ mod tests {
             }
             let (restored, _) = restorer.finish();
             let now = ferrosm_mad::time::Instant::START;
-            let mut registry = crate::sa::registry::Registry::from_registrations(&restored.registrations, now);
+            let mut registry = ferrosm_sa::registry::Registry::from_registrations(&restored.registrations, now);
             // The registry's corrections turn the persisted records into its own.
             let encoded = |r| {
                 let record = Record::Registration(r);

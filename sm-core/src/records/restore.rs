@@ -15,8 +15,8 @@ use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
 use super::routing::RoutingRecord;
 use super::{Record, RecordError, RecordKey, RecordKind, RestoredState, node_and_part};
-use crate::sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
-use crate::sa::registry::registration::{Registration, RegistrationKey};
+use ferrosm_sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
+use ferrosm_sa::registry::registration::{Registration, RegistrationKey};
 
 /// A record that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]

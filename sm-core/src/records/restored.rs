@@ -9,8 +9,8 @@ use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::Record;
 use super::routing::RoutingRecord;
-use crate::lid_map::LidMap;
-use crate::sa::registry::registration::Registrations;
+use crate::records::lid_map::LidMap;
+use ferrosm_sa::registry::registration::Registrations;
 
 /// State of an earlier run, or of the master whose replica was loaded.
 #[derive(Debug, Clone, Default)]

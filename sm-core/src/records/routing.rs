@@ -503,7 +503,7 @@ mod tests {
 
     use super::*;
     use crate::config::SmConfig;
-    use crate::plan::routing_hints::GuidHints;
+    use crate::config::hints::GuidHints;
 
     /// A 4x4 torus with two hosts at each switch; `turn` selects the order of the switches.
     fn torus(turn: usize) -> (Topology, Vec<NodeGuid>) {

@@ -1,7 +1,11 @@
 //! Sweep reports: the fabric found, the requests sent and the problems left.
 
+pub mod absent_member;
 mod activity_kind;
 mod exclusion;
+pub mod routing_failure;
+pub mod routing_message;
+pub mod switch_names;
 
 use core::fmt;
 use core::time::Duration;
@@ -13,9 +17,9 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{AttrId, Lid, PKey};
 use ferrosm_routing::Proof;
 
-use crate::plan::messages::RoutingMessage;
-use crate::sa::refusal::SaRefusal;
+use crate::report::routing_message::RoutingMessage;
 use exclusion::Exclusion;
+use ferrosm_sa::refusal::SaRefusal;
 
 pub use activity_kind::{ActivityKind, Phase};
 pub use exclusion::ExcludedDevice;

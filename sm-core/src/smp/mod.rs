@@ -5,6 +5,7 @@ pub(crate) mod op;
 pub(crate) mod outcome;
 pub(crate) mod queue;
 pub(crate) mod route;
+pub(crate) mod sender;
 
 use core::time::Duration;
 

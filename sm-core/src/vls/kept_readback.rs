@@ -15,7 +15,7 @@ use ferrosm_mad::smp::DATA_LEN;
 use super::{SWITCH_SL_TO_VL, is_linked, live_ports, normalize_arbitration};
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::plan::vls::has_several_vls;
+use crate::routing::vl_plan::has_several_vls;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 

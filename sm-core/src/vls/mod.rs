@@ -27,8 +27,8 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::plan::vls::FabricVlPlan;
 use crate::records::{Record, RecordUpdate};
+use crate::routing::vl_plan::FabricVlPlan;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 

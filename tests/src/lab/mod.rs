@@ -29,13 +29,12 @@
 //! | find ports | [`Lab::hosts`], [`Lab::node`], [`Lab::port_guid`], [`Lab::port_gid`], [`Lab::lid`] |
 //! | check | [`Lab::assert_correct`], [`Lab::verdict`] with [`Lab::expect`] |
 //!
-//! [`members`] are hosts that join groups, [`crate::sa::wire`] is an SA client, [`store`] the store
-//! of an SM, which may be slow, hang or fail. [`recording`] records runs, [`record_changes`]
-//! numbers changes of records, [`persisted_view`] saves views record by record. The simulator and
-//! its oracle share no code with the SM.
+//! [`crate::sa::members`] are hosts that join groups, [`crate::sa::wire`] is an SA client,
+//! [`store`] the store of an SM, which may be slow, hang or fail. [`recording`] records runs,
+//! [`record_changes`] numbers changes of records, [`persisted_view`] saves views record by record.
+//! The simulator and its oracle share no code with the SM.
 
 mod clock;
-pub mod members;
 pub mod persisted_view;
 pub mod record_changes;
 pub mod recording;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::plan::routes::RoutingJobResult;
 use ferrosm_core::records::{RecordKind, RecordRestorer};
+use ferrosm_core::routing::routes::RoutingJobResult;
 use ferrosm_core::{
     CommandId, CommandReply, Event, Input, LoadedReplica, Output, Persisted, ReplicaEvent,
     ReplicationRole, RestoredState, SmConfig, SubnetManager, SweepReport,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::plan::partitions::{
+use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
 use ferrosm_sim::spec::PortAt;

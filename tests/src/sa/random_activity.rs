@@ -13,8 +13,8 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::NodeRecord;
 use ferrosm_sim::spec::PortAt;
 
-use crate::lab::members::{Members, request};
 use crate::lab::{Lab, TestRng};
+use crate::sa::members::{Members, request};
 
 /// DGID and SGID of a PathRecord.
 const PATH_MASK: u64 = 1 << 2 | 1 << 3;

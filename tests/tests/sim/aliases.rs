@@ -13,7 +13,7 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_mad::sa::{self, id};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{Members, header};
+use ferrosm_tests::sa::members::{Members, header};
 use ferrosm_tests::sa::wire;
 
 const KEY: MKey = MKey::new(0x1234);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ferrosm_core::config::DrainPolicy;
-use ferrosm_core::plan::messages::RoutingMessage;
+use ferrosm_core::report::routing_message::RoutingMessage;
 use ferrosm_core::{Command, SmConfig};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Lid, PortNum};

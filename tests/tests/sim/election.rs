@@ -16,8 +16,8 @@ use ferrosm_mad::smp::DrPath;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
-use ferrosm_tests::lab::members::{BROADCAST, Members};
 use ferrosm_tests::lab::{Lab, Sm};
+use ferrosm_tests::sa::members::{BROADCAST, Members};
 
 /// A host port far from the first SM's; a standby or a foreign SM runs there.
 pub(crate) const OTHER_SM_PORT: PortAt = PortAt::new(7, 1);

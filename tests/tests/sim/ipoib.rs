@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::plan::partitions::partition_group::GroupSpec;
-use ferrosm_core::plan::partitions::{
+use ferrosm_core::config::partitions::partition_group::GroupSpec;
+use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
 use ferrosm_core::{RestoredState, SmConfig};
@@ -25,7 +25,7 @@ use ferrosm_mad::sa::path::RateCode;
 use ferrosm_sim::oracle::{Expectations, ExpectedGroup};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::request;
+use ferrosm_tests::sa::members::request;
 
 /// Number of the partition; the P_Key of full members is 0x8002.
 const NUMBER: u16 = 2;

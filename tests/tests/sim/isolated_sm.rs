@@ -13,8 +13,8 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::lab::members::{BROADCAST, Members, header, plain, request};
 use ferrosm_tests::lab::{Lab, Sm};
+use ferrosm_tests::sa::members::{BROADCAST, Members, header, plain, request};
 
 /// A host far from the master's, where the standby runs.
 const STANDBY_PORT: PortAt = PortAt::new(7, 1);

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::plan::messages::RoutingMessage;
-use ferrosm_core::plan::partitions::{
+use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
+use ferrosm_core::report::routing_message::RoutingMessage;
 use ferrosm_core::{Command, Problem, ProblemKind, SmConfig};
 use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::id;
@@ -21,8 +21,8 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::oracle::{MulticastFault, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::{Members, plain};
 use ferrosm_tests::lab::{Lab, is_up};
+use ferrosm_tests::sa::members::{Members, plain};
 
 fn config_for(engine: &str, vls: u8) -> SmConfig {
     SmConfig {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::records::routing::RoutingRecord;
+use ferrosm_core::report::routing_message::RoutingMessage;
 use ferrosm_core::{Command, ProblemKind, RestoredState, SmConfig, SweepReport};
 use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{NodeType, SmState};
@@ -13,7 +13,7 @@ use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{Members, plain};
+use ferrosm_tests::sa::members::{Members, plain};
 
 /// 12 leaves, 216 hosts, 234 LIDs.
 const TREE: &str = "fat-tree2:36,12,18";

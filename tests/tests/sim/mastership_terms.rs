@@ -16,8 +16,8 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::lab::members::{Members, plain};
 use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::members::{Members, plain};
 
 /// A master on the first host and a standby on the last one.
 fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (SmId, PortAt)) {

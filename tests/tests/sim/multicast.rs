@@ -17,8 +17,8 @@ use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::{BROADCAST, Members, plain, request};
 use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::members::{BROADCAST, Members, plain, request};
 
 const FULL: JoinState = JoinState::FULL;
 

@@ -14,7 +14,7 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{Members, request};
+use ferrosm_tests::sa::members::{Members, request};
 
 const FULL: JoinState = JoinState::FULL;
 

@@ -19,7 +19,7 @@ use ferrosm_mad::smp;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{header, request, send};
+use ferrosm_tests::sa::members::{header, request, send};
 use ferrosm_tests::sa::wire::WireRequest;
 
 /// CapabilityMask.IsDeviceManagementSupported.

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::partition_group::GroupSpec;
-use ferrosm_core::plan::partitions::{
+use ferrosm_core::config::partitions::partition_group::GroupSpec;
+use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
 use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
@@ -541,7 +541,7 @@ fn removed_partition_member_leaves_its_groups() {
         };
         let request_kind = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
         let mask = 1 | 1 << 1 | 1 << 16;
-        let (status, _) = ferrosm_tests::lab::members::request(
+        let (status, _) = ferrosm_tests::sa::members::request(
             &mut lab,
             all_hosts[i],
             request_kind,

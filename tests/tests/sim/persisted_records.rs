@@ -14,8 +14,8 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::{BROADCAST, plain, request};
 use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::members::{BROADCAST, plain, request};
 use ferrosm_tests::sa::random_activity::RandomClients;
 
 /// Persisted records by key, decoded at time 0: the remaining lease of a record is its expiry.

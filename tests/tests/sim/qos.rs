@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::plan::partitions::{
+use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
 use ferrosm_mad::attr::MtuCode;

@@ -15,8 +15,8 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::{Members, header, plain, request};
 use ferrosm_tests::lab::{Lab, Sm};
+use ferrosm_tests::sa::members::{Members, header, plain, request};
 
 /// Kills the SM. After `down`, a new SM starts from the persisted state.
 fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::PortState;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{try_join_broadcast, try_path};
+use ferrosm_tests::sa::members::{try_join_broadcast, try_path};
 
 /// 512 hosts on 32 leaf switches.
 const SHAPE: &str = "fat-tree2:32,32,16";

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::event::RefusedRequest;
-use ferrosm_core::plan::partitions::partition_group::GroupSpec;
-use ferrosm_core::plan::partitions::{
+use ferrosm_core::config::partitions::partition_group::GroupSpec;
+use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
+use ferrosm_core::event::RefusedRequest;
 use ferrosm_core::{Event, ProblemKind, SmConfig};
 use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, MtuCode};
@@ -26,7 +26,7 @@ use ferrosm_sa::refusal::{Bound, RefusalCause, SaRefusal};
 use ferrosm_sa::refusal_log::limiter::{PER_PORT_MAX, REPORTS_MAX};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{
+use ferrosm_tests::sa::members::{
     BROADCAST, MEMBER, NEW_GROUP, header, join_record, plain, request,
 };
 use ferrosm_tests::sa::wire::{self, WireRequest};

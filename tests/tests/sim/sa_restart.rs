@@ -18,11 +18,11 @@ use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_sa::View;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::{Members, try_join_broadcast};
 use ferrosm_tests::lab::persisted_view::snapshot_of;
 use ferrosm_tests::lab::{Lab, Sm, TestRng};
 use ferrosm_tests::programs::scratch::Scratch;
 use ferrosm_tests::sa::expected::{self as expected_records, ExpectedRecord, IgnoredBits};
+use ferrosm_tests::sa::members::{Members, try_join_broadcast};
 use ferrosm_tests::sa::paths::{self as paths, PathRequest};
 use ferrosm_tests::sa::wire::{
     WireReply, WireRequest, field, method, put_field, query, status, try_query,

@@ -13,9 +13,9 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sa::{Disposition, SaRequest, View, answer};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::Members;
 use ferrosm_tests::lab::persisted_view::Records;
 use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::members::Members;
 use ferrosm_tests::sa::wire::{WireRequest, message, method, put_field, query};
 
 const TABLES: [AttrId; 12] = [

@@ -13,8 +13,8 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Gid, Lid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::members::{BROADCAST, Members, plain};
 use ferrosm_tests::lab::{Lab, TestRng};
+use ferrosm_tests::sa::members::{BROADCAST, Members, plain};
 use ferrosm_tests::sa::random_activity::RandomClients;
 
 fn lab_after_first_sweep(spec: &str, seed: u64) -> Lab {

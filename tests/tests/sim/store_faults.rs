@@ -18,8 +18,8 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_sim::net;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
-use ferrosm_tests::lab::members::{MEMBER, NEW_GROUP, header, join_record, multicast_sl, plain};
 use ferrosm_tests::lab::store::StoreFault;
+use ferrosm_tests::sa::members::{MEMBER, NEW_GROUP, header, join_record, multicast_sl, plain};
 use ferrosm_tests::sa::wire::WireRequest;
 
 const UNPROTECTED: &str = "SA registrations not saved in time";

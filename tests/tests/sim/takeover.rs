@@ -11,17 +11,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm_core::plan::failure::AdoptionRejection;
-use ferrosm_core::plan::messages::RoutingMessage;
 use ferrosm_core::records::{RecordChange, RecordKind, RecordRestorer, ViewPersister};
+use ferrosm_core::report::routing_failure::AdoptionRejection;
+use ferrosm_core::report::routing_message::RoutingMessage;
 use ferrosm_core::{Command, Phase, RestoredState, SmConfig};
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::{LinkSpec, PortAt};
-use ferrosm_tests::lab::members::{BROADCAST, Members, plain};
 use ferrosm_tests::lab::{Lab, Sm, TestRng};
+use ferrosm_tests::sa::members::{BROADCAST, Members, plain};
 
 /// Attributes that a takeover of an unchanged fabric does not write.
 const TABLES: [(&str, AttrId); 5] = [

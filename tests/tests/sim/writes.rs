@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ferrosm_core::plan::lft_writes::LftWriteOrder;
-use ferrosm_core::plan::messages::RoutingMessage;
+use ferrosm_core::report::routing_message::RoutingMessage;
+use ferrosm_core::routing::lft_writes::LftWriteOrder;
 use ferrosm_core::{Command, Input, LocalPortEvent, Phase, SmConfig};
 use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::attr::id;
@@ -20,8 +20,8 @@ use ferrosm_routing::Lft;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::MadEvent;
 use ferrosm_sim::oracle::{DeliveryFailure, MulticastFault, Violation, judge_fabric};
-use ferrosm_tests::lab::members::{Members, plain};
 use ferrosm_tests::lab::{Lab, Sm, is_up};
+use ferrosm_tests::sa::members::{Members, plain};
 
 fn config_for(engine: &str, vls: u8) -> SmConfig {
     SmConfig {

@@ -80,10 +80,10 @@ mod tests {
     use ferrosm_sim::spec::FabricSpec;
 
     use super::*;
-    use crate::cli::OfflineArgs;
+    use crate::offline::args::OfflineArgs;
     use crate::offline::{self, OmittedNodes};
     use crate::testing::TempDir;
-    use ferrosm_core::plan::routing_hints::GuidHints;
+    use ferrosm_core::config::hints::GuidHints;
 
     const PATHS: &str = DumpFile::PathSl.name();
 

@@ -17,8 +17,8 @@
 
 use core::fmt::Display;
 
-use ferrosm_core::plan::messages::RoutingMessage;
-use ferrosm_core::plan::switch_names::WithSwitchNames;
+use ferrosm_core::report::routing_message::RoutingMessage;
+use ferrosm_core::report::switch_names::WithSwitchNames;
 use ferrosm_routing::EngineRejection;
 use serde::Serialize;
 

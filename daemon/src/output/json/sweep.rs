@@ -187,7 +187,7 @@ pub fn document(report: &SweepReport) -> Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_core::plan::messages::RoutingMessage;
+    use ferrosm_core::report::routing_message::RoutingMessage;
     use ferrosm_core::report::{self, ProblemKind, SmpCount};
     use ferrosm_mad::attr::SmState;
 

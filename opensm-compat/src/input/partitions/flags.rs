@@ -1,7 +1,7 @@
 //! Flags of partitions and of groups.
 
-use ferrosm_core::plan::partitions::Membership;
-use ferrosm_core::plan::partitions::partition_group::{GroupSpec, IP_QKEY};
+use ferrosm_core::config::partitions::Membership;
+use ferrosm_core::config::partitions::partition_group::{GroupSpec, IP_QKEY};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, Sl};
 use ferrosm_mad::sa::multicast::mgid;

@@ -14,7 +14,7 @@
 pub mod flags;
 pub mod values;
 
-use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, MemberSelector, Membership, Partition};
+use ferrosm_core::config::partitions::{DEFAULT_PARTITION, MemberSelector, Membership, Partition};
 use ferrosm_mad::ids::{PortGuid, Sl};
 
 use super::line::{ERRORS_MAX, parse_number};

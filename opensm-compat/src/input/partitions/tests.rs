@@ -1,6 +1,6 @@
 //! Tests of the partitions parser: grammar, warnings, errors.
 
-use ferrosm_core::plan::partitions::{Enforcement, Partitions};
+use ferrosm_core::config::partitions::{Enforcement, Partitions};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::sa::path::RateCode;
 use proptest::prelude::*;

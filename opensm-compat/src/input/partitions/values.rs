@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use ferrosm_core::plan::partitions::Membership;
+use ferrosm_core::config::partitions::Membership;
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::Gid;
 use ferrosm_mad::sa::path::RateCode;

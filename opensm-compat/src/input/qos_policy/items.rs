@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Partition};
+use ferrosm_core::config::partitions::{DEFAULT_PARTITION, Partition};
 use ferrosm_mad::ids::Sl;
 use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 

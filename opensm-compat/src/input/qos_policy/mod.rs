@@ -19,7 +19,7 @@ mod values;
 
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::Partition;
+use ferrosm_core::config::partitions::Partition;
 use ferrosm_sa::qos::{QosLevel, QosPolicy, QosPortGroup, QosRule};
 
 use super::line::ERRORS_MAX;

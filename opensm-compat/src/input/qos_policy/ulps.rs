@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ferrosm_core::plan::partitions::Partition;
+use ferrosm_core::config::partitions::Partition;
 use ferrosm_mad::ids::Sl;
 use ferrosm_sa::qos::{QosLevel, QosPortGroup, QosRule, RangeSet};
 

@@ -10,12 +10,12 @@ use core::time::Duration;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 
-use super::election::RoleChangeReason;
+use crate::election::RoleChangeReason;
 use crate::event::Event;
 use crate::io::{LoadedReplica, Output, ReplicationRole, StepDownReason};
 use crate::outbox::Outbox;
 use crate::records::{RecordKind, RecordUpdate, RestoredState};
-use crate::sa::registry::registration::Registrations;
+use ferrosm_sa::registry::registration::Registrations;
 
 /// Time that a standby waits for its replica. Then it accepts a handover without one, because its
 /// master has none to offer.

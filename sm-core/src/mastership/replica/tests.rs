@@ -4,7 +4,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use super::*;
 use crate::election::HandoverReason;
-use crate::sa::registry::registration::RegisteredAlias;
+use ferrosm_sa::registry::registration::RegisteredAlias;
 
 fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lab::members::{MEMBER, NEW_GROUP, join_record, multicast_sl, plain, try_request};
 use crate::lab::{Sm, TestRng};
+use crate::sa::members::{MEMBER, NEW_GROUP, join_record, multicast_sl, plain, try_request};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;

@@ -2,7 +2,7 @@
 //! records are durable may be lost with their SM.
 
 use crate::lab::Sm;
-use crate::lab::members::{NEW_GROUP, header};
+use crate::sa::members::{NEW_GROUP, header};
 use crate::sa::wire::WireRequest;
 use ferrosm_core::Input;
 use ferrosm_mad::attr::SmState;

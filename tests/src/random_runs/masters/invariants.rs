@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::lab::members::plain;
+use crate::sa::members::plain;
 use ferrosm_core::Event;
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_mad::attr::SmState;

@@ -5,9 +5,7 @@
 //! `verbs_context` that contains it. `crate::verbs` implements the objects.
 #![allow(clippy::unused_unit, reason = "the macro requires a result type")]
 
-pub(crate) mod abi;
 mod devices;
-pub(crate) mod memory;
 mod queues;
 mod unsupported;
 
@@ -16,6 +14,7 @@ use std::ffi::c_int;
 use rustix::io::Errno;
 
 use crate::next::fail;
+use crate::verbs::abi;
 use crate::verbs::device::DeviceContext;
 
 /// The object that contains a context made by [`devices`].

@@ -1,0 +1,7 @@
+//! Ports and their links: the desired PortInfo, its writes in the order in which links come up,
+//! degraded links, and links that do not stay active.
+
+pub(crate) mod link_rates;
+pub(crate) mod link_setup;
+pub(crate) mod link_stability;
+pub mod port_settings;
