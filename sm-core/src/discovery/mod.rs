@@ -17,6 +17,8 @@ mod links;
 mod other_ports;
 mod owners;
 mod port_info;
+pub(crate) mod problems;
+pub(crate) mod silent_ports;
 pub(crate) mod survey;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
+use ferrosm_fabric::observed::{Node, NodeIdx, PortRef};
 use ferrosm_mad::attr::{NodeInfo, PortState};
 use ferrosm_mad::mad::Status;
 
@@ -10,6 +10,7 @@ use super::SubnetManager;
 use super::activity::Activity;
 use crate::ctx::Ctx;
 use crate::discovery::exclusion::is_in_fabric;
+use crate::discovery::silent_ports::isolation;
 use crate::discovery::{self, Discovery, ReadMode};
 use crate::event::{Event, NoLinkReason};
 use crate::report::{ActivityKind, ProblemKind};
@@ -276,20 +277,4 @@ impl SubnetManager {
             with_ctx!(self, |ctx| discovery.remove_absent(ctx));
         }
     }
-}
-
-/// Why an SM at this CA port reaches no device although its port has a link. It does not become
-/// master, because it would serve only itself: with an outdated M_Key, for example, while the SM
-/// that handed over to it could still serve the subnet.
-fn isolation(fabric: &ObservedFabric, local: PortRef) -> Option<NoLinkReason> {
-    if fabric.get(local.node).is_some_and(Node::is_switch) {
-        return None;
-    }
-    let is_known = fabric.port(local).is_some_and(|port| port.known);
-    let name = fabric.port_name(local);
-    if !is_known {
-        return Some(NoLinkReason::PortSilent(name));
-    }
-    let is_alone = fabric.peer(local).is_none();
-    is_alone.then_some(NoLinkReason::NeighbourSilent(name))
 }

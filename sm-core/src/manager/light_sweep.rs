@@ -4,13 +4,12 @@
 //! The SM's own port is read first, and again when a switch does not respond: without its link no
 //! switch can, and none is at fault.
 
-use std::collections::BTreeSet;
-
-use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, Port, PortRef};
+use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
 use super::activity::{Activity, LightSweep};
+use crate::discovery::silent_ports::{ports_to_guid_owner, silent_ports};
 use crate::event::{Event, LocalSweepReasons};
 use crate::mastership;
 use crate::smp::op::SmpOp;
@@ -124,7 +123,7 @@ impl SubnetManager {
         let changed_switches = self.schedule.rereads().switches.len();
         let check_all = self.schedule.take_postponed(self.now, interval);
         let rereads = self.schedule.rereads();
-        let silent_ports = self.silent_ports();
+        let silent_ports = silent_ports(&self.fabric);
         let reasons = LocalSweepReasons {
             changed_switches,
             failed_switches: rereads.switches.len() - changed_switches,
@@ -134,7 +133,7 @@ impl SubnetManager {
         };
         for p in silent_ports {
             self.schedule.reread_port(p);
-            for owner_port in self.ports_to_guid_owner(p) {
+            for owner_port in ports_to_guid_owner(&self.fabric, p) {
                 if let Some(port) = self.fabric.port_mut(owner_port) {
                     port.peer_unverified = true;
                 }
@@ -152,61 +151,5 @@ impl SubnetManager {
         let event = Event::ChangesFound(reasons);
         self.emit(event);
         self.request_local_sweep();
-    }
-
-    /// Ports with a link and an unknown or excluded neighbour, which may respond by now.
-    pub(super) fn silent_ports(&self) -> BTreeSet<PortRef> {
-        let local = self.fabric.local();
-        let mut ports = BTreeSet::new();
-        for (n, node) in self.fabric.nodes() {
-            for num in node.physical_ports() {
-                let p = PortRef::new(n, num);
-                let Some(port) = node.ports.get(num.index()) else {
-                    continue;
-                };
-                if port.link.is_none() && port.is_up() {
-                    ports.insert(p);
-                }
-                // The port on the other side asks again.
-                if port.exclusion.is_some() {
-                    ports.extend(self.fabric.peer(p));
-                }
-            }
-        }
-        ports.retain(|p| {
-            let is_switch = self.fabric.get(p.node).is_some_and(Node::is_switch);
-            let is_up = self.fabric.port(*p).is_some_and(Port::is_up);
-            is_up && (is_switch || local == Some(*p))
-        });
-        ports
-    }
-
-    /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
-    fn ports_to_guid_owner(&self, p: PortRef) -> Vec<PortRef> {
-        let exclusion_reason = |p: PortRef| self.fabric.port(p)?.exclusion.as_deref().copied();
-        let owner =
-            match exclusion_reason(p).or_else(|| self.fabric.peer(p).and_then(exclusion_reason)) {
-                Some(ExclusionReason::DuplicatePortGuid(guid)) => {
-                    self.fabric.port_by_guid(guid).map(|p| p.node)
-                }
-                Some(ExclusionReason::DuplicateNodeGuid(guid)) => self.fabric.node_by_guid(guid),
-                Some(
-                    ExclusionReason::Implausible(_)
-                    | ExclusionReason::NoResponse
-                    | ExclusionReason::PathTooLong
-                    | ExclusionReason::Uncounted(_)
-                    | ExclusionReason::TooManySwitchPorts(_)
-                    | ExclusionReason::EndlessSwitches(_)
-                    | ExclusionReason::SubnetFull,
-                )
-                | None => None,
-            };
-        let Some((n, node)) = owner.and_then(|n| Some((n, self.fabric.get(n)?))) else {
-            return Vec::new();
-        };
-        node.physical_ports()
-            .filter_map(|port| self.fabric.peer(PortRef::new(n, port)))
-            .filter(|peer| self.fabric.get(peer.node).is_some_and(Node::is_switch))
-            .collect()
     }
 }

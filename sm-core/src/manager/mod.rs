@@ -62,7 +62,6 @@ mod light_sweep;
 mod mastership;
 mod multicast;
 mod payload;
-mod problems;
 mod progress;
 mod sa;
 mod survey;

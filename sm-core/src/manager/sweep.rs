@@ -14,6 +14,8 @@ use ferrosm_mad::ids::PortNum;
 use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase, TableReadback};
 use crate::discovery::exclusion::report_excluded;
+use crate::discovery::problems::ProblemLocator;
+use crate::discovery::silent_ports::silent_ports;
 use crate::discovery::{Discovery, reread_uncleared};
 use crate::io::{Event, Output};
 use crate::kept_tables::report_kept;
@@ -27,7 +29,7 @@ use crate::ports::link_setup::{self, Arming};
 use crate::report::absent_member::AbsentMember;
 use crate::report::routing_failure::RoutingFailure;
 use crate::report::routing_message::RoutingMessage;
-use crate::report::{ProblemKind, SweepKind};
+use crate::report::{Problem, ProblemKind, SweepKind};
 use crate::routing::NewRouting;
 use crate::routing::desired_lfts::DesiredLfts;
 use crate::routing::installed_groups::InstalledGroups;
@@ -113,6 +115,36 @@ impl SubnetManager {
         if !new.is_empty() {
             self.emit(Event::PartitionMembersAbsent(new));
         }
+    }
+
+    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last
+    /// sweep reported it.
+    pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.add_problem(at, kind);
+            return;
+        }
+        for problem in self.locate_problems(vec![(at, kind)]) {
+            let last = self.last_sweep.report.as_ref();
+            let is_same = |p: &Problem| {
+                p.location == problem.location && p.kind.name() == problem.kind.name()
+            };
+            if !last.is_some_and(|report| report.problems.iter().any(is_same)) {
+                self.emit(Event::ProblemFound(problem));
+            }
+        }
+    }
+
+    /// The problems of a sweep, except those at ports that have left the fabric.
+    pub(super) fn locate_problems(
+        &self,
+        problems: Vec<(Option<PortRef>, ProblemKind)>,
+    ) -> Vec<Problem> {
+        let locator = ProblemLocator {
+            fabric: &self.fabric,
+            rejects_m_key: &|n| self.traps.has_m_key_violation(n),
+        };
+        locator.locate_all(problems)
     }
 
     /// Counts a request in the report of the sweep, if one runs.
@@ -433,7 +465,7 @@ impl SubnetManager {
         with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared_switches));
         if !self.read_only {
             let has_silent_ports =
-                self.cfg.sweep_interval.is_zero() && !self.silent_ports().is_empty();
+                self.cfg.sweep_interval.is_zero() && !silent_ports(&self.fabric).is_empty();
             self.schedule.set_silent_ports(has_silent_ports);
             self.schedule
                 .finish_sweep(self.now, self.cfg.sweep_interval, light_due);

@@ -6,39 +6,24 @@
 use std::collections::BTreeMap;
 
 use ferrosm_fabric::location::{Location, PortName};
-use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, PortRef};
+use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::PortNum;
 
-use super::SubnetManager;
-use crate::discovery::exclusion::is_in_fabric;
-use crate::event::Event;
+use super::exclusion::is_in_fabric;
 use crate::report::{ExcludedDevice, Problem, ProblemKind};
 
-impl SubnetManager {
-    /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last
-    /// sweep reported it.
-    pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
-        if let Some(sweep) = self.activity.sweep_mut() {
-            sweep.add_problem(at, kind);
-            return;
-        }
-        for problem in self.locate_problems(vec![(at, kind)]) {
-            let last = self.last_sweep.report.as_ref();
-            let is_same = |p: &Problem| {
-                p.location == problem.location && p.kind.name() == problem.kind.name()
-            };
-            if !last.is_some_and(|report| report.problems.iter().any(is_same)) {
-                self.emit(Event::ProblemFound(problem));
-            }
-        }
-    }
+/// Locates problems in the observed fabric.
+#[derive(Clone, Copy)]
+pub(crate) struct ProblemLocator<'a> {
+    pub(crate) fabric: &'a ObservedFabric,
+    /// Whether a node has reported an M_Key violation.
+    pub(crate) rejects_m_key: &'a dyn Fn(NodeIdx) -> bool,
+}
 
+impl ProblemLocator<'_> {
     /// The problems of a sweep, except those at ports that have left the fabric.
-    pub(super) fn locate_problems(
-        &self,
-        problems: Vec<(Option<PortRef>, ProblemKind)>,
-    ) -> Vec<Problem> {
+    pub(crate) fn locate_all(&self, problems: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
         // This SM's own port stores no exclusion of its neighbour; the problem is solved if a link
         // was found later.
         let local_port = self.fabric.local();
@@ -49,13 +34,13 @@ impl SubnetManager {
         };
         let in_fabric = problems.into_iter().filter(|(at, kind)| {
             let is_outside = matches!(kind, ProblemKind::LinkToOtherSubnet { .. });
-            at.is_none_or(|p| is_outside || is_in_fabric(&self.fabric, p)) && !is_solved(at, kind)
+            at.is_none_or(|p| is_outside || is_in_fabric(self.fabric, p)) && !is_solved(at, kind)
         });
         let mut located: Vec<Problem> = Vec::new();
         // The problem of each device that does not respond.
         let mut unresponsive: BTreeMap<(NodeIdx, &'static str), usize> = BTreeMap::new();
         for (at, kind) in in_fabric {
-            let (problem, device) = self.locate_problem(at, kind);
+            let (problem, device) = self.locate(at, kind);
             if let Some(device) = device {
                 let first = *unresponsive
                     .entry((device, problem.kind.name()))
@@ -71,7 +56,7 @@ impl SubnetManager {
     }
 
     /// A problem with its location, and the device that does not respond, if it is one.
-    fn locate_problem(&self, at: Option<PortRef>, kind: ProblemKind) -> (Problem, Option<NodeIdx>) {
+    fn locate(&self, at: Option<PortRef>, kind: ProblemKind) -> (Problem, Option<NodeIdx>) {
         let Some(at) = at else {
             let location = Location::LocalNode;
             return (Problem { location, kind }, None);
@@ -114,7 +99,7 @@ impl SubnetManager {
 
     /// The excluded device behind a port, and the owner of its GUID.
     fn excluded_device(&self, at: PortRef, reason: ExclusionReason) -> ExcludedDevice {
-        let fabric = &self.fabric;
+        let fabric = self.fabric;
         let (owner, port) = match reason {
             ExclusionReason::DuplicatePortGuid(guid) => {
                 (fabric.port_by_guid(guid), fabric.peer(at))
@@ -152,7 +137,7 @@ impl SubnetManager {
         let last = || self.fabric.port(at).and_then(|port| port.last_peer);
         let behind = self.fabric.peer(at).or_else(last);
         let mut nodes = [Some(at), behind].into_iter().flatten().map(|p| p.node);
-        if nodes.any(|n| self.traps.has_m_key_violation(n)) {
+        if nodes.any(self.rejects_m_key) {
             ProblemKind::MKeyRejected
         } else {
             kind
