@@ -92,6 +92,12 @@ impl RecordKind {
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
+
+    /// Whether records of this kind are part of the view, and therefore only valid together.
+    #[must_use]
+    pub const fn is_of_view(self) -> bool {
+        matches!(self, Self::View | Self::ViewHead)
+    }
 }
 
 impl fmt::Display for RecordKind {
@@ -141,6 +147,12 @@ impl RecordKey {
     #[must_use]
     pub fn kind(&self) -> Option<RecordKind> {
         RecordKind::from_number(*self.0.first()?)
+    }
+
+    /// Whether the record is part of the view.
+    #[must_use]
+    pub fn is_of_view(&self) -> bool {
+        self.kind().is_some_and(RecordKind::is_of_view)
     }
 
     /// The encoded key.
