@@ -28,7 +28,7 @@ pub use restored::RestoredState;
 pub use view::{ViewPersister, node_and_part};
 
 /// Version of the record format. A reader accepts only its own version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The kind of a record: the first byte of its key. The numbers are part of the on-disk format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
