@@ -50,7 +50,7 @@ impl SlToVlEpoch {
 }
 
 /// Origin of a routing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutingOrigin {
     /// The settings that it was computed from.
     pub inputs: RoutingInputs,
