@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use ferrosm_core::RestoredState;
 use ferrosm_core::records::{
@@ -15,7 +15,7 @@ use ferrosm_replication::Position;
 use tracing::{info, warn};
 
 use crate::error::StateError;
-use crate::file::{FILE, Store, StoreContents, StoreError};
+use crate::file::{FILE, Store, StoreContents, StoreError, unix_s};
 
 /// Name of the lock file. It contains the PID of the process that has locked it last.
 pub(crate) const LOCK: &str = "lock";
@@ -30,12 +30,6 @@ pub struct StateDir {
     pub(crate) contents: StoreContents,
     /// Closing the file releases the lock.
     _lock: File,
-}
-
-/// Seconds since 1970.
-#[must_use]
-pub fn unix_s(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The restored state of records, and the invalid records that were skipped.

@@ -58,6 +58,15 @@ pub enum StoreError {
     Io(io::Error),
 }
 
+impl From<StoreError> for io::Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Io(e) => e,
+            StoreError::Unreadable(_) | StoreError::Busy => Self::other(error),
+        }
+    }
+}
+
 /// The store file.
 #[derive(Debug)]
 pub(crate) struct Store {
@@ -385,6 +394,12 @@ pub(crate) fn read_contents(database: &Database) -> Result<StoreContents, StoreE
     Ok(contents)
 }
 
+/// Seconds since 1970.
+#[must_use]
+pub fn unix_s(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 fn read_u64(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n))
 }
@@ -439,13 +454,12 @@ fn write_changes(
         }
         Ok(())
     })?;
-    let unix_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     put_metadata(&mut metadata, FORMAT, &format_bytes())?;
     put_metadata(&mut metadata, CHECKSUM, &checksum.bytes())?;
     put_metadata(&mut metadata, EPOCH, &at.epoch.to_le_bytes())?;
     put_metadata(&mut metadata, OWN_EPOCH, &own_epoch.to_le_bytes())?;
     put_metadata(&mut metadata, SEQUENCE, &at.seq.to_le_bytes())?;
-    put_metadata(&mut metadata, WRITTEN, &unix_s.to_le_bytes())
+    put_metadata(&mut metadata, WRITTEN, &unix_s(now).to_le_bytes())
 }
 
 fn put_metadata(

@@ -40,9 +40,10 @@ pub mod served_port;
 mod tests;
 pub mod writer;
 
-pub use dir::{StateDir, restore, unix_s};
+pub use dir::{StateDir, restore};
 pub use durability::{CommitObserver, DurabilityTracker};
 pub use error::StateError;
+pub use file::unix_s;
 pub use inspect::StateInspection;
 pub use replica_store::ReplicaStore;
 pub use writer::{PersistRequest, StateWriter};

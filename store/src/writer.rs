@@ -20,9 +20,9 @@ use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_replication::{Position, StoreSnapshot};
 use tracing::{error, info, warn};
 
-use crate::dir::{StateDir, unix_s};
+use crate::dir::StateDir;
 use crate::durability::DurabilityTracker;
-use crate::file::StoreError;
+use crate::file::{StoreError, unix_s};
 use crate::replica_store::ReplicaStore;
 use crate::request::StoreRequest;
 
@@ -381,16 +381,12 @@ impl StoreThread {
             Err(error) => error,
         };
         self.dir.contents.epoch = 0;
-        let e = match error {
-            StoreError::Unreadable(why) => {
-                if let Err(e) = self.dir.rename_unreadable_store() {
-                    warn!(error = %e, "cannot rename unreadable store");
-                }
-                io::Error::other(why)
-            }
-            StoreError::Io(e) => e,
-            e @ StoreError::Busy => io::Error::other(e.to_string()),
-        };
+        if let StoreError::Unreadable(_) = error
+            && let Err(e) = self.dir.rename_unreadable_store()
+        {
+            warn!(error = %e, "cannot rename unreadable store");
+        }
+        let e = error.into();
         self.log_write_failed(&e);
         Err(e)
     }
@@ -398,11 +394,7 @@ impl StoreThread {
     /// Reads all records from disk. If they are damaged and not a replica, the store is rewritten
     /// first.
     fn read_everything(&mut self) -> io::Result<StoreSnapshot> {
-        let load = |dir: &mut StateDir| {
-            let loaded = dir.store.load();
-            loaded.map_err(|e| io::Error::other(e.to_string()))
-        };
-        let mut contents = load(&mut self.dir)?;
+        let mut contents = self.dir.store.load()?;
         if !contents.damage.is_empty() && self.is_accepting {
             warn!(
                 damage = contents.damage.join(", "),
@@ -410,7 +402,7 @@ impl StoreThread {
             );
             self.needs_rewrite = true;
             self.flush();
-            contents = load(&mut self.dir)?;
+            contents = self.dir.store.load()?;
         }
         // An incomplete set of records must not be used as the complete one.
         if !contents.damage.is_empty() {
@@ -457,16 +449,14 @@ impl StoreThread {
                 }
                 Err(StoreError::Unreadable(why)) => {
                     let renamed_to = self.dir.rename_unreadable_store();
-                    let renamed_to = renamed_to.map_err(|e| io::Error::other(e.to_string()))?;
+                    let renamed_to = renamed_to.map_err(io::Error::other)?;
                     warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
                 }
-                Err(StoreError::Io(e)) => return Err(e),
-                Err(e @ StoreError::Busy) => return Err(io::Error::other(e.to_string())),
+                Err(e @ (StoreError::Io(_) | StoreError::Busy)) => return Err(e.into()),
             }
         }
         let everything = self.everything();
-        let result = self.dir.store.commit(&everything, at, SystemTime::now());
-        result.map_err(|e| io::Error::other(e.to_string()))?;
+        self.dir.store.commit(&everything, at, SystemTime::now())?;
         self.report_commit(at, &everything);
         // The view was not rewritten: write the next one completely.
         self.view_persister.forget();

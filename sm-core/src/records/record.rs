@@ -25,7 +25,7 @@ use crate::sa::registry::registration::{Registration, RegistrationKey, Registrat
 ///
 /// Its deserialization rejects invalid values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-// The derived functions are those of `Record`, so that its implementations below can call them.
+// With `remote`, the derived functions are inherent ones, which the implementations below call.
 #[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Record {
     /// The LIDs of a port.
@@ -269,17 +269,19 @@ impl From<RegistrationUpdate> for RecordUpdate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::RecordRestorer;
+    use crate::records::{RecordRestorer, VERSION};
     use crate::sa::registry::group::{GroupMember, GroupParameters};
     use crate::sa::registry::registration::{
         RegisteredAlias, RegisteredService, RegisteredSubscription,
     };
+    use core::hash::Hasher;
     use ferrosm_mad::attr::MtuCode;
     use ferrosm_mad::ids::{Gid, GidPrefix, PKey, Qpn, Sl};
     use ferrosm_mad::sa::inform::InformInfoRecord;
     use ferrosm_mad::sa::multicast::JoinState;
     use ferrosm_mad::sa::path::RateCode;
     use ferrosm_mad::sa::service::ServiceRecord;
+    use fnv::FnvHasher;
     use proptest::prelude::*;
 
     fn records() -> Vec<Record> {
@@ -381,6 +383,31 @@ mod tests {
         assert_eq!(restored.m_keys.len(), 1);
         assert_eq!(restored.neighbours.len(), 1);
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
+    }
+
+    /// A field that is added to a type of a record, or moved, changes the format.
+    #[test]
+    fn encoding_changes_with_the_version_only() {
+        let digest = |record: &Record| {
+            let mut hasher = FnvHasher::default();
+            hasher.write(record.key().bytes());
+            hasher.write(&record.encode(1_000));
+            hasher.finish()
+        };
+        let digests: Vec<u64> = records().iter().map(digest).collect();
+        assert_eq!(VERSION, 3);
+        let expected = [
+            0x47a5_dded_d401_1dcc,
+            0x72c3_9eac_0e02_244e,
+            0x0c39_a485_ebca_29d2,
+            0xed50_0f1f_296e_fb1e,
+            0x918c_8238_a8ab_a586,
+            0x93e8_28ad_e268_0572,
+            0x8181_ac5d_f593_e5fe,
+            0x9c3e_d39e_7cab_c38e,
+            0x1d0a_9e5f_c45d_fa0b,
+        ];
+        assert_eq!(digests, expected);
     }
 
     /// Ten seconds in the store reduce a lease by ten; a service whose lease has expired is not

@@ -59,3 +59,87 @@ pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(record)
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::{MtuCode, NodeType};
+    use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PKey, PortGuid, PortNum};
+
+    use super::*;
+    use crate::pkey_set::PKeySet;
+    use crate::snapshot::SnapshotSwitch;
+    use crate::snapshot::persist::VERSION;
+    use crate::tables::pkeys::PKeyTable;
+    use crate::tables::port_info::PortInfoBytes;
+    use crate::tables::vl_arbitration::VlArbitrationBlocks;
+
+    fn node() -> SnapshotNode {
+        SnapshotNode {
+            guid: NodeGuid(1),
+            node_type: NodeType::Switch,
+            info: [2; 40],
+            description: [3; 64],
+            switch: Some(SnapshotSwitch {
+                info: [4; 20],
+                lft: None,
+                is_lft_installed: false,
+                mft: Arc::default(),
+            }),
+            sl_to_vl: std::collections::BTreeMap::new(),
+        }
+    }
+
+    fn port() -> SnapshotPort {
+        let mut pkeys = PKeyTable::default();
+        pkeys.set_block(6, PKeyTable::block_of(&[PKey(7)], 0));
+        SnapshotPort {
+            raw: PortInfoBytes::from([5; 64]),
+            has_port_info: true,
+            num: PortNum(8),
+            node: 9,
+            mtu: MtuCode(10),
+            rate_rank: 11,
+            pkeys,
+            enforces_partitions: false,
+            vl_arbitration: VlArbitrationBlocks::from_iter([(12, [13; 64])]),
+            peer: PortIdx::new(0, PortNum(14)),
+            fdr10: false,
+        }
+    }
+
+    fn end_port() -> EndPort {
+        EndPort {
+            port: PortIdx::new(0, PortNum(15)),
+            node: 16,
+            guid: PortGuid(17),
+            lid: Lid(18),
+            lmc: Lmc(3),
+            pkeys: Some(PKeySet::new([PKey(19)])),
+        }
+    }
+
+    /// A field that is added to a type of a record, or moved, changes the format.
+    #[test]
+    fn encoding_changes_with_the_version_only() {
+        let record = NodeRecord {
+            slot: 20,
+            node: Cow::Owned(node()),
+            ports: Cow::Owned(vec![port()]),
+            end_ports: Cow::Owned(vec![end_port()]),
+            guid_owners: vec![true],
+        };
+        let mut bytes = Vec::new();
+        encode(&record, &mut bytes);
+        let decoded = decode::<NodeRecord<'_>>(&bytes).unwrap();
+        assert_eq!(decoded.ports, record.ports);
+        assert_eq!(decoded.end_ports, record.end_ports);
+        // Repeated bytes once: the lengths of byte strings follow from their types.
+        bytes.dedup();
+        assert_eq!(VERSION, 3);
+        let expected = [
+            20, 1, 2, 40, 2, 64, 3, 1, 20, 4, 1, 64, 5, 1, 8, 9, 10, 11, 1, 6, 7, 0, 1, 12, 64, 13,
+            14, 0, 1, 15, 16, 17, 18, 3, 1, 19, 1,
+        ];
+        assert_eq!(bytes, expected);
+    }
+}
