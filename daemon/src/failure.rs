@@ -4,10 +4,12 @@
 //! its program, or 126 or 127 if it cannot be executed (docs/operations.md).
 
 use core::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use annotate_snippets::Renderer;
+use ferrosm_store::StateError;
+use ferrosm_store::file::StoreError;
 
 use crate::config::ConfigErrors;
 
@@ -123,6 +125,42 @@ impl From<ConfigErrors> for Failure {
     }
 }
 
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        let hint = match &error {
+            StateError::Directory { source, .. }
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                "Run as a user with write access, or name another directory with --state-dir."
+            }
+            StateError::Directory { .. } => "Name a directory with --state-dir or files.state-dir.",
+            StateError::InUse { .. } => {
+                "A second subnet manager on this host needs another state directory: --state-dir DIR, or files.state-dir in its configuration."
+            }
+            StateError::Store { source, .. } => match source {
+                StoreError::Busy => {
+                    "Close the program that has the file open, or name another directory with --state-dir."
+                }
+                StoreError::Unreadable(_) | StoreError::Io(_) => {
+                    "The user of this process needs read and write access."
+                }
+            },
+            StateError::Rename { .. } => "",
+            StateError::Inspect { source, .. } => match source {
+                StoreError::Busy => "Close the program that has the file open, then try again.",
+                StoreError::Unreadable(_) => {
+                    "The file is unchanged. The subnet manager renames it at its next start and starts without it."
+                }
+                StoreError::Io(_) => "Run as the user of the subnet manager.",
+            },
+            StateError::Changing { .. } => {
+                "Run the command again when fewer clients register with the service."
+            }
+        };
+        Self::with_hint(error, hint)
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -138,7 +176,7 @@ impl fmt::Display for Failure {
 /// Colours on a terminal, unless the user disables them (<https://no-color.org>).
 fn stderr_renderer() -> Renderer {
     let disables_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if std::io::stderr().is_terminal() && !disables_colour {
+    if io::stderr().is_terminal() && !disables_colour {
         Renderer::styled()
     } else {
         Renderer::plain()
@@ -156,6 +194,31 @@ mod tests {
         assert_eq!(e.to_log_line(), "no port; try `ferrosm demo`");
         assert_eq!(e.code(), 1);
         assert_eq!(Failure::Usage(String::new()).code(), 2);
+    }
+
+    #[test]
+    fn unusable_state_directories_have_hints() {
+        let report = |error: StateError| Failure::from(error).to_string();
+        let in_use = StateError::InUse {
+            user: "ferrosm (PID 7)".to_owned(),
+            dir: "/state".into(),
+        };
+        let text = report(in_use);
+        assert!(
+            text.starts_with("another ferrosm (PID 7) uses state directory /state\n"),
+            "{text}"
+        );
+        assert!(text.contains("needs another state directory"), "{text}");
+        let unreadable = StateError::Inspect {
+            file: "/state/store.redb".into(),
+            source: StoreError::Unreadable("not a store".to_owned()),
+        };
+        let text = report(unreadable);
+        assert!(
+            text.starts_with("cannot read /state/store.redb: not a store\n"),
+            "{text}"
+        );
+        assert!(text.contains("The file is unchanged."), "{text}");
     }
 
     #[test]

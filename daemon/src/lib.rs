@@ -12,17 +12,14 @@
 //! | [`control`] | commands to a running service |
 //! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
-//! | [`state`] | persisted state |
 //! | [`metrics`] | metrics and their HTTP endpoint |
 //! | [`output`] | tables, ibnet, JSON, dot, SVG, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
-//! | [`atomic`] | atomic replacement of files |
 //! | [`clock`] | monotonic time and time since boot |
 //! | [`failure`] | failures of commands: message, hint, exit status |
 
 pub mod allocator;
-pub mod atomic;
 pub mod cli;
 pub mod clock;
 pub mod commands;
@@ -36,6 +33,5 @@ pub mod output;
 pub mod port;
 pub mod run;
 pub mod sa_server;
-pub mod state;
 #[cfg(test)]
 mod testing;

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PKey;
+use serde::{Deserialize, Serialize};
 
 const FULL: u16 = 0x8000;
 
@@ -18,8 +19,15 @@ pub const fn partition_number(key: PKey) -> u16 {
 }
 
 /// The P_Keys of a port, sorted by partition, full membership first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<PKey>")]
 pub struct PKeySet(Arc<[PKey]>);
+
+impl From<Vec<PKey>> for PKeySet {
+    fn from(table: Vec<PKey>) -> Self {
+        Self::new(table)
+    }
+}
 
 impl PKeySet {
     /// From a P_Key table in any order; empty entries are ignored.

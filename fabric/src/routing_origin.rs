@@ -18,7 +18,8 @@ pub struct RoutingInputs {
 /// Identifies one state of the SLtoVL and VLArbitration tables of the fabric. It is persisted
 /// before the first table is written, and again with the routing when all tables are written. If
 /// the two differ, an SM failed in between and the tables are unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SlToVlEpoch {
     /// Incremented before tables are written.
     pub number: u64,
@@ -49,7 +50,7 @@ impl SlToVlEpoch {
 }
 
 /// Origin of a routing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutingOrigin {
     /// The settings that it was computed from.
     pub inputs: RoutingInputs,

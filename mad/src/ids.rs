@@ -52,6 +52,9 @@ macro_rules! id {
         pub struct $name(pub $int);
 
         impl $name {
+            /// Whether operators read and write it as a decimal number.
+            const IS_DECIMAL: bool = matches!($fmt.as_bytes(), b"{}");
+
             /// The number as on the wire.
             #[inline]
             #[must_use]
@@ -96,8 +99,7 @@ macro_rules! id {
                 crate::wire::BitValue::to_bits(self.0)
             }
             fn value_text(self) -> FieldText {
-                const IS_DECIMAL: bool = matches!($fmt.as_bytes(), b"{}");
-                if IS_DECIMAL {
+                if Self::IS_DECIMAL {
                     FieldText::Number(self.to_bits())
                 } else {
                     FieldText::Text(self.to_string())
@@ -108,15 +110,23 @@ macro_rules! id {
         #[cfg(feature = "serde")]
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                s.collect_str(self)
+                if s.is_human_readable() && !Self::IS_DECIMAL {
+                    s.collect_str(self)
+                } else {
+                    serde::Serialize::serialize(&self.0, s)
+                }
             }
         }
 
         #[cfg(feature = "serde")]
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(d)?;
-                text.parse().map_err(serde::de::Error::custom)
+                if d.is_human_readable() && !Self::IS_DECIMAL {
+                    let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(d)?;
+                    text.parse().map_err(serde::de::Error::custom)
+                } else {
+                    <$int as serde::Deserialize>::deserialize(d).map(Self)
+                }
             }
         }
     };
@@ -255,7 +265,6 @@ impl crate::wire::BitValue for MKey {
 
 /// A global identifier: prefix and GUID, big-endian as on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gid(pub [u8; 16]);
 
 impl Gid {
@@ -304,6 +313,41 @@ impl fmt::Display for Gid {
     }
 }
 
+impl FromStr for Gid {
+    type Err = ParseIdError;
+
+    fn from_str(s: &str) -> Result<Self, ParseIdError> {
+        let address: std::net::Ipv6Addr = s.parse().map_err(|_| ParseIdError {
+            kind: "GID",
+            text: s.to_owned(),
+        })?;
+        Ok(Self(address.octets()))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Gid {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        if s.is_human_readable() {
+            s.collect_str(self)
+        } else {
+            serde::Serialize::serialize(&self.0, s)
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Gid {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        if d.is_human_readable() {
+            let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(d)?;
+            text.parse().map_err(serde::de::Error::custom)
+        } else {
+            <[u8; 16] as serde::Deserialize>::deserialize(d).map(Self)
+        }
+    }
+}
+
 impl fmt::Debug for Gid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Gid({self})")
@@ -337,5 +381,6 @@ mod tests {
         assert_eq!(gid.to_string(), "fe80::2:c903:a1:b2c3");
         assert_eq!(gid.guid(), PortGuid(0x0002_c903_00a1_b2c3));
         assert_eq!(gid.prefix(), GidPrefix::DEFAULT);
+        assert_eq!("fe80::2:c903:a1:b2c3".parse(), Ok(gid));
     }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`ids`] | LIDs, GUIDs, keys: one type each |
 //! | [`wire`](mod@wire) | the `wire!` layout macro and open enumerations |
+//! | `octets` | serialization of byte strings (feature `serde`) |
 //! | [`mad`] | the MAD, its common header, classes, methods, status |
 //! | [`smp`] | LID-routed and directed-route SMPs, [`smp::DrPath`] |
 //! | [`attr`] | attributes of the subnet management class |
@@ -20,6 +21,8 @@ pub mod dump;
 pub mod gmp;
 pub mod ids;
 pub mod mad;
+#[cfg(feature = "serde")]
+pub mod octets;
 pub mod sa;
 pub mod smp;
 pub mod time;

@@ -1,5 +1,5 @@
-//! [`RestoredState`] in a recording: its records, encoded at Unix time 0 so that leases keep their
-//! remaining time, and the view with its age.
+//! [`RestoredState`] in a recording: its records, in which leases keep their remaining time, and the
+//! view with its age.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -9,14 +9,14 @@ use ferrosm_mad::ids::NodeGuid;
 use serde::{Deserialize, Serialize};
 
 use ferrosm_core::records::routing::RoutingRecord;
-use ferrosm_core::records::{RecordKey, RecordRestorer, RestoredState};
+use ferrosm_core::records::{Record, RecordRestorer, RestoredState};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, RestoredSnapshot, SnapshotSaver};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordedRestored {
-    /// Keys and values, except those of the view.
-    records: Vec<(Vec<u8>, Vec<u8>)>,
+    /// All except those of the view and the routing.
+    records: Vec<Record>,
     view: Option<RecordedView>,
     routing: Option<Arc<RoutingRecord>>,
     complete: bool,
@@ -33,11 +33,8 @@ struct RecordedView {
 
 impl RecordedRestored {
     fn new(restored: &RestoredState) -> Self {
-        let records = restored.records();
         Self {
-            records: records
-                .map(|r| (r.key().bytes().to_vec(), r.encode(0).into()))
-                .collect(),
+            records: restored.records().collect(),
             view: restored.snapshot.as_ref().map(RecordedView::new),
             routing: restored.routing.clone(),
             complete: restored.complete,
@@ -56,9 +53,8 @@ impl RecordedRestored {
     /// The value; the error names the invalid record.
     pub(crate) fn restore(self) -> Result<RestoredState, String> {
         let mut restorer = RecordRestorer::new(0);
-        for (key, value) in &self.records {
-            let key = RecordKey::from_bytes(key).ok_or("a record with an invalid key")?;
-            restorer.put(&key, value);
+        for record in self.records {
+            restorer.add(record);
         }
         let (restored, skipped) = restorer.finish();
         if let Some(skipped) = skipped.first() {

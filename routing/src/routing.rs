@@ -1,6 +1,7 @@
 //! Output of an engine.
 
 use ferrosm_mad::ids::PortNum;
+use serde::{Deserialize, Serialize};
 
 use crate::messages::Diagnostic;
 use crate::tables::Tables;
@@ -26,7 +27,7 @@ pub struct Routing {
 }
 
 /// Multicast trees that cannot deadlock together with the unicast routes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TreeConstraint {
     /// No guarantee: trees are searched and verified together with the routes.
     #[default]

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
+use serde::{Deserialize, Serialize};
 
 /// Entries in one LFT block (IBA 14.2.5.10).
 pub const BLOCK_LIDS: usize = 64;
@@ -14,8 +15,9 @@ pub const BLOCK_LIDS: usize = 64;
 const DROP: u8 = PortNum::DROP.raw();
 
 /// The linear forwarding table of one switch.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lft {
+    #[serde(with = "ferrosm_mad::octets")]
     entries: Box<[u8]>,
 }
 

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
+use serde::{Deserialize, Serialize};
 
 use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 
@@ -28,7 +29,7 @@ pub struct VlPlan {
 }
 
 /// SL of each path between end ports.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PathSl {
     /// One SL for all paths.
     Uniform(u8),

@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ferrosm::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_core::records::{Record, RecordUpdate};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sa::registry::group::GroupMember;
 use ferrosm_sa::registry::registration::Registration;
+use ferrosm_store::{PersistRequest, StateDir, StateWriter};
 
 const LIDS: u64 = 48_000;
 /// Ports with LIDs. There are fewer unicast LIDs, so the last ports reuse the first LIDs.

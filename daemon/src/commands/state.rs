@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
-use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
+use ferrosm_store::opensm::{self, StateFile};
+use ferrosm_store::{StateDir, StateError, StateInspection, atomic, export, restore, unix_s};
 
 use super::config;
-use crate::atomic;
 use crate::cli::{StateArgs, StateCommand};
 use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::{self, json, log, state, table};
-use crate::state::{StateDir, StateInspection, export, restore, unix_s};
 
 const IMPORT_WHILE_STOPPED: &str = "A subnet manager reads its state only when it starts: stop the service, import, and start it again.";
 /// Most errors of a file that are reported.
@@ -60,7 +59,14 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
                 level: "info".to_owned(),
             };
             let _ = log::init(&settings, &Terminal::detect());
-            let mut dir = StateDir::open_or(&path, IMPORT_WHILE_STOPPED)?;
+            let mut dir = StateDir::open(&path).map_err(|e| match e {
+                StateError::InUse { .. } => Failure::with_hint(e, IMPORT_WHILE_STOPPED),
+                StateError::Directory { .. }
+                | StateError::Store { .. }
+                | StateError::Rename { .. }
+                | StateError::Inspect { .. }
+                | StateError::Changing { .. } => e.into(),
+            })?;
             import(&mut dir, &batch, omitted, &from, *replace)
         }
     }
@@ -160,7 +166,7 @@ fn read_import_files(
         let content = content(&path)?;
         read.push((file, path, content));
     }
-    let batch = opensm_state::parse(&read).map_err(|problems| {
+    let batch = opensm::parse(&read).map_err(|problems| {
         let mut lines: Vec<String> = problems
             .iter()
             .take(ERRORS_MAX)
@@ -179,7 +185,7 @@ fn read_import_files(
 fn describes_devices(change: &RecordChange) -> bool {
     match change {
         RecordChange::Put(key, _) => {
-            let is_volatile = |kind| crate::state::is_view(kind) || kind == RecordKind::Routing;
+            let is_volatile = |kind: RecordKind| kind.is_of_view() || kind == RecordKind::Routing;
             key.kind().is_some_and(is_volatile)
         }
         RecordChange::Clear(_) | RecordChange::Remove(_) => false,
@@ -203,7 +209,7 @@ fn import(
             RecordChange::Put(..) | RecordChange::Remove(_) => None,
         })
         .collect();
-    let is_cleared = |kind| cleared.contains(&kind) && !crate::state::is_view(kind);
+    let is_cleared = |kind: RecordKind| cleared.contains(&kind) && !kind.is_of_view();
     let existing = dir
         .records()
         .iter()

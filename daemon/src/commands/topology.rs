@@ -22,7 +22,7 @@ use crate::output::{self, dot, ibnet, json, log, svg, table};
 use crate::port::{ThreadedPort, local_port};
 use crate::run::driver::{Driver, Reload, Shell};
 use crate::run::signals::{self, Signals};
-use crate::state::PersistRequest;
+use ferrosm_store::PersistRequest;
 
 const INBOX: usize = 8192;
 

@@ -5,10 +5,10 @@ use core::time::Duration;
 use ferrosm_core::RestoredState;
 use ferrosm_core::records::SkippedRecord;
 use ferrosm_mad::ids::{Gid, PortGuid};
+use ferrosm_store::export;
 use serde::Serialize;
 
 use super::table::{self, count};
-use crate::state::export;
 
 /// The document of `ferrosm state show --json`.
 #[derive(Debug, Serialize)]

@@ -34,7 +34,7 @@ use crate::run::replication_link::ReplicationLink;
 use crate::run::service_manager::ServiceManager;
 use crate::run::signals::Signals;
 use crate::sa_server::SaServer;
-use crate::state::{PersistRequest, StateDir, StateWriter};
+use ferrosm_store::{PersistRequest, StateDir, StateWriter};
 
 /// Options of a service.
 #[derive(Debug, Clone, Copy)]

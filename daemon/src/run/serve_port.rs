@@ -14,7 +14,7 @@ use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
 use crate::port::{ThreadedPort, local_port};
 use crate::sa_server::SaServer;
-use crate::state::{StateDir, served_port};
+use ferrosm_store::{StateDir, served_port};
 
 /// Minimum capacity of the queue between the receiving thread and the driver.
 const INBOX_MIN: usize = 8192;

@@ -19,6 +19,7 @@ use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo, 
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{Lft, VerifiedRun};
+use serde::{Deserialize, Serialize};
 
 pub use build::SnapshotExtras;
 pub use end_ports::EndPortChanges;
@@ -55,7 +56,7 @@ impl EndPortIdx {
 
 /// A port of the snapshot: the slot of its node and its port number. Stable while the node is in
 /// the subnet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PortIdx(u32);
 
 impl PortIdx {
@@ -89,8 +90,8 @@ impl From<PortRef> for PortIdx {
     }
 }
 
-/// A node.
-#[derive(Debug, Clone)]
+/// A node. Its tables are serialized separately ([`persist`]), because they change separately.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SnapshotNode {
     /// Its GUID.
     pub guid: NodeGuid,
@@ -98,12 +99,15 @@ pub struct SnapshotNode {
     pub node_type: NodeType,
     /// NodeInfo without the reserved bytes; PortGUID and LocalPortNum are those of the port that
     /// was discovered first.
+    #[serde(with = "ferrosm_mad::octets")]
     pub info: [u8; 40],
     /// NodeDescription.
+    #[serde(with = "ferrosm_mad::octets")]
     pub description: [u8; 64],
     /// Switch-specific data.
     pub switch: Option<SnapshotSwitch>,
     /// Known SLtoVLMappingTables.
+    #[serde(skip)]
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
 }
 
@@ -162,15 +166,19 @@ impl SnapshotNode {
 }
 
 /// Switch-specific data.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SnapshotSwitch {
     /// SwitchInfo without the reserved bytes.
+    #[serde(with = "ferrosm_mad::octets")]
     pub info: [u8; 20],
     /// The installed LFT, or the last known one; `None` if unknown.
+    #[serde(skip)]
     pub lft: Option<Arc<Lft>>,
     /// Whether the switch has this LFT: false after it rejected blocks of another one.
+    #[serde(skip)]
     pub is_lft_installed: bool,
     /// Known blocks of the MFT.
+    #[serde(skip)]
     pub mft: Arc<MftBlocks>,
 }
 
@@ -190,9 +198,10 @@ impl SnapshotSwitch {
 }
 
 /// A port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotPort {
     /// PortInfo as last read.
+    #[serde(with = "ferrosm_mad::octets")]
     pub raw: PortInfoBytes,
     /// Whether PortInfo was ever read.
     pub has_port_info: bool,
@@ -220,7 +229,7 @@ pub struct SnapshotPort {
 const _: () = assert!(size_of::<SnapshotPort>() <= 40);
 
 /// An end port: owner of LIDs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndPort {
     /// The port.
     pub port: PortIdx,

@@ -10,6 +10,7 @@ use ferrosm_mad::ids::{Lid, Sl};
 use ferrosm_routing::TreeConstraint;
 use ferrosm_routing::vl_plan::PathSl;
 use ferrosm_routing::{SwitchIdx, VerifiedRun};
+use serde::{Deserialize, Serialize};
 
 /// Source of SLs.
 #[derive(Debug, Clone, Default)]
@@ -55,7 +56,7 @@ pub(super) struct RestoredSls {
 }
 
 /// Data that does not belong to one switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SlLookup {
     /// All packets use one VL.
     pub(super) single_vl: bool,
@@ -69,7 +70,7 @@ pub(super) struct SlLookup {
 }
 
 /// Lookup of an SL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SlIndexing {
     /// One SL for all paths.
     Uniform(u8),
@@ -207,6 +208,13 @@ impl ServiceLevels {
                 })
             }
         }
+    }
+}
+
+impl SlLookup {
+    /// Whether destinations can be searched for.
+    pub(super) fn is_sorted(&self) -> bool {
+        self.destinations.is_sorted_by(|a, b| a.0 < b.0)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::attr::{MFT_BLOCK_LEN, MftBlock};
 use ferrosm_mad::ids::{AttrMod, Lid};
+use serde::{Deserialize, Serialize};
 
 /// The first multicast LID.
 pub const MLID_FIRST: u16 = 0xC000;
@@ -11,7 +12,7 @@ pub const MLID_FIRST: u16 = 0xC000;
 pub const TOP_NONE: u16 = 0xBFFF;
 
 /// Address of a block of 32 MLIDs and 16 ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MftBlockIdx {
     /// Block number: 32 MLIDs each, from 0xC000.
     pub block: u16,

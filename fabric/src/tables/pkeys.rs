@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::PKEY_BLOCK_LEN;
 use ferrosm_mad::ids::PKey;
+use serde::{Deserialize, Serialize};
 
 /// A block of 32 P_Keys.
 pub type PKeyBlock = [PKey; PKEY_BLOCK_LEN];
@@ -16,15 +17,29 @@ pub fn num_blocks(entries: u16) -> u16 {
 
 /// Known blocks of a port's P_Key table, shared between the subnet and its views, and between ports
 /// with equal tables.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(from = "Option<KnownPKeys>")]
 pub struct PKeyTable(Option<Arc<KnownPKeys>>);
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct KnownPKeys {
     /// Ascending.
     blocks: Vec<(u16, PKeyBlock)>,
     /// Only block 0 was written since the device restarted, so unread blocks are empty.
     unread_empty: bool,
+}
+
+impl From<Option<KnownPKeys>> for PKeyTable {
+    /// Blocks may have any order.
+    fn from(known: Option<KnownPKeys>) -> Self {
+        let known = known.unwrap_or_default();
+        let mut table = Self::default();
+        table.set_unread_empty(known.unread_empty);
+        for (block, keys) in known.blocks {
+            table.set_block(block, keys);
+        }
+        table
+    }
 }
 
 impl PKeyTable {

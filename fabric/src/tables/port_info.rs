@@ -3,6 +3,7 @@
 //! External ports of a switch in the same state report equal PortInfo, and a published view holds
 //! the same bytes as the fabric that it was built from. One allocation serves all of them.
 
+use core::array::TryFromSliceError;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
@@ -35,6 +36,20 @@ impl Deref for PortInfoBytes {
 
     fn deref(&self) -> &Self::Target {
         &self.0
+    }
+}
+
+impl AsRef<[u8]> for PortInfoBytes {
+    fn as_ref(&self) -> &[u8] {
+        &*self.0
+    }
+}
+
+impl TryFrom<&[u8]> for PortInfoBytes {
+    type Error = TryFromSliceError;
+
+    fn try_from(bytes: &[u8]) -> Result<Self, TryFromSliceError> {
+        <[u8; 64]>::try_from(bytes).map(Self::from)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{AttrMod, PortNum};
+use serde::{Deserialize, Serialize};
 
 /// Selects an SLtoVLMappingTable of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SlToVlSelector {
     /// From one port to another.
     Pair(PortNum, PortNum),

@@ -3,6 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// A block by number: 1 to 4.
 pub type VlArbitrationBlock = (u8, [u8; 64]);
 
@@ -38,6 +41,22 @@ impl FromIterator<VlArbitrationBlock> for VlArbitrationBlocks {
     fn from_iter<I: IntoIterator<Item = VlArbitrationBlock>>(blocks: I) -> Self {
         let blocks: Vec<VlArbitrationBlock> = blocks.into_iter().collect();
         Self((!blocks.is_empty()).then(|| Arc::new(blocks)))
+    }
+}
+
+impl Serialize for VlArbitrationBlocks {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(self.iter().map(|(block, table)| (*block, &table[..])))
+    }
+}
+
+impl<'de> Deserialize<'de> for VlArbitrationBlocks {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let blocks = <Vec<(u8, &[u8])>>::deserialize(d)?.into_iter();
+        blocks
+            .map(|(block, table)| Some((block, table.try_into().ok()?)))
+            .collect::<Option<Self>>()
+            .ok_or_else(|| D::Error::custom("a block does not have 64 bytes"))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::ids::{NodeGuid, PortGuid, PortNum, SystemImageGuid};
 
 crate::open_enum! {
     /// Type of node.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum NodeType(u8) {
         /// Channel adapter.
         Ca = 1, "CA";

@@ -20,13 +20,27 @@ pub trait SaRecord {
     const COMPONENTS: &'static [Field];
 }
 
-/// Implements [`SaRecord`] for a layout with this attribute ID.
+/// Implements [`SaRecord`] for a layout with this attribute ID. Serialized, it is as on the wire.
 macro_rules! record {
     ($name:ident, $attr:expr) => {
         impl $crate::sa::SaRecord for $name {
             const ATTR: $crate::ids::AttrId = $attr;
             const STRIDE: usize = Self::LEN;
             const COMPONENTS: &'static [$crate::wire::Field] = Self::COMPONENTS;
+        }
+
+        #[cfg(feature = "serde")]
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                $crate::octets::serialize(&self.encode(), s)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                $crate::octets::deserialize(d).map(|bytes: [u8; Self::LEN]| Self::decode(&bytes))
+            }
         }
     };
 }

@@ -8,6 +8,7 @@ use crate::ids::{Gid, Lid, PKey, Sl};
 
 /// JoinState: types of membership, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct JoinState(pub u8);
 
 impl JoinState {

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use ferrosm_mad::ids::Lid;
+use serde::{Deserialize, Serialize};
 
 use super::describe::{Describe, index_label};
 use super::order_strategy::SwitchOrderStrategy;
@@ -260,7 +261,7 @@ impl TreeFigures {
 }
 
 /// Changes by an incremental reroute. `Display` is one line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RerouteSummary {
     /// Links lost.
     pub lost_links: usize,

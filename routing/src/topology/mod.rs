@@ -21,12 +21,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
+use serde::{Deserialize, Serialize};
 
 /// Maximum number of data VLs of a port (VL15 is for management).
 pub const DATA_VLS_MAX: u8 = 15;
 
 /// Index of a switch in one [`Topology`], in the order of the calls of [`TopologyBuilder::switch`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct SwitchIdx(pub u32);
 
 impl SwitchIdx {
@@ -54,7 +55,7 @@ pub struct SwitchLink {
 }
 
 /// A CA or router port that is attached to a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AttachedEndPort {
     /// The switch port.
     pub port: PortNum,

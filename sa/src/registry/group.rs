@@ -6,9 +6,11 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
+use serde::{Deserialize, Serialize};
 
 /// Values that all packets of a group share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GroupParameters {
     /// Q_Key.
     pub qkey: u32,
@@ -43,6 +45,19 @@ impl GroupParameters {
         } == *other
     }
 
+    /// Whether each value fits into its field of MCMemberRecord.
+    #[must_use]
+    pub fn fit_record(&self) -> bool {
+        let group = MulticastGroup {
+            mlid: Lid::NONE,
+            parameters: *self,
+            well_known: false,
+            members: BTreeMap::new(),
+        };
+        let record = group.record(Gid::default(), None);
+        McMemberRecord::decode(&record.encode()) == record
+    }
+
     /// The parameters in a record.
     #[must_use]
     pub const fn from_record(record: &McMemberRecord) -> Self {
@@ -62,7 +77,8 @@ impl GroupParameters {
 }
 
 /// A member of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GroupMember {
     /// JoinState.
     pub join_state: JoinState,

@@ -1,5 +1,5 @@
 //! Registrations of clients as they are persisted and replicated, and their keys. The caller
-//! encodes them.
+//! encodes them with serde; a change of these types changes the format of the store.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,16 @@ use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
+use serde::{Deserialize, Serialize};
 
 use super::group::{GroupMember, GroupParameters, MulticastGroup};
 
+/// The last entry of the largest GUIDInfo table.
+const ALIAS_INDEX_MAX: u16 = 2047;
+
 /// A registration.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Registration {
     /// A multicast group.
     Group {
@@ -66,20 +71,23 @@ pub enum RegistrationUpdate {
 }
 
 /// A service and the remaining time of its lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RegisteredService {
-    /// The service. Its ServiceLease is not used.
+    /// The service. Its ServiceLease is 0.
     pub record: ServiceRecord,
     /// Seconds until the lease expires, from the time at which this value was created; `None` for
-    /// an indefinite lease. Records store the Unix time of expiry instead: export and import
-    /// convert at Unix time 0, so this value is then the time of expiry.
+    /// an indefinite lease. While the service is stored, this is the Unix time of expiry: the
+    /// caller converts.
+    #[serde(rename = "expires_unix_s")]
     pub lease_remaining_s: Option<u64>,
     /// The port that registered it.
     pub registered_by: PortGuid,
 }
 
 /// A subscription and the address of its subscriber.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RegisteredSubscription {
     /// Subscriber and notices.
     pub record: InformInfoRecord,
@@ -94,7 +102,8 @@ pub struct RegisteredSubscription {
 }
 
 /// An alias GUID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RegisteredAlias {
     /// The port, by its own GUID.
     pub port: PortGuid,
@@ -113,6 +122,25 @@ impl Registration {
             mlid: group.mlid,
             well_known: group.well_known,
             parameters: group.parameters,
+        }
+    }
+
+    /// Whether a client can register it. The MLID of a group may be invalid: the registry then
+    /// assigns a new one.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        match self {
+            Self::Group {
+                mgid, parameters, ..
+            } => mgid.is_multicast() && parameters.fit_record(),
+            Self::Member { mgid, member, .. } => {
+                mgid.is_multicast() && (1..16).contains(&member.join_state.0)
+            }
+            Self::Service(service) => service.record.service_lease_s == 0,
+            Self::Subscription(s) => s.sl.0 < 16 && s.path_bits < 128,
+            Self::Alias(alias) => {
+                (1..=ALIAS_INDEX_MAX).contains(&alias.index) && alias.alias != PortGuid(0)
+            }
         }
     }
 

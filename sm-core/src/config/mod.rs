@@ -148,17 +148,18 @@ pub struct SmConfig {
     pub refuse_managed_subnet: bool,
 }
 
-/// Serialises an [`MKey`] with its value, for recordings.
-mod exposed {
+/// Serialises an [`MKey`] with its value, for recordings and records.
+pub(crate) mod exposed {
     use ferrosm_mad::ids::MKey;
-    use serde::{Deserialize, Deserializer, Serializer};
+    use ferrosm_mad::octets;
+    use serde::{Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(key: &MKey, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_u64(key.expose())
+    pub(crate) fn serialize<S: Serializer>(key: &MKey, s: S) -> Result<S::Ok, S::Error> {
+        octets::serialize(&key.expose().to_be_bytes(), s)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<MKey, D::Error> {
-        u64::deserialize(d).map(MKey::new)
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<MKey, D::Error> {
+        octets::deserialize(d).map(|bytes| MKey::new(u64::from_be_bytes(bytes)))
     }
 }
 

@@ -29,7 +29,7 @@ pub use restored::RestoredState;
 pub use view::{ViewPersister, node_and_part};
 
 /// Version of the record format. A reader accepts only its own version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The kind of a record: the first byte of its key. The numbers are part of the on-disk format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,6 +93,12 @@ impl RecordKind {
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
+
+    /// Whether records of this kind are part of the view, and therefore only valid together.
+    #[must_use]
+    pub const fn is_of_view(self) -> bool {
+        matches!(self, Self::View | Self::ViewHead)
+    }
 }
 
 impl fmt::Display for RecordKind {
@@ -142,6 +148,12 @@ impl RecordKey {
     #[must_use]
     pub fn kind(&self) -> Option<RecordKind> {
         RecordKind::from_number(*self.0.first()?)
+    }
+
+    /// Whether the record is part of the view.
+    #[must_use]
+    pub fn is_of_view(&self) -> bool {
+        self.kind().is_some_and(RecordKind::is_of_view)
     }
 
     /// The encoded key.

@@ -1,35 +1,32 @@
-//! Single records and their encoding: postcard around the SA records of the specification.
+//! Single records and their encoding: postcard of [`Record`].
 //!
 //! Decoding accepts any bytes: it returns a valid record or an error with its key. A change of the
-//! encoding needs a new [`super::VERSION`].
+//! types of records, or of the order of their variants and fields, needs a new [`super::VERSION`].
 //!
 //! A [`Record`] contains the remaining time of a lease, because this crate has no wall clock. The
 //! encoding contains the end of the lease in Unix time, which stays valid while the record is
 //! stored or replicated; callers pass the current Unix time.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
-use ferrosm_mad::sa::inform::InformInfoRecord;
-use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
-use ferrosm_mad::sa::service::ServiceRecord;
-use serde::{Deserialize, Serialize};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid, PortNum};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{RecordChange, RecordKey, RecordKind};
+use crate::config::exposed;
 use crate::records::lid_map::LidMap;
-use ferrosm_sa::registry::group::{GroupMember, GroupParameters, MulticastGroup};
-use ferrosm_sa::registry::registration::{
-    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
-    RegistrationUpdate,
-};
-
-/// The last entry of the largest GUIDInfo table.
-const ALIAS_MAX: u16 = 2047;
+use ferrosm_sa::registry::registration::{Registration, RegistrationKey, RegistrationUpdate};
 
 /// A record that can be decoded alone. Records of the view are encoded together, by
 /// [`super::ViewPersister`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its deserialization rejects invalid values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+// With `remote`, the derived functions are inherent ones, which the implementations below call.
+#[serde(remote = "Self", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Record {
     /// The LIDs of a port.
     Lid {
@@ -47,6 +44,7 @@ pub enum Record {
         /// The port; [`Self::ALL_PORTS`] for the key of all ports without a record of their own.
         port: PortGuid,
         /// Its key.
+        #[serde(with = "exposed")]
         m_key: MKey,
     },
     /// A link between two ports.
@@ -58,6 +56,23 @@ pub enum Record {
     },
     /// The SLtoVL epoch, persisted before its tables are written.
     SlToVlEpoch(SlToVlEpoch),
+}
+
+impl Serialize for Record {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, s)
+    }
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let record = Self::deserialize(d)?;
+        if record.is_valid() {
+            Ok(record)
+        } else {
+            Err(D::Error::custom("invalid record"))
+        }
+    }
 }
 
 /// A change of the persisted records, before it is encoded.
@@ -123,47 +138,6 @@ impl fmt::Display for RecordError {
 
 impl core::error::Error for RecordError {}
 
-#[derive(Serialize, Deserialize)]
-struct LidValue {
-    lid: u16,
-    lmc: u8,
-}
-
-#[derive(Serialize, Deserialize)]
-struct GroupValue<'a> {
-    well_known: bool,
-    /// MCMemberRecord without a member.
-    #[serde(borrow)]
-    record: &'a [u8],
-}
-
-#[derive(Serialize, Deserialize)]
-struct MemberValue {
-    join_state: u8,
-    proxy: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct ServiceValue<'a> {
-    /// ServiceRecord; its lease is 0.
-    #[serde(borrow)]
-    record: &'a [u8],
-    /// End of the lease, in seconds since 1970.
-    ends_unix_s: Option<u64>,
-    by: u64,
-}
-
-#[derive(Serialize, Deserialize)]
-struct SubscriptionValue<'a> {
-    /// InformInfoRecord.
-    #[serde(borrow)]
-    record: &'a [u8],
-    lid: u16,
-    sl: u8,
-    path_bits: u8,
-    pkey_index: u16,
-}
-
 impl Record {
     /// Port GUID that stands for all ports.
     pub const ALL_PORTS: PortGuid = PortGuid(0);
@@ -187,7 +161,9 @@ impl Record {
             Self::Lid { port, .. } => Self::lid_key(*port),
             Self::Registration(registration) => registration.key().into(),
             Self::MKey { port, .. } => Self::m_key_key(*port),
-            Self::Neighbour { of, .. } => port_key(*of),
+            Self::Neighbour {
+                of: (guid, port), ..
+            } => RecordKey::new(RecordKind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]]),
             Self::SlToVlEpoch(_) => RecordKey::new(RecordKind::SlToVlEpoch, &[]),
         }
     }
@@ -195,16 +171,9 @@ impl Record {
     /// Encodes the value. `unix_s` is the current Unix time.
     #[must_use]
     pub fn encode(&self, unix_s: u64) -> Box<[u8]> {
-        match self {
-            Self::Lid { lid, lmc, .. } => bytes(&LidValue {
-                lid: lid.0,
-                lmc: lmc.0,
-            }),
-            Self::Registration(registration) => encode_registration(registration, unix_s),
-            Self::MKey { m_key, .. } => bytes(&m_key.expose()),
-            Self::Neighbour { to, .. } => bytes(&(to.0.0, to.1.0)),
-            Self::SlToVlEpoch(epoch) => bytes(&(epoch.number, epoch.sm_port.0)),
-        }
+        // These types cannot fail to encode.
+        let value = postcard::to_allocvec(&*self.stored(unix_s));
+        value.unwrap_or_default().into()
     }
 
     /// Decodes a record; `None` for a kind that cannot be decoded alone. `unix_s` is the current
@@ -213,26 +182,54 @@ impl Record {
     /// # Errors
     /// If the bytes are malformed, or a value is not allowed.
     pub fn decode(key: &RecordKey, value: &[u8], unix_s: u64) -> Result<Option<Self>, RecordError> {
-        let kind = key
-            .kind()
-            .ok_or_else(|| RecordError::new(key, "unknown kind"))?;
-        let record = match kind {
-            RecordKind::Lid => lid(key, value),
-            RecordKind::Group => group(key, value).map(Record::Registration),
-            RecordKind::Member => member(key, value).map(Record::Registration),
-            RecordKind::Service => service(value, unix_s).map(Record::Registration),
-            RecordKind::Subscription => subscription(value).map(Record::Registration),
-            RecordKind::Alias => alias(key, value).map(Record::Registration),
-            RecordKind::MKey => m_key(key, value),
-            RecordKind::Neighbour => neighbour(key, value),
-            RecordKind::SlToVlEpoch => sl_to_vl_epoch(value),
-            RecordKind::ViewHead | RecordKind::View | RecordKind::Routing => return Ok(None),
+        match key.kind() {
+            None => return Err(RecordError::new(key, "unknown kind")),
+            Some(RecordKind::ViewHead | RecordKind::View | RecordKind::Routing) => return Ok(None),
+            Some(
+                RecordKind::Lid
+                | RecordKind::Group
+                | RecordKind::Member
+                | RecordKind::Service
+                | RecordKind::Subscription
+                | RecordKind::Alias
+                | RecordKind::MKey
+                | RecordKind::Neighbour
+                | RecordKind::SlToVlEpoch,
+            ) => {}
+        }
+        let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
+            return Err(RecordError::new(key, "malformed value"));
         };
-        let record = record.ok_or_else(|| RecordError::new(key, "malformed value"))?;
-        if record.key() == *key {
-            Ok(Some(record))
-        } else {
-            Err(RecordError::new(key, "value belongs to another key"))
+        if record.key() != *key {
+            return Err(RecordError::new(key, "value belongs to another key"));
+        }
+        if let Self::Registration(Registration::Service(service)) = &mut record {
+            let expires = service.lease_remaining_s;
+            service.lease_remaining_s = expires.map(|expires| expires.saturating_sub(unix_s));
+        }
+        Ok(Some(record))
+    }
+
+    /// The record as stored: with the end of its lease in Unix time.
+    fn stored(&self, unix_s: u64) -> Cow<'_, Self> {
+        let Self::Registration(Registration::Service(service)) = self else {
+            return Cow::Borrowed(self);
+        };
+        let mut stored = service.clone();
+        stored.lease_remaining_s = service
+            .lease_remaining_s
+            .map(|remaining_s| unix_s.saturating_add(remaining_s));
+        Cow::Owned(Self::Registration(Registration::Service(stored)))
+    }
+
+    fn is_valid(&self) -> bool {
+        match self {
+            Self::Lid { lid, lmc, .. } => {
+                let last = u32::from(lid.0) + (1 << lmc.0.min(7)) - 1;
+                lmc.0 <= 7 && lid.is_unicast() && last <= u32::from(Lid::UNICAST_MAX.0)
+            }
+            Self::Registration(registration) => registration.is_valid(),
+            Self::MKey { .. } | Self::Neighbour { .. } | Self::SlToVlEpoch(_) => true,
         }
     }
 }
@@ -269,183 +266,22 @@ impl From<RegistrationUpdate> for RecordUpdate {
     }
 }
 
-fn encode_registration(registration: &Registration, unix_s: u64) -> Box<[u8]> {
-    match registration {
-        Registration::Group {
-            mgid,
-            mlid,
-            well_known,
-            parameters,
-        } => {
-            let group = MulticastGroup {
-                mlid: *mlid,
-                parameters: *parameters,
-                well_known: *well_known,
-                members: std::collections::BTreeMap::new(),
-            };
-            bytes(&GroupValue {
-                well_known: *well_known,
-                record: &group.record(*mgid, None).encode(),
-            })
-        }
-        Registration::Member { member, .. } => bytes(&MemberValue {
-            join_state: member.join_state.0,
-            proxy: member.proxy,
-        }),
-        Registration::Service(service) => {
-            let record = ServiceRecord {
-                service_lease_s: 0,
-                ..service.record
-            };
-            bytes(&ServiceValue {
-                record: &record.encode(),
-                ends_unix_s: service
-                    .lease_remaining_s
-                    .map(|left_s| unix_s.saturating_add(left_s)),
-                by: service.registered_by.0,
-            })
-        }
-        Registration::Subscription(s) => bytes(&SubscriptionValue {
-            record: &s.record.encode(),
-            lid: s.lid.0,
-            sl: s.sl.0,
-            path_bits: s.path_bits,
-            pkey_index: s.pkey_index,
-        }),
-        Registration::Alias(alias) => bytes(&alias.alias.0),
-    }
-}
-
-fn port_key((guid, port): (PortGuid, PortNum)) -> RecordKey {
-    RecordKey::new(RecordKind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]])
-}
-
-/// Encodes a value. Values consist of integers, bytes and options, so encoding cannot fail.
-fn bytes<T: Serialize>(value: &T) -> Box<[u8]> {
-    postcard::to_allocvec(value).unwrap_or_default().into()
-}
-
-/// Decodes a value that spans all of `bytes`.
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
-    let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
-    rest.is_empty().then_some(value)
-}
-
-/// The integer at an offset of a key's identity.
-fn key_u64(key: &RecordKey, at: usize) -> Option<u64> {
-    let bytes = key.suffix().get(at..)?.first_chunk()?;
-    Some(u64::from_be_bytes(*bytes))
-}
-
-fn lid(key: &RecordKey, value: &[u8]) -> Option<Record> {
-    let LidValue { lid, lmc } = parse(value)?;
-    let last = u32::from(lid) + (1 << lmc.min(7)) - 1;
-    let fits = lmc <= 7 && Lid(lid).is_unicast() && last <= u32::from(Lid::UNICAST_MAX.0);
-    fits.then_some(Record::Lid {
-        port: PortGuid(key_u64(key, 0)?),
-        lid: Lid(lid),
-        lmc: Lmc(lmc),
-    })
-}
-
-fn group(key: &RecordKey, value: &[u8]) -> Option<Registration> {
-    let GroupValue { well_known, record } = parse(value)?;
-    let sized: &[u8; McMemberRecord::LEN] = record.try_into().ok()?;
-    let record = McMemberRecord::decode(sized);
-    // An invalid MLID is accepted: the registry assigns a new one.
-    (record.mgid.is_multicast() && key.suffix() == record.mgid.0).then(|| Registration::Group {
-        mgid: record.mgid,
-        mlid: record.mlid,
-        well_known,
-        parameters: GroupParameters::from_record(&record),
-    })
-}
-
-fn member(key: &RecordKey, value: &[u8]) -> Option<Registration> {
-    let MemberValue { join_state, proxy } = parse(value)?;
-    let mgid = Gid(*key.suffix().first_chunk()?);
-    ((1..16).contains(&join_state) && mgid.is_multicast()).then_some(Registration::Member {
-        mgid,
-        port: PortGuid(key_u64(key, 16)?),
-        member: GroupMember {
-            join_state: JoinState(join_state),
-            proxy,
-        },
-    })
-}
-
-fn service(value: &[u8], unix_s: u64) -> Option<Registration> {
-    let ServiceValue {
-        record,
-        ends_unix_s,
-        by,
-    } = parse(value)?;
-    let sized: &[u8; ServiceRecord::LEN] = record.try_into().ok()?;
-    let record = ServiceRecord::decode(sized);
-    (record.service_lease_s == 0).then(|| {
-        Registration::Service(Box::new(RegisteredService {
-            record,
-            lease_remaining_s: ends_unix_s.map(|expiry| expiry.saturating_sub(unix_s)),
-            registered_by: PortGuid(by),
-        }))
-    })
-}
-
-fn subscription(value: &[u8]) -> Option<Registration> {
-    let value: SubscriptionValue<'_> = parse(value)?;
-    let sized: &[u8; InformInfoRecord::LEN] = value.record.try_into().ok()?;
-    let fits = value.sl < 16 && value.path_bits < 128;
-    fits.then(|| {
-        Registration::Subscription(RegisteredSubscription {
-            record: InformInfoRecord::decode(sized),
-            lid: Lid(value.lid),
-            sl: Sl(value.sl),
-            path_bits: value.path_bits,
-            pkey_index: value.pkey_index,
-        })
-    })
-}
-
-fn alias(key: &RecordKey, value: &[u8]) -> Option<Registration> {
-    let index = u16::from_be_bytes(*key.suffix().get(8..)?.first_chunk()?);
-    let alias: u64 = parse(value)?;
-    ((1..=ALIAS_MAX).contains(&index) && alias != 0).then_some(Registration::Alias(
-        RegisteredAlias {
-            port: PortGuid(key_u64(key, 0)?),
-            index,
-            alias: PortGuid(alias),
-        },
-    ))
-}
-
-fn m_key(key: &RecordKey, value: &[u8]) -> Option<Record> {
-    Some(Record::MKey {
-        port: PortGuid(key_u64(key, 0)?),
-        m_key: MKey::new(parse(value)?),
-    })
-}
-
-fn neighbour(key: &RecordKey, value: &[u8]) -> Option<Record> {
-    let (guid, port): (u64, u8) = parse(value)?;
-    Some(Record::Neighbour {
-        of: (PortGuid(key_u64(key, 0)?), PortNum(*key.suffix().get(8)?)),
-        to: (PortGuid(guid), PortNum(port)),
-    })
-}
-
-fn sl_to_vl_epoch(value: &[u8]) -> Option<Record> {
-    let (number, sm_port) = parse(value)?;
-    let sm_port = PortGuid(sm_port);
-    Some(Record::SlToVlEpoch(SlToVlEpoch { number, sm_port }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::RecordRestorer;
+    use crate::records::{RecordRestorer, VERSION};
+    use core::hash::Hasher;
     use ferrosm_mad::attr::MtuCode;
-    use ferrosm_mad::ids::{GidPrefix, PKey, Qpn};
+    use ferrosm_mad::ids::{Gid, GidPrefix, PKey, Qpn, Sl};
+    use ferrosm_mad::sa::inform::InformInfoRecord;
+    use ferrosm_mad::sa::multicast::JoinState;
     use ferrosm_mad::sa::path::RateCode;
+    use ferrosm_mad::sa::service::ServiceRecord;
+    use ferrosm_sa::registry::group::{GroupMember, GroupParameters};
+    use ferrosm_sa::registry::registration::{
+        RegisteredAlias, RegisteredService, RegisteredSubscription,
+    };
+    use fnv::FnvHasher;
     use proptest::prelude::*;
 
     fn records() -> Vec<Record> {
@@ -549,6 +385,31 @@ mod tests {
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
     }
 
+    /// A field that is added to a type of a record, or moved, changes the format.
+    #[test]
+    fn encoding_changes_with_the_version_only() {
+        let digest = |record: &Record| {
+            let mut hasher = FnvHasher::default();
+            hasher.write(record.key().bytes());
+            hasher.write(&record.encode(1_000));
+            hasher.finish()
+        };
+        let digests: Vec<u64> = records().iter().map(digest).collect();
+        assert_eq!(VERSION, 3);
+        let expected = [
+            0x47a5_dded_d401_1dcc,
+            0x72c3_9eac_0e02_244e,
+            0x0c39_a485_ebca_29d2,
+            0xed50_0f1f_296e_fb1e,
+            0x918c_8238_a8ab_a586,
+            0x93e8_28ad_e268_0572,
+            0x8181_ac5d_f593_e5fe,
+            0x9c3e_d39e_7cab_c38e,
+            0x1d0a_9e5f_c45d_fa0b,
+        ];
+        assert_eq!(digests, expected);
+    }
+
     /// Ten seconds in the store reduce a lease by ten; a service whose lease has expired is not
     /// restored.
     #[test]
@@ -573,11 +434,13 @@ mod tests {
     fn invalid_records_are_rejected_with_their_key() {
         let lid = Record::lid_key(PortGuid(1));
         for (lid_value, lmc) in [(0, 0), (0xC000, 0), (0xBFFE, 2), (8, 8)] {
-            let value = bytes(&LidValue {
-                lid: lid_value,
-                lmc,
-            });
-            let message = Record::decode(&lid, &value, 0).unwrap_err().to_string();
+            let invalid = Record::Lid {
+                port: PortGuid(1),
+                lid: Lid(lid_value),
+                lmc: Lmc(lmc),
+            };
+            let error = Record::decode(&lid, &invalid.encode(0), 0).unwrap_err();
+            let message = error.to_string();
             assert_eq!(message, "LID record 0000000000000001: malformed value");
         }
         // A value under the key of another record.

@@ -133,7 +133,8 @@ impl RecordRestorer {
         }
     }
 
-    fn add(&mut self, record: Record) {
+    /// Adds a decoded record.
+    pub fn add(&mut self, record: Record) {
         match record {
             Record::Lid { port, lid, lmc } => {
                 self.restored.lids.insert(port, (lid, lmc));

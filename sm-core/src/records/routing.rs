@@ -12,11 +12,12 @@
 use core::fmt;
 use std::sync::Arc;
 
-use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 use ferrosm_routing::vl_plan::{SLS, SlToVlMaps};
 use ferrosm_routing::{
-    Describe, Diagnostic, ENGINE_NAMES, PathSl, RerouteCache, RerouteSummary, Routing, SlToVl,
-    SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VerifiedRun, VlPlan,
+    AttachedEndPort, Describe, Diagnostic, ENGINE_NAMES, PathSl, RerouteCache, RerouteSummary,
+    Routing, SlToVl, SwitchIdx, Tables, Topology, TopologyBuilder, TreeConstraint, VerifiedRun,
+    VlPlan,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -26,97 +27,43 @@ use ferrosm_fabric::snapshot::Snapshot;
 
 /// Version of the record. A reader accepts only its own; without a record, routes are computed as
 /// on a first start.
-const VERSION: u8 = 4;
-
-/// The fields of [`RerouteSummary`], in its order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct RerouteCounts([usize; 5]);
-
-impl RerouteCounts {
-    const fn new(summary: RerouteSummary) -> Self {
-        Self([
-            summary.lost_links,
-            summary.removed_lids,
-            summary.added_lids,
-            summary.changed_entries,
-            summary.changed_lids,
-        ])
-    }
-
-    const fn to_summary(self) -> RerouteSummary {
-        let Self(
-            [
-                lost_links,
-                removed_lids,
-                added_lids,
-                changed_entries,
-                changed_lids,
-            ],
-        ) = self;
-        RerouteSummary {
-            lost_links,
-            removed_lids,
-            added_lids,
-            changed_entries,
-            changed_lids,
-        }
-    }
-}
+const VERSION: u8 = 5;
 
 /// A routing, as persisted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutingRecord {
     engine: String,
-    inputs: RoutingInputs,
-    without_vl_tables: Vec<u64>,
-    busiest: u64,
+    origin: RoutingOrigin,
+    baseline_max_load: u64,
     /// Kind and text of the engine's diagnostics.
-    messages: Vec<(String, String)>,
-    repair: Option<RerouteCounts>,
-    switches: Vec<SwitchRecord>,
-    /// Switch and port of both ends.
-    links: Vec<(u32, u8, u32, u8)>,
-    /// Switch, port, first LID, number of LIDs.
-    end_ports: Vec<(u32, u8, u16, u16)>,
+    diagnostics: Vec<(String, String)>,
+    reroute: Option<RerouteSummary>,
+    switches: Vec<RoutedSwitch>,
+    /// Both ends of each link.
+    links: Vec<[(SwitchIdx, PortNum); 2]>,
+    /// With the switch that each is attached to.
+    end_ports: Vec<(SwitchIdx, AttachedEndPort)>,
     order: Option<Vec<u32>>,
-    trees: TreeRecord,
+    trees: TreeConstraint,
     vls: u8,
-    path_sl: PathSlRecord,
-    maps: Option<SlToVlRecord>,
-    /// [`SlToVlEpoch`]: number, and port GUID of the SM that wrote the tables.
-    sl_to_vl_epoch: (u64, u64),
+    path_sl: PathSl,
+    /// `None` for [`SlToVl::Modulo`].
+    sl_to_vl: Option<CompressedSlToVl>,
 }
 
+/// A switch of the graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct SwitchRecord {
-    guid: u64,
+struct RoutedSwitch {
+    guid: NodeGuid,
     num_ports: u8,
-    lid: u16,
+    lid: Lid,
     lids: u16,
-}
-
-/// [`TreeConstraint`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum TreeRecord {
-    Search,
-    Ordered(Vec<u32>),
-    /// Ports towards the root, 0 for the root; SL.
-    Within(Vec<u8>, u8),
-}
-
-/// [`PathSl`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-enum PathSlRecord {
-    Uniform(u8),
-    ByLid(Vec<u8>),
-    BySwitches(Vec<Vec<u8>>),
-    BySwitchAndLid(Vec<Vec<u8>>),
 }
 
 /// [`SlToVl::PerPorts`]: the distinct maps, and for each switch the index of the map of each pair
 /// of input and output, run-length encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct SlToVlRecord {
+struct CompressedSlToVl {
     distinct_rows: Vec<[u8; SLS]>,
     runs: Vec<Vec<(u32, u32)>>,
 }
@@ -169,27 +116,23 @@ impl RoutingRecord {
     #[must_use]
     pub fn new(run: &VerifiedRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
         let (topo, routing) = (&run.topo, &run.routing);
-        let switch = |(s, guid): (SwitchIdx, &NodeGuid)| SwitchRecord {
-            guid: guid.0,
+        let switch = |(s, guid): (SwitchIdx, &NodeGuid)| RoutedSwitch {
+            guid: *guid,
             num_ports: topo.num_ports(s),
-            lid: topo.lid(s).0,
+            lid: topo.lid(s),
             lids: topo.lid_count(s),
         };
         let links = topo.switches().flat_map(|s| {
             let peers = topo.links(s).iter();
             let once = peers.filter(move |l| (s, l.port) < (l.peer, l.peer_port));
-            once.map(move |l| {
-                let (a, b) = (to_u32(s.index()), to_u32(l.peer.index()));
-                (a, l.port.0, b, l.peer_port.0)
-            })
+            once.map(move |l| [(s, l.port), (l.peer, l.peer_port)])
         });
         let end_ports = topo.switches().flat_map(|s| {
             let end_ports = topo.end_ports(s).iter();
-            end_ports.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
+            end_ports.map(move |end_port| (s, *end_port))
         });
-        let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
         let all = || routing.diagnostics.iter();
-        let repair = all().find_map(Diagnostic::as_reroute);
+        let reroute = all().find_map(Diagnostic::as_reroute);
         let diagnostics = all().filter(|diagnostic| diagnostic.as_reroute().is_none());
         let label = |s: SwitchIdx| guids.get(s.index()).map(ToString::to_string);
         let message = |diagnostic: &Diagnostic| {
@@ -198,37 +141,21 @@ impl RoutingRecord {
         };
         Self {
             engine: routing.engine.to_owned(),
-            inputs: origin.inputs.clone(),
-            without_vl_tables: origin.nodes_without_vl_tables.iter().map(|g| g.0).collect(),
-            busiest: run.baseline_max_load,
-            messages: diagnostics.map(message).collect(),
-            repair: repair.copied().map(RerouteCounts::new),
+            origin: origin.clone(),
+            baseline_max_load: run.baseline_max_load,
+            diagnostics: diagnostics.map(message).collect(),
+            reroute: reroute.copied(),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
             end_ports: end_ports.collect(),
             order: routing.order.clone(),
-            trees: match &routing.trees {
-                TreeConstraint::Search => TreeRecord::Search,
-                TreeConstraint::Ordered(order) => TreeRecord::Ordered(order.clone()),
-                TreeConstraint::Within { up, sl } => {
-                    TreeRecord::Within(up.iter().map(|p| p.map_or(0, |p| p.0)).collect(), *sl)
-                }
-            },
+            trees: routing.trees.clone(),
             vls: routing.vl_plan.vls,
-            path_sl: match &routing.vl_plan.path_sl {
-                PathSl::Uniform(sl) => PathSlRecord::Uniform(*sl),
-                PathSl::ByLid(row) => PathSlRecord::ByLid(row.to_vec()),
-                PathSl::BySwitches(all) => PathSlRecord::BySwitches(rows(all)),
-                PathSl::BySwitchAndLid(all) => PathSlRecord::BySwitchAndLid(rows(all)),
-            },
-            maps: match &routing.vl_plan.sl_to_vl {
+            path_sl: routing.vl_plan.path_sl.clone(),
+            sl_to_vl: match &routing.vl_plan.sl_to_vl {
                 SlToVl::Modulo => None,
-                SlToVl::PerPorts(all) => Some(SlToVlRecord::new(topo, all)),
+                SlToVl::PerPorts(all) => Some(CompressedSlToVl::new(topo, all)),
             },
-            sl_to_vl_epoch: (
-                origin.sl_to_vl_epoch.number,
-                origin.sl_to_vl_epoch.sm_port.0,
-            ),
         }
     }
 
@@ -241,21 +168,19 @@ impl RoutingRecord {
     /// The settings for which it was computed.
     #[must_use]
     pub const fn inputs(&self) -> &RoutingInputs {
-        &self.inputs
+        &self.origin.inputs
     }
 
     /// Whether a node did not accept all of its VL tables.
     #[must_use]
     pub fn has_incomplete_vl_tables(&self, node: NodeGuid) -> bool {
-        self.without_vl_tables.contains(&node.0)
+        self.origin.nodes_without_vl_tables.contains(&node)
     }
 
     /// The epoch of its SLtoVL tables.
     #[must_use]
     pub const fn sl_to_vl_epoch(&self) -> SlToVlEpoch {
-        let (number, sm_port) = self.sl_to_vl_epoch;
-        let sm_port = PortGuid(sm_port);
-        SlToVlEpoch { number, sm_port }
+        self.origin.sl_to_vl_epoch
     }
 
     /// Encodes the record.
@@ -284,29 +209,33 @@ impl RoutingRecord {
     fn is_consistent(&self) -> bool {
         let n = self.switches.len();
         let covers_all = |len: usize| len == n;
-        let is_switch = |s: u32| usize::try_from(s).is_ok_and(|s| s < n);
-        let rows = |rows: &[Vec<u8>]| covers_all(rows.len());
+        let is_switch = |s: &SwitchIdx| s.index() < n;
         ENGINE_NAMES.contains(&self.engine.as_str())
             && self
                 .links
                 .iter()
-                .all(|(a, _, b, _)| is_switch(*a) && is_switch(*b))
-            && self.end_ports.iter().all(|(s, ..)| is_switch(*s))
+                .all(|ends| ends.iter().all(|(s, _)| is_switch(s)))
+            && self.end_ports.iter().all(|(s, _)| is_switch(s))
             && self
                 .order
                 .as_ref()
                 .is_none_or(|order| covers_all(order.len()))
             && match &self.trees {
-                TreeRecord::Search => true,
-                TreeRecord::Ordered(order) => covers_all(order.len()),
-                TreeRecord::Within(up, _) => covers_all(up.len()),
+                TreeConstraint::Search => true,
+                TreeConstraint::Ordered(order) => covers_all(order.len()),
+                TreeConstraint::Within { up, .. } => {
+                    covers_all(up.len()) && !up.contains(&Some(PortNum::ZERO))
+                }
             }
             && (1..=ferrosm_routing::DATA_VLS_MAX).contains(&self.vls)
             && match &self.path_sl {
-                PathSlRecord::Uniform(_) | PathSlRecord::ByLid(_) => true,
-                PathSlRecord::BySwitches(all) | PathSlRecord::BySwitchAndLid(all) => rows(all),
+                PathSl::Uniform(_) | PathSl::ByLid(_) => true,
+                PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => covers_all(rows.len()),
             }
-            && self.maps.as_ref().is_none_or(|m| covers_all(m.runs.len()))
+            && self
+                .sl_to_vl
+                .as_ref()
+                .is_none_or(|maps| covers_all(maps.runs.len()))
     }
 
     /// The routing for the switches `guids`, in this order, with the LFTs `tables`; baseline load
@@ -317,8 +246,8 @@ impl RoutingRecord {
         if guids.len() != n || tables.len() != n {
             return None;
         }
-        let index_of: FxHashMap<u64, usize> =
-            guids.iter().enumerate().map(|(i, g)| (g.0, i)).collect();
+        let index_of: FxHashMap<NodeGuid, usize> =
+            guids.iter().enumerate().map(|(i, g)| (*g, i)).collect();
         // The index in `guids` of each switch of the record, and the reverse.
         let mut current = Vec::with_capacity(n);
         let mut recorded = vec![usize::MAX; n];
@@ -336,40 +265,29 @@ impl RoutingRecord {
         let vl_plan = VlPlan {
             vls: self.vls,
             path_sl: match &self.path_sl {
-                PathSlRecord::Uniform(sl) => PathSl::Uniform(*sl),
-                PathSlRecord::ByLid(row) => PathSl::ByLid(row.as_slice().into()),
-                PathSlRecord::BySwitches(rows) => {
-                    let columns = |row: &Vec<u8>| switch_order.reorder(row).into();
+                PathSl::BySwitches(rows) => {
+                    let columns = |row: &Arc<[u8]>| switch_order.reorder(row).into();
                     PathSl::BySwitches(switch_order.reorder(rows).iter().map(columns).collect())
                 }
-                PathSlRecord::BySwitchAndLid(rows) => {
-                    let row = |row: &Vec<u8>| row.as_slice().into();
-                    PathSl::BySwitchAndLid(switch_order.reorder(rows).iter().map(row).collect())
-                }
+                PathSl::BySwitchAndLid(rows) => PathSl::BySwitchAndLid(switch_order.reorder(rows)),
+                by_lid @ (PathSl::Uniform(_) | PathSl::ByLid(_)) => by_lid.clone(),
             },
-            sl_to_vl: match &self.maps {
+            sl_to_vl: match &self.sl_to_vl {
                 None => SlToVl::Modulo,
                 Some(maps) => SlToVl::PerPorts(maps.tables(&topo, &switch_order)),
             },
         };
         let trees = match &self.trees {
-            TreeRecord::Search => TreeConstraint::Search,
-            TreeRecord::Ordered(order) => TreeConstraint::Ordered(switch_order.reorder(order)),
-            TreeRecord::Within(up, sl) => {
-                let up = switch_order.reorder(up).into_iter().map(PortNum);
-                TreeConstraint::Within {
-                    up: up
-                        .map(|p| Some(p).filter(|p| *p != PortNum::ZERO))
-                        .collect(),
-                    sl: *sl,
-                }
-            }
+            TreeConstraint::Search => TreeConstraint::Search,
+            TreeConstraint::Ordered(order) => TreeConstraint::Ordered(switch_order.reorder(order)),
+            TreeConstraint::Within { up, sl } => TreeConstraint::Within {
+                up: switch_order.reorder(up),
+                sl: *sl,
+            },
         };
-        let messages = self.messages.iter().cloned();
-        let restored = messages.map(|(kind, text)| Diagnostic::Restored { kind, text });
-        let repair = self
-            .repair
-            .map(|counts| Diagnostic::Rerouted(counts.to_summary()));
+        let diagnostics = self.diagnostics.iter().cloned();
+        let restored = diagnostics.map(|(kind, text)| Diagnostic::Restored { kind, text });
+        let reroute = self.reroute.map(Diagnostic::Rerouted);
         Some(VerifiedRun {
             routing: Routing {
                 engine,
@@ -377,10 +295,10 @@ impl RoutingRecord {
                 vl_plan,
                 order: self.order.as_ref().map(|order| switch_order.reorder(order)),
                 trees,
-                diagnostics: restored.chain(repair).collect(),
+                diagnostics: restored.chain(reroute).collect(),
             },
             topo,
-            baseline_max_load: self.busiest,
+            baseline_max_load: self.baseline_max_load,
             cache: RerouteCache::new(),
         })
     }
@@ -393,26 +311,24 @@ impl RoutingRecord {
             .iter()
             .filter_map(|i| self.switches.get(*i))
         {
-            let s = builder.switch(switch.num_ports, Lid(switch.lid));
+            let s = builder.switch(switch.num_ports, switch.lid);
             if switch.lids > 1 {
                 builder.switch_lids(s, switch.lids);
             }
             index.push(s);
         }
-        let at = |s: u32| {
-            switch_order
-                .current
-                .get(s as usize)
-                .and_then(|i| index.get(*i).copied())
+        let current = |s: SwitchIdx| {
+            let at = switch_order.current.get(s.index())?;
+            index.get(*at).copied()
         };
-        for (a, from, b, to) in &self.links {
-            if let Some((a, b)) = at(*a).zip(at(*b)) {
-                builder.link((a, PortNum(*from)), (b, PortNum(*to)));
+        for [(a, from), (b, to)] in &self.links {
+            if let Some((a, b)) = current(*a).zip(current(*b)) {
+                builder.link((a, *from), (b, *to));
             }
         }
-        for (s, port, lid, count) in &self.end_ports {
-            if let Some(s) = at(*s) {
-                builder.end_port((s, PortNum(*port)), Lid(*lid), *count);
+        for (s, end_port) in &self.end_ports {
+            if let Some(s) = current(*s) {
+                builder.end_port((s, end_port.port), end_port.lid, end_port.count);
             }
         }
         builder.build()
@@ -441,7 +357,7 @@ impl SwitchOrder {
     }
 }
 
-impl SlToVlRecord {
+impl CompressedSlToVl {
     fn new(topo: &Topology, switches: &[SlToVlMaps]) -> Self {
         let mut distinct_rows: Vec<[u8; SLS]> = Vec::new();
         let mut index_of_row: FxHashMap<[u8; SLS], u32> = FxHashMap::default();
@@ -504,6 +420,7 @@ mod tests {
     use super::*;
     use crate::config::SmConfig;
     use crate::config::hints::GuidHints;
+    use ferrosm_mad::ids::PortGuid;
 
     /// A 4x4 torus with two hosts at each switch; `turn` selects the order of the switches.
     fn torus(turn: usize) -> (Topology, Vec<NodeGuid>) {

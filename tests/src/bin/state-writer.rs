@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ferrosm::state::{PersistRequest, StateDir};
+use ferrosm_store::{PersistRequest, StateDir};
 use ferrosm_tests::lab::record_changes::{changes, last_change};
 
 /// Maximum number of changes that are not yet durable.

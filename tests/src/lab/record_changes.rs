@@ -3,10 +3,10 @@
 //! `state-writer` writes changes 1, 2, 3 and so on. The test that kills it computes the same
 //! changes, and compares them with the stored records.
 
-use ferrosm::state::StateDir;
 use ferrosm_core::records::{Record, RecordKind, RecordUpdate};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 use ferrosm_sa::registry::registration::{RegisteredAlias, Registration};
+use ferrosm_store::StateDir;
 
 use crate::lab::TestRng;
 

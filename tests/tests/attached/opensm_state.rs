@@ -8,12 +8,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ferrosm::state::restore;
 use ferrosm_core::records::{RecordKind, RecordRestorer};
 use ferrosm_mad::ids::{Lid, Lmc};
 use ferrosm_mad::sa::multicast::mgid;
-use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::generate::from_spec;
+use ferrosm_store::opensm::{self, StateFile};
+use ferrosm_store::restore;
 use ferrosm_tests::programs::clients::Clients;
 use ferrosm_tests::programs::fabric_server::FabricServer;
 use ferrosm_tests::programs::opensm::{OpenSm, osmtest, try_osmtest};
@@ -55,7 +55,7 @@ fn state_files_written_by_opensm_are_imported() {
             (file, path, text)
         })
         .collect();
-    let batch = opensm_state::parse(&files).unwrap_or_else(|problems| {
+    let batch = opensm::parse(&files).unwrap_or_else(|problems| {
         let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         panic!("{}", messages.join("\n"))
     });

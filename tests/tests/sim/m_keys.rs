@@ -14,10 +14,10 @@ use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
-use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
+use ferrosm_store::opensm::{self, StateFile};
 use ferrosm_tests::lab::Lab;
 use ferrosm_tests::lab::store::Records;
 use rstest::rstest;
@@ -282,9 +282,7 @@ fn imported(files: &[(StateFile, &str)]) -> RestoredState {
         .map(|(file, text)| (*file, file.name().into(), (*text).to_owned()))
         .collect();
     let mut records = BTreeMap::new();
-    opensm_state::parse(&files)
-        .expect("files")
-        .apply(&mut records);
+    opensm::parse(&files).expect("files").apply(&mut records);
     let mut restorer = RecordRestorer::new(0);
     for (key, value) in &records {
         restorer.put(key, value);

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm::state::{PersistRequest, StateDir};
 use ferrosm_core::event::ViewMismatch;
 use ferrosm_core::{Event, LidMap, RestoredState, SmConfig};
 use ferrosm_fabric::snapshot::Snapshot;
@@ -18,6 +17,7 @@ use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_sa::View;
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_store::{PersistRequest, StateDir};
 use ferrosm_tests::lab::persisted_view::snapshot_of;
 use ferrosm_tests::lab::{Lab, Sm, TestRng};
 use ferrosm_tests::programs::scratch::Scratch;

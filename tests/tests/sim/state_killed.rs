@@ -10,8 +10,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use ferrosm::state::StateDir;
 use ferrosm_core::records::RecordBatch;
+use ferrosm_store::StateDir;
 use ferrosm_tests::lab::TestRng;
 use ferrosm_tests::lab::record_changes::{changes, last_change};
 use ferrosm_tests::lab::store::Records;

@@ -11,7 +11,12 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::LitStr;
 
 /// Directories whose log events are listed.
-const SOURCES: [&str; 3] = ["daemon/src", "replication/src", "sim/server/src"];
+const SOURCES: [&str; 4] = [
+    "daemon/src",
+    "replication/src",
+    "store/src",
+    "sim/server/src",
+];
 /// Log macros of `tracing`, and their severities in the table.
 const MACROS: [(&str, &str); 4] = [
     ("error", "error"),

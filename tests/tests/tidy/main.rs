@@ -30,6 +30,7 @@ const CRATES: &[&str] = &[
     "recording",
     "opensm-compat",
     "replication",
+    "store",
     "daemon",
     "sim/fabric",
     "sim/channel",
@@ -360,6 +361,16 @@ fn crate_dependencies_are_as_designed() {
         ),
         ("ferrosm-replication", &["ferrosm-core"]),
         (
+            "ferrosm-store",
+            &[
+                "ferrosm-mad",
+                "ferrosm-fabric",
+                "ferrosm-sa",
+                "ferrosm-core",
+                "ferrosm-replication",
+            ],
+        ),
+        (
             "ferrosm-opensm-compat",
             &[
                 "ferrosm-mad",
@@ -383,6 +394,7 @@ fn crate_dependencies_are_as_designed() {
                 "ferrosm-sim-server",
                 "ferrosm-recording",
                 "ferrosm-replication",
+                "ferrosm-store",
             ],
         ),
         (
@@ -395,8 +407,8 @@ fn crate_dependencies_are_as_designed() {
                 "ferrosm-core",
                 "ferrosm-sim",
                 "ferrosm-channel",
-                "ferrosm-opensm-compat",
                 "ferrosm-recording",
+                "ferrosm-store",
                 "ferrosm",
             ],
         ),
@@ -571,10 +583,18 @@ fn external_crates_are_used_where_listed() {
         edges.map(|(name, _)| name.clone()).collect()
     };
     assert_eq!(normal("ferrosm-mad"), Vec::<String>::new());
-    let forbidden: [(&str, &[&str]); 8] = [
+    let forbidden: [(&str, &[&str]); 9] = [
         (
             "ferrosm-routing",
-            &["tokio", "serde", "libc", "anyhow", "tracing", "rand"],
+            &[
+                "tokio",
+                "serde_json",
+                "postcard",
+                "libc",
+                "anyhow",
+                "tracing",
+                "rand",
+            ],
         ),
         ("ferrosm-fabric", FORBIDDEN_IN_SANS_IO),
         ("ferrosm-sa", FORBIDDEN_IN_SANS_IO),
@@ -600,6 +620,10 @@ fn external_crates_are_used_where_listed() {
                 "redb",
                 "tracing-subscriber",
             ],
+        ),
+        (
+            "ferrosm-store",
+            &["anyhow", "clap", "toml", "libc", "tracing-subscriber"],
         ),
     ];
     for (package, forbidden) in forbidden {

@@ -21,7 +21,7 @@ use crate::run::recording::RecordingFile;
 use crate::run::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::run::service_manager::ServiceManager;
 use crate::run::signals;
-use crate::state::StateDir;
+use ferrosm_store::StateDir;
 
 /// Runs the command.
 ///

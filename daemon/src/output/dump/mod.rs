@@ -9,8 +9,8 @@ use std::path::Path;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_opensm_compat::dump::{DumpFile, FabricDump};
 
-use crate::atomic;
 use crate::failure::Failure;
+use ferrosm_store::atomic;
 
 /// Which files are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use crate::port::MadPort;
 use crate::run::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
 use crate::run::service_manager::Heartbeat;
 use crate::sa_server::SaServer;
-use crate::state::{DurabilityTracker, PersistRequest};
+use ferrosm_store::{DurabilityTracker, PersistRequest};
 
 use commands::CommandClients;
 

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
-use crate::state::{self, CommitObserver, StateWriter};
+use ferrosm_store::{self as store, CommitObserver, StateWriter};
 
 /// Longest interval between two reports that the driver's loop runs.
 pub const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -238,7 +238,7 @@ impl ReplicationLink {
                 let restored = match snapshot {
                     Ok(snapshot) => {
                         let (restored, unreadable) =
-                            state::restore(&snapshot.records, SystemTime::now());
+                            store::restore(&snapshot.records, SystemTime::now());
                         for record in unreadable {
                             warn!(record = %record, "replica record ignored");
                         }

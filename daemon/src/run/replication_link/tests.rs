@@ -7,8 +7,8 @@ use ferrosm_mad::ids::{Lid, Lmc};
 use ferrosm_replication::{RecordStore as _, ReplicaCallback, ReplicationStatus};
 
 use super::*;
-use crate::state::{PersistRequest, StateDir};
 use crate::testing::TempDir;
+use ferrosm_store::{PersistRequest, StateDir};
 
 /// Replication without peers; a test completes replica loads by hand.
 #[derive(Default)]

@@ -14,17 +14,20 @@ mod records;
 mod restore;
 
 use core::time::Duration;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{GidPrefix, Lid, NodeGuid, PortGuid, PortNum};
 
 pub use restore::{RestoreError, SnapshotRestorer};
 
+use records::{ForwardingRecord, HeadRecord, NodeRecord, encode};
+
 use super::{EndPort, Snapshot, SnapshotNode, SnapshotPort};
 use crate::tables::mft::MftBlocks;
 
 /// Version of the record format. Other versions are not read.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What a record of a node contains. The discriminants are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,7 +135,14 @@ impl SnapshotSaver {
             }
         }
         bytes.clear();
-        records::encode_head(snapshot, &mut bytes);
+        let head = HeadRecord {
+            prefix: snapshot.prefix,
+            local: snapshot.local.map(|at| snapshot.end_port(at).port),
+            nodes: u32::try_from(persisted_nodes(snapshot).count()).unwrap_or(u32::MAX),
+            sms: Cow::Borrowed(&snapshot.sms),
+            levels: snapshot.service_levels.lookup(),
+        };
+        encode(&head, &mut bytes);
         if bytes != self.head {
             apply(SnapshotRecordUpdate::Head(&bytes))?;
             core::mem::swap(&mut self.head, &mut bytes);
@@ -222,12 +232,37 @@ impl NodeInSnapshot<'_> {
 
     /// Encodes a record; `false` if the node has none of this kind.
     fn encode(&self, kind: NodeRecordKind, out: &mut Vec<u8>) -> bool {
+        let node = self.node;
         match kind {
-            NodeRecordKind::Node => records::encode_node(self, out),
-            NodeRecordKind::Forwarding => records::encode_forwarding(self, out),
-            NodeRecordKind::Multicast => records::encode_multicast(self, out),
-            NodeRecordKind::VlTables => records::encode_vl_tables(self, out),
+            NodeRecordKind::Node => {
+                let owners = self.end_ports().iter().map(|end| self.is_guid_owner(end));
+                let record = NodeRecord {
+                    slot: self.slot,
+                    node: Cow::Borrowed(node),
+                    ports: Cow::Borrowed(self.ports()),
+                    end_ports: Cow::Borrowed(self.end_ports()),
+                    guid_owners: owners.collect(),
+                };
+                encode(&record, out);
+            }
+            NodeRecordKind::Forwarding => {
+                let Some(switch) = &node.switch else {
+                    return false;
+                };
+                let record = ForwardingRecord {
+                    lft: switch.lft.clone(),
+                    row: self.snapshot.service_levels.row(self.slot),
+                };
+                encode(&record, out);
+            }
+            NodeRecordKind::Multicast => match self.mft() {
+                Some(mft) => encode(mft, out),
+                None => return false,
+            },
+            NodeRecordKind::VlTables if node.sl_to_vl.is_empty() => return false,
+            NodeRecordKind::VlTables => encode(&node.sl_to_vl, out),
         }
+        true
     }
 }
 

@@ -1,302 +1,145 @@
-//! Contents of records, encoded with postcard. Trailing zeros are omitted where they are common.
+//! Contents of records, encoded with postcard: the types of the snapshot. The records that are not
+//! in this file are one value: the MFT ([`super::MftBlocks`]), and the SLtoVLMappingTables by
+//! [`SlToVlSelector`](crate::tables::sl_to_vl::SlToVlSelector).
 //!
-//! Any change here requires a new [`super::VERSION`].
+//! Any change here, or in the types that a record contains, requires a new [`super::VERSION`].
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_routing::Lft;
 use serde::{Deserialize, Serialize};
 
-use super::super::service_levels::{SlIndexing, SlLookup};
-use super::super::{EndPort, Snapshot, SnapshotPort};
-use super::NodeInSnapshot;
-use crate::tables::sl_to_vl::SlToVlSelector;
+use super::super::service_levels::{SlLookup, SlRow};
+use super::super::{EndPort, PortIdx, SnapshotNode, SnapshotPort};
 
 /// Data that does not belong to one node.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct HeadRecord<'a> {
-    /// Subnet prefix.
-    pub(super) prefix: u64,
-    /// The SM's port: slot and port number.
-    pub(super) local: Option<(u32, u8)>,
+    pub(super) prefix: GidPrefix,
+    /// The SM's port.
+    pub(super) local: Option<PortIdx>,
     /// Number of nodes with records.
     pub(super) nodes: u32,
-    /// SMInfoRecords.
-    #[serde(borrow)]
-    pub(super) sms: Vec<ByteString<'a>>,
+    pub(super) sms: Cow<'a, [SmInfoRecord]>,
     /// SLs, if there is a routing.
-    #[serde(borrow)]
-    pub(super) levels: Option<SlLookupRecord<'a>>,
+    pub(super) levels: Option<SlLookup>,
 }
 
-/// Persisted form of [`SlLookup`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct SlLookupRecord<'a> {
-    pub(super) single_vl: bool,
-    pub(super) multicast_sl: Option<u8>,
-    /// 0: one SL, in `row[0]`. 1: `row` by LID. 2: by switches. 3: by switch and LID.
-    pub(super) indexing: u8,
-    #[serde(borrow)]
-    pub(super) row: ByteString<'a>,
-    pub(super) destinations: Vec<(u16, u32)>,
-}
-
-/// [`super::NodeRecordKind::Node`].
+/// [`super::NodeRecordKind::Node`]. Ports refer to nodes by their slots in the saved snapshot.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct NodeRecord<'a> {
-    pub(super) guid: u64,
     pub(super) slot: u32,
-    pub(super) node_type: u8,
-    #[serde(borrow)]
-    pub(super) info: ByteString<'a>,
-    #[serde(borrow)]
-    pub(super) description: ByteString<'a>,
-    #[serde(borrow)]
-    pub(super) switch_info: Option<ByteString<'a>>,
-    #[serde(borrow)]
-    pub(super) ports: Vec<PortRecord<'a>>,
-    pub(super) end_ports: Vec<EndPortRecord>,
-}
-
-/// A port.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct PortRecord<'a> {
-    #[serde(borrow)]
-    pub(super) raw: ByteString<'a>,
-    pub(super) flags: u8,
-    pub(super) mtu: u8,
-    pub(super) rate_rank: u8,
-    /// Slot and number of the port at the other end of the link.
-    pub(super) peer: Option<(u32, u8)>,
-    /// Known P_Key blocks without trailing zeros.
-    pub(super) keys: Vec<(u16, Vec<u16>)>,
-    #[serde(borrow)]
-    pub(super) vl_arbitration: Vec<(u8, ByteString<'a>)>,
-}
-
-/// Bits of [`PortRecord::flags`].
-pub(super) mod flag {
-    /// PortInfo was read.
-    pub(in super::super) const HAS_PORT_INFO: u8 = 1;
-    /// The port enforces partitions.
-    pub(in super::super) const ENFORCES_PARTITIONS: u8 = 2;
-    /// The link runs at FDR10.
-    pub(in super::super) const FDR10: u8 = 4;
-    /// Unread P_Key blocks are empty.
-    pub(in super::super) const UNREAD_PKEYS_EMPTY: u8 = 8;
-}
-
-/// An end port of a node.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct EndPortRecord {
-    pub(super) num: u8,
-    pub(super) guid: u64,
-    pub(super) lid: u16,
-    pub(super) lmc: u8,
-    /// The index by GUID refers to this port.
-    pub(super) is_guid_owner: bool,
-    pub(super) keys: Option<Vec<u16>>,
+    pub(super) node: Cow<'a, SnapshotNode>,
+    pub(super) ports: Cow<'a, [SnapshotPort]>,
+    /// Ascending by port number.
+    pub(super) end_ports: Cow<'a, [EndPort]>,
+    /// For each end port, whether the index by GUID refers to it.
+    pub(super) guid_owners: Vec<bool>,
 }
 
 /// [`super::NodeRecordKind::Forwarding`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct ForwardingRecord<'a> {
-    #[serde(borrow)]
-    pub(super) lft: Option<ByteString<'a>>,
-    /// The routing contains this switch.
-    pub(super) routed: bool,
-    /// SLs of packets that enter here.
-    #[serde(borrow)]
-    pub(super) levels: Option<ByteString<'a>>,
+pub(super) struct ForwardingRecord {
+    pub(super) lft: Option<Arc<Lft>>,
+    /// SLs of packets that enter here, if the routing contains this switch.
+    pub(super) row: Option<SlRow>,
 }
 
-/// [`super::NodeRecordKind::Multicast`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct MulticastRecord {
-    /// Block, position, and port masks without trailing zeros.
-    pub(super) blocks: Vec<(u16, u8, Vec<u16>)>,
-}
-
-/// [`super::NodeRecordKind::VlTables`].
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct VlTablesRecord {
-    /// SLtoVL tables: kind (0 pair, 1 end port, 2 output), ports, table.
-    pub(super) maps: Vec<(u8, u8, u8, [u8; 8])>,
-}
-
-/// Bytes that serde encodes as a byte string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ByteString<'a>(pub(super) &'a [u8]);
-
-impl Serialize for ByteString<'_> {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_bytes(self.0)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for ByteString<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        <&[u8]>::deserialize(from).map(Self)
-    }
-}
-
-impl<'a> ByteString<'a> {
-    /// Without trailing zeros.
-    fn trimmed(bytes: &'a [u8]) -> Self {
-        Self(trimmed(bytes))
-    }
-
-    /// Padded with zeros to `N` bytes; `None` if longer.
-    pub(super) fn padded<const N: usize>(self) -> Option<[u8; N]> {
-        let mut array = [0; N];
-        array.get_mut(..self.0.len())?.copy_from_slice(self.0);
-        Some(array)
-    }
-}
-
-fn trimmed<T: PartialEq + Default>(list: &[T]) -> &[T] {
-    let last_used = list.iter().rposition(|x| *x != T::default());
-    &list[..last_used.map_or(0, |last| last + 1)]
-}
-
-/// Appends the encoded record. Encoding these structs cannot fail.
-fn encode_record<T: Serialize>(record: &T, out: &mut Vec<u8>) {
+/// Appends an encoded record. These types cannot fail to encode.
+pub(super) fn encode<T: Serialize + ?Sized>(record: &T, out: &mut Vec<u8>) {
     let taken = core::mem::take(out);
     *out = postcard::to_extend(record, taken).unwrap_or_default();
 }
 
-pub(super) fn encode_head(snapshot: &Snapshot, out: &mut Vec<u8>) {
-    let sms: Vec<[u8; SmInfoRecord::LEN]> = snapshot.sms.iter().map(SmInfoRecord::encode).collect();
-    let lookup = snapshot.service_levels.lookup();
-    let local_port = snapshot.local.map(|at| snapshot.end_port(at).port);
-    let levels = lookup.as_ref().map(|lookup| {
-        let (indexing, row): (u8, &[u8]) = match &lookup.indexing {
-            SlIndexing::Uniform(sl) => (0, core::slice::from_ref(sl)),
-            SlIndexing::Lid(row) => (1, row),
-            SlIndexing::Switches => (2, &[]),
-            SlIndexing::SwitchAndLid => (3, &[]),
-        };
-        let SlLookup {
-            single_vl,
-            multicast_sl,
-            destinations,
-            ..
-        } = lookup;
-        SlLookupRecord {
-            single_vl: *single_vl,
-            multicast_sl: *multicast_sl,
-            indexing,
-            row: ByteString(row),
-            destinations: destinations.clone(),
+/// Decodes a record that consumes all bytes.
+pub(super) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
+    rest.is_empty().then_some(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::{MtuCode, NodeType};
+    use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PKey, PortGuid, PortNum};
+
+    use super::*;
+    use crate::pkey_set::PKeySet;
+    use crate::snapshot::SnapshotSwitch;
+    use crate::snapshot::persist::VERSION;
+    use crate::tables::pkeys::PKeyTable;
+    use crate::tables::port_info::PortInfoBytes;
+    use crate::tables::vl_arbitration::VlArbitrationBlocks;
+
+    fn node() -> SnapshotNode {
+        SnapshotNode {
+            guid: NodeGuid(1),
+            node_type: NodeType::Switch,
+            info: [2; 40],
+            description: [3; 64],
+            switch: Some(SnapshotSwitch {
+                info: [4; 20],
+                lft: None,
+                is_lft_installed: false,
+                mft: Arc::default(),
+            }),
+            sl_to_vl: std::collections::BTreeMap::new(),
         }
-    });
-    let head = HeadRecord {
-        prefix: snapshot.prefix.0,
-        local: local_port.map(|p| (p.node(), p.num().0)),
-        nodes: u32::try_from(super::persisted_nodes(snapshot).count()).unwrap_or(u32::MAX),
-        sms: sms.iter().map(|m| ByteString(m)).collect(),
-        levels,
-    };
-    encode_record(&head, out);
-}
-
-pub(super) fn encode_node(in_snapshot: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
-    let node = in_snapshot.node;
-    let record = NodeRecord {
-        guid: node.guid.0,
-        slot: in_snapshot.slot,
-        node_type: node.node_type.0,
-        info: ByteString(&node.info),
-        description: ByteString::trimmed(&node.description),
-        switch_info: node.switch.as_ref().map(|s| ByteString(&s.info)),
-        ports: in_snapshot.ports().iter().map(port).collect(),
-        end_ports: in_snapshot
-            .end_ports()
-            .iter()
-            .map(|e| end_port_record(e, in_snapshot.is_guid_owner(e)))
-            .collect(),
-    };
-    encode_record(&record, out);
-    true
-}
-
-fn port(port: &SnapshotPort) -> PortRecord<'_> {
-    let bit = |is_set, bit| if is_set { bit } else { 0 };
-    let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
-    PortRecord {
-        raw: ByteString::trimmed(&*port.raw),
-        flags: bit(port.has_port_info, flag::HAS_PORT_INFO)
-            | bit(port.enforces_partitions, flag::ENFORCES_PARTITIONS)
-            | bit(port.fdr10, flag::FDR10)
-            | bit(port.pkeys.is_unread_empty(), flag::UNREAD_PKEYS_EMPTY),
-        mtu: port.mtu.0,
-        rate_rank: port.rate_rank,
-        peer: peer.map(|p| (p.node(), p.num().0)),
-        keys: port
-            .pkeys
-            .iter()
-            .map(|(block, keys)| (block, trimmed(&keys.map(|k| k.0)).to_vec()))
-            .collect(),
-        vl_arbitration: port
-            .vl_arbitration
-            .iter()
-            .map(|(block, table)| (*block, ByteString::trimmed(table)))
-            .collect(),
     }
-}
 
-fn end_port_record(end: &EndPort, is_guid_owner: bool) -> EndPortRecord {
-    EndPortRecord {
-        num: end.port.num().0,
-        guid: end.guid.0,
-        lid: end.lid.0,
-        lmc: end.lmc.0,
-        is_guid_owner,
-        keys: end
-            .pkeys
-            .as_ref()
-            .map(|keys| keys.as_slice().iter().map(|k| k.0).collect()),
+    fn port() -> SnapshotPort {
+        let mut pkeys = PKeyTable::default();
+        pkeys.set_block(6, PKeyTable::block_of(&[PKey(7)], 0));
+        SnapshotPort {
+            raw: PortInfoBytes::from([5; 64]),
+            has_port_info: true,
+            num: PortNum(8),
+            node: 9,
+            mtu: MtuCode(10),
+            rate_rank: 11,
+            pkeys,
+            enforces_partitions: false,
+            vl_arbitration: VlArbitrationBlocks::from_iter([(12, [13; 64])]),
+            peer: PortIdx::new(0, PortNum(14)),
+            fdr10: false,
+        }
     }
-}
 
-pub(super) fn encode_forwarding(node: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
-    let Some(switch) = &node.node.switch else {
-        return false;
-    };
-    let row = node.snapshot.service_levels.row(node.slot);
-    let record = ForwardingRecord {
-        lft: switch.lft.as_ref().map(|lft| ByteString(lft.entries())),
-        routed: row.is_some(),
-        levels: row.as_ref().and_then(|r| r.as_deref()).map(ByteString),
-    };
-    encode_record(&record, out);
-    true
-}
-
-pub(super) fn encode_multicast(node: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
-    let Some(mft) = node.mft() else {
-        return false;
-    };
-    let blocks = mft.iter();
-    let record = MulticastRecord {
-        blocks: blocks
-            .map(|(at, masks)| (at.block, at.position, trimmed(masks).to_vec()))
-            .collect(),
-    };
-    encode_record(&record, out);
-    true
-}
-
-pub(super) fn encode_vl_tables(node: &NodeInSnapshot<'_>, out: &mut Vec<u8>) -> bool {
-    if node.node.sl_to_vl.is_empty() {
-        return false;
+    fn end_port() -> EndPort {
+        EndPort {
+            port: PortIdx::new(0, PortNum(15)),
+            node: 16,
+            guid: PortGuid(17),
+            lid: Lid(18),
+            lmc: Lmc(3),
+            pkeys: Some(PKeySet::new([PKey(19)])),
+        }
     }
-    let map = |(at, map): (&SlToVlSelector, &[u8; 8])| match at {
-        SlToVlSelector::Pair(input, output) => (0, input.0, output.0, *map),
-        SlToVlSelector::EndPort(port) => (1, port.0, 0, *map),
-        SlToVlSelector::Output(port) => (2, port.0, 0, *map),
-    };
-    let record = VlTablesRecord {
-        maps: node.node.sl_to_vl.iter().map(map).collect(),
-    };
-    encode_record(&record, out);
-    true
+
+    /// A field that is added to a type of a record, or moved, changes the format.
+    #[test]
+    fn encoding_changes_with_the_version_only() {
+        let record = NodeRecord {
+            slot: 20,
+            node: Cow::Owned(node()),
+            ports: Cow::Owned(vec![port()]),
+            end_ports: Cow::Owned(vec![end_port()]),
+            guid_owners: vec![true],
+        };
+        let mut bytes = Vec::new();
+        encode(&record, &mut bytes);
+        let decoded = decode::<NodeRecord<'_>>(&bytes).unwrap();
+        assert_eq!(decoded.ports, record.ports);
+        assert_eq!(decoded.end_ports, record.end_ports);
+        // Repeated bytes once: the lengths of byte strings follow from their types.
+        bytes.dedup();
+        assert_eq!(VERSION, 3);
+        let expected = [
+            20, 1, 2, 40, 2, 64, 3, 1, 20, 4, 1, 64, 5, 1, 8, 9, 10, 11, 1, 6, 7, 0, 1, 12, 64, 13,
+            14, 0, 1, 15, 16, 17, 18, 3, 1, 19, 1,
+        ];
+        assert_eq!(bytes, expected);
+    }
 }

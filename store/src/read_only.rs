@@ -10,8 +10,8 @@ use std::path::Path;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 
-use super::crash_marker::CrashMarker;
-use super::store::{FILE, PANICKED, StoreContents, StoreError, open_in, read_contents, unreadable};
+use crate::crash_marker::CrashMarker;
+use crate::file::{FILE, PANICKED, StoreContents, StoreError, open_in, read_contents, unreadable};
 
 /// Chunk size for reading the file into memory.
 const CHUNK: usize = 1 << 20;
@@ -23,7 +23,7 @@ const COPY_RETRY: Duration = Duration::from_millis(50);
 const HEADER: usize = 320;
 
 /// Reads a file that no process writes.
-pub(super) fn read_unused(dir: &Path) -> Result<StoreContents, StoreError> {
+pub(crate) fn read_unused(dir: &Path) -> Result<StoreContents, StoreError> {
     let path = dir.join(FILE);
     let Some(mut file) = open_existing(&path)? else {
         return Ok(StoreContents::default());
@@ -44,7 +44,7 @@ pub(super) fn read_unused(dir: &Path) -> Result<StoreContents, StoreError> {
 ///
 /// redb writes a batch to unused pages, then the header. If the header has not changed meanwhile,
 /// the copy has all pages of the last batch, like the file of a killed process.
-pub(super) fn read_in_use(dir: &Path) -> Result<Option<StoreContents>, StoreError> {
+pub(crate) fn read_in_use(dir: &Path) -> Result<Option<StoreContents>, StoreError> {
     let Some(mut file) = open_existing(&dir.join(FILE))? else {
         return Ok(Some(StoreContents::default()));
     };
@@ -115,13 +115,12 @@ mod tests {
     use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 
     use super::*;
-    use crate::state::StateDir;
-    use crate::testing::TempDir;
+    use crate::StateDir;
 
     /// A copy during which a batch was committed may mix pages of several batches.
     #[test]
     fn each_commit_changes_the_header() {
-        let dir = TempDir::new("state-header");
+        let dir = tempfile::tempdir().unwrap();
         let mut state = StateDir::open(dir.path()).unwrap();
         let mut file = File::open(dir.path().join(FILE)).unwrap();
         let mut headers = vec![header(&mut file).unwrap().unwrap()];

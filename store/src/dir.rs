@@ -1,40 +1,12 @@
-//! Persisted state: the records of `store.redb` in the state directory ([`ferrosm_core::records`]).
-//!
-//! | module | contents |
-//! |---|---|
-//! | this module | the directory: lock, recovery |
-//! | `store` | the file: commits batches, reads all records |
-//! | [`inspect`] | read-only access; `read_only` reads the file |
-//! | [`writer`] | the writer thread; `request` has its requests |
-//! | `durability` | durable tickets |
-//! | [`replica_store`] | the records as [`ferrosm_replication`] uses them |
-//! | [`export`] | records as JSON lines, for `ferrosm state export` and `import` |
-//! | [`served_port`] | the port that was served last |
-//! | `crash_marker` | detection of panics of the storage library |
-//!
-//! Only one process can use a directory: [`StateDir`] or its [`StateWriter`] holds its lock file.
-//! An unreadable store is renamed with a warning and never prevents a start; intact records of a
-//! damaged store are recovered.
-
-mod crash_marker;
-mod durability;
-pub mod export;
-pub mod inspect;
-mod read_only;
-pub mod replica_store;
-mod request;
-pub mod served_port;
-mod store;
-pub mod writer;
+//! The state directory: its lock, its store, and the recovery of an unreadable or damaged store.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
-use anyhow::Context;
 use ferrosm_core::RestoredState;
 use ferrosm_core::records::{
     RecordBatch, RecordChange, RecordKey, RecordKind, RecordRestorer, SkippedRecord,
@@ -42,17 +14,11 @@ use ferrosm_core::records::{
 use ferrosm_replication::Position;
 use tracing::{info, warn};
 
-use crate::failure::Failure;
-pub use durability::{CommitObserver, DurabilityTracker};
-pub use inspect::StateInspection;
-pub use replica_store::ReplicaStore;
-use store::{Store, StoreContents, StoreError};
-pub use writer::{PersistRequest, StateWriter};
+use crate::error::StateError;
+use crate::file::{FILE, Store, StoreContents, StoreError, unix_s};
 
 /// Name of the lock file. It contains the PID of the process that has locked it last.
-const LOCK: &str = "lock";
-/// What to do if the directory of a second SM is in use.
-const SECOND_SM: &str = "A second subnet manager on this host needs another state directory: --state-dir DIR, or files.state-dir in its configuration.";
+pub(crate) const LOCK: &str = "lock";
 /// The lock file is accessible to its owner only.
 const LOCK_MODE: u32 = 0o600;
 
@@ -60,15 +26,10 @@ const LOCK_MODE: u32 = 0o600;
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
-    store: Store,
-    contents: StoreContents,
+    pub(crate) store: Store,
+    pub(crate) contents: StoreContents,
     /// Closing the file releases the lock.
     _lock: File,
-}
-
-/// Seconds since 1970.
-pub(crate) fn unix_s(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The restored state of records, and the invalid records that were skipped.
@@ -96,48 +57,32 @@ impl StateDir {
     ///
     /// # Errors
     /// The directory cannot be created, read or written, or another process has locked it.
-    pub fn open(path: &Path) -> Result<Self, Failure> {
-        Self::open_or(path, SECOND_SM)
-    }
-
-    /// [`Self::open`]; if another process has locked the directory, the failure has this hint.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_or(path: &Path, hint_if_in_use: &str) -> Result<Self, Failure> {
-        let failure = |e: io::Error, action: &str| {
-            let hint = if e.kind() == io::ErrorKind::PermissionDenied {
-                "Run as a user with write access, or name another directory with --state-dir."
-            } else {
-                "Name a directory with --state-dir or files.state-dir."
-            };
-            Failure::with_hint(
-                format!("cannot {action} state directory {}: {e}", path.display()),
-                hint,
-            )
+    pub fn open(path: &Path) -> Result<Self, StateError> {
+        let error = |action| {
+            move |source| StateError::Directory {
+                action,
+                dir: path.to_owned(),
+                source,
+            }
         };
-        std::fs::create_dir_all(path).map_err(|e| failure(e, "create"))?;
+        std::fs::create_dir_all(path).map_err(error("create"))?;
         let lock = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .mode(LOCK_MODE)
             .open(path.join(LOCK))
-            .map_err(|e| failure(e, "write to"))?;
+            .map_err(error("write to"))?;
         // Every user that can open the file can lock it and prevent a start. The file may have been
         // created with a wider mode.
         let _ = lock.set_permissions(Permissions::from_mode(LOCK_MODE));
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let (user, path) = (lock_holder(path), path.display());
-                return Err(Failure::with_hint(
-                    format!("another {user} uses state directory {path}"),
-                    hint_if_in_use,
-                ));
-            }
-            Err(TryLockError::Error(e)) => return Err(failure(e, "lock")),
-        }
+        lock.try_lock().map_err(|e| match e {
+            TryLockError::WouldBlock => StateError::InUse {
+                user: lock_holder(path),
+                dir: path.to_owned(),
+            },
+            TryLockError::Error(e) => error("lock")(e),
+        })?;
         // Only messages contain the PID.
         let _ = lock
             .set_len(0)
@@ -205,7 +150,7 @@ impl StateDir {
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn commit(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+    pub fn commit(&mut self, batch: &RecordBatch) -> Result<(), StateError> {
         self.commit_outside_history(batch, false)
     }
 
@@ -213,7 +158,7 @@ impl StateDir {
         &mut self,
         batch: &RecordBatch,
         may_be_outdated: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StateError> {
         let now = SystemTime::now();
         // The change is not part of any history: a replica with these records is not in sync with a
         // master.
@@ -225,7 +170,7 @@ impl StateDir {
         let own_epoch = u64::from(may_be_outdated);
         self.store.own_epoch = own_epoch;
         let result = self.store.commit(batch, at, now);
-        result.map_err(|e| self.store_failure(&e))?;
+        result.map_err(|e| self.store_error(e))?;
         let records = core::mem::take(&mut self.contents.records);
         let mut records: BTreeMap<_, _> = records.into_iter().collect();
         batch.apply(&mut records);
@@ -236,15 +181,7 @@ impl StateDir {
         Ok(())
     }
 
-    /// Starts a writer thread, so that a slow disk never delays the SM.
-    ///
-    /// # Errors
-    /// The thread cannot be started.
-    pub fn writer(self) -> io::Result<StateWriter> {
-        StateWriter::start(self)
-    }
-
-    fn load(&mut self) -> Result<(), Failure> {
+    fn load(&mut self) -> Result<(), StateError> {
         match self.store.load() {
             Ok(contents) => {
                 self.store.own_epoch = contents.own_epoch;
@@ -254,7 +191,7 @@ impl StateDir {
                 let renamed_to = self.rename_unreadable_store()?;
                 warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
             }
-            Err(e) => return Err(self.store_failure(&e)),
+            Err(e) => return Err(self.store_error(e)),
         }
         if self.contents.damage.is_empty() {
             return Ok(());
@@ -267,45 +204,37 @@ impl StateDir {
         }
         // Records of the view are only valid together; all others are independent.
         let records = core::mem::take(&mut self.contents.records);
-        let intact = records.into_iter().filter(|(key, _)| !is_view_record(key));
+        let intact = records.into_iter().filter(|(key, _)| !key.is_of_view());
         let to_change = |(key, value)| RecordChange::Put(key, value);
         let changes: Vec<RecordChange> = intact.map(to_change).collect();
         info!(records = changes.len(), "intact records recovered");
         self.commit_outside_history(&RecordBatch { changes }, may_be_outdated)
     }
 
-    fn rename_unreadable_store(&mut self) -> Result<PathBuf, Failure> {
+    /// Renames the store; returns its new name.
+    pub(crate) fn rename_unreadable_store(&mut self) -> Result<PathBuf, StateError> {
         self.store.close();
-        self.rename_unreadable(store::FILE)
-    }
-
-    fn rename_unreadable(&self, file: &str) -> Result<PathBuf, Failure> {
-        let path = self.path.join(file);
+        let file = self.path.join(FILE);
         let renamed_to = (1..u32::MAX)
-            .map(|n| self.path.join(format!("{file}.broken-{n}")))
+            .map(|n| self.path.join(format!("{FILE}.broken-{n}")))
             .find(|path| !path.exists())
-            .unwrap_or_else(|| self.path.join(format!("{file}.broken")));
-        std::fs::rename(&path, &renamed_to)
-            .with_context(|| format!("cannot rename the unreadable file {}", path.display()))?;
-        Ok(renamed_to)
+            .unwrap_or_else(|| self.path.join(format!("{FILE}.broken")));
+        match std::fs::rename(&file, &renamed_to) {
+            Ok(()) => Ok(renamed_to),
+            Err(source) => Err(StateError::Rename { file, source }),
+        }
     }
 
-    fn store_failure(&self, e: &StoreError) -> Failure {
-        let path = self.path.join(store::FILE);
-        let hint = match e {
-            StoreError::Busy => {
-                "Close the program that has the file open, or name another directory with --state-dir."
-            }
-            StoreError::Unreadable(_) | StoreError::Io(_) => {
-                "The user of this process needs read and write access."
-            }
-        };
-        Failure::with_hint(format!("cannot use {}: {e}", path.display()), hint)
+    fn store_error(&self, source: StoreError) -> StateError {
+        StateError::Store {
+            file: self.path.join(FILE),
+            source,
+        }
     }
 }
 
 /// The process that has locked a directory: `ferrosm (PID 7)`.
-fn lock_holder(dir: &Path) -> String {
+pub(crate) fn lock_holder(dir: &Path) -> String {
     let pid = std::fs::read_to_string(dir.join(LOCK)).unwrap_or_default();
     match pid.trim().parse::<u32>() {
         Ok(pid) => format!("ferrosm (PID {pid})"),
@@ -313,16 +242,3 @@ fn lock_holder(dir: &Path) -> String {
         Err(_) => "ferrosm".to_owned(),
     }
 }
-
-/// Whether a record is part of the view.
-fn is_view_record(key: &RecordKey) -> bool {
-    key.kind().is_some_and(is_view)
-}
-
-/// Whether a kind is part of the view, whose records are only valid together.
-pub(crate) const fn is_view(kind: RecordKind) -> bool {
-    matches!(kind, RecordKind::View | RecordKind::ViewHead)
-}
-
-#[cfg(test)]
-mod tests;

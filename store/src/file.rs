@@ -20,17 +20,17 @@ use redb::{StorageBackend, StorageError};
 use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
-use super::crash_marker::CrashMarker;
+use crate::crash_marker::CrashMarker;
 
 /// Name of the file.
-pub(super) const FILE: &str = "store.redb";
+pub(crate) const FILE: &str = "store.redb";
 /// Version of the file layout, in addition to that of the records.
 const LAYOUT: u32 = 2;
 /// Page cache in bytes; records are read once, sequentially.
 const CACHE: usize = 4 << 20;
 
 /// Message for a file on which redb panicked.
-pub(super) const PANICKED: &str = "the storage library panicked on it";
+pub(crate) const PANICKED: &str = "the storage library panicked on it";
 
 /// Records, each followed by its checksum.
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
@@ -46,7 +46,7 @@ const WRITTEN: &str = "written-unix-s";
 
 /// Why the store cannot be used.
 #[derive(Debug, Error)]
-pub(super) enum StoreError {
+pub enum StoreError {
     /// The file is damaged, foreign or of another version.
     #[error("{0}")]
     Unreadable(String),
@@ -58,34 +58,43 @@ pub(super) enum StoreError {
     Io(io::Error),
 }
 
+impl From<StoreError> for io::Error {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Io(e) => e,
+            StoreError::Unreadable(_) | StoreError::Busy => Self::other(error),
+        }
+    }
+}
+
 /// The store file.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(crate) struct Store {
     path: PathBuf,
     /// Opened at the first use, and again after an error.
     database: Option<Database>,
     /// Whether a write succeeded since it was opened.
     verified: bool,
     /// Epoch of this node's last term as master, 0 for none; written with the next batch.
-    pub(super) own_epoch: u64,
+    pub(crate) own_epoch: u64,
 }
 
 /// Contents of a store.
 #[derive(Debug, Default)]
-pub(super) struct StoreContents {
+pub(crate) struct StoreContents {
     /// Records with a valid checksum.
-    pub(super) records: Vec<(RecordKey, Box<[u8]>)>,
+    pub(crate) records: Vec<(RecordKey, Box<[u8]>)>,
     /// History of the batches ([`ferrosm_replication`]); 0 for none.
-    pub(super) epoch: u64,
+    pub(crate) epoch: u64,
     /// Epoch of this node's last term as master; differs from `epoch` if the records are a replica
     /// or were superseded.
-    pub(super) own_epoch: u64,
+    pub(crate) own_epoch: u64,
     /// Number of the last batch; 0 before the first.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     /// Time of the last batch, in seconds since 1970.
-    pub(super) written_unix_s: u64,
+    pub(crate) written_unix_s: u64,
     /// Damage: records with a wrong checksum, or missing.
-    pub(super) damage: Vec<String>,
+    pub(crate) damage: Vec<String>,
 }
 
 /// Number of records, and the sum of their checksums.
@@ -124,7 +133,7 @@ impl RecordChecksum {
 
 impl StoreContents {
     /// Position in a history, if any.
-    pub(super) const fn position(&self) -> Option<Position> {
+    pub(crate) const fn position(&self) -> Option<Position> {
         let (epoch, seq) = (self.epoch, self.sequence);
         if epoch == 0 {
             return None;
@@ -133,12 +142,12 @@ impl StoreContents {
     }
 
     /// Whether another node may have newer records.
-    pub(super) const fn may_be_outdated(&self) -> bool {
+    pub(crate) const fn may_be_outdated(&self) -> bool {
         self.own_epoch != self.epoch
     }
 
     /// Position of the next batch of the same history.
-    pub(super) const fn next(&self) -> Position {
+    pub(crate) const fn next(&self) -> Position {
         Position {
             epoch: self.epoch,
             seq: self.sequence + 1,
@@ -147,7 +156,7 @@ impl StoreContents {
 }
 
 impl Store {
-    pub(super) fn new(dir: &Path) -> Self {
+    pub(crate) fn new(dir: &Path) -> Self {
         Self {
             path: dir.join(FILE),
             database: None,
@@ -157,7 +166,7 @@ impl Store {
     }
 
     /// Reads the contents. Creates the file if missing.
-    pub(super) fn load(&mut self) -> Result<StoreContents, StoreError> {
+    pub(crate) fn load(&mut self) -> Result<StoreContents, StoreError> {
         // redb reports damage as errors, but panics on some; both mean an unreadable file.
         let loaded = self.attempt("read", |store| store.open().and_then(read_contents));
         if loaded.is_err() {
@@ -167,7 +176,7 @@ impl Store {
     }
 
     /// Commits a batch atomically, at this position. It is on disk when this returns.
-    pub(super) fn commit(
+    pub(crate) fn commit(
         &mut self,
         batch: &RecordBatch,
         at: Position,
@@ -177,7 +186,7 @@ impl Store {
     }
 
     /// [`Self::commit`] for changes that `produce` passes one by one.
-    pub(super) fn commit_each(
+    pub(crate) fn commit_each(
         &mut self,
         produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
         at: Position,
@@ -213,7 +222,7 @@ impl Store {
     }
 
     /// Closes the file; the next use opens it again.
-    pub(super) fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.verified = false;
         // After an error, closing may panic as well.
         let database = self.database.take();
@@ -254,7 +263,7 @@ fn open(path: &Path) -> Result<Database, StoreError> {
     open_in(FileBackend::new(file).map_err(database_error)?)
 }
 
-pub(super) fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
+pub(crate) fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
     Builder::new()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(true)
@@ -299,7 +308,7 @@ fn redb_error(e: impl Into<redb::Error>) -> StoreError {
     }
 }
 
-pub(super) fn unreadable<T>(reason: impl Into<String>) -> Result<T, StoreError> {
+pub(crate) fn unreadable<T>(reason: impl Into<String>) -> Result<T, StoreError> {
     Err(StoreError::Unreadable(reason.into()))
 }
 
@@ -330,7 +339,7 @@ fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
     (crc(bytes) == u32::from_le_bytes(*sum)).then_some(bytes)
 }
 
-pub(super) fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
+pub(crate) fn read_contents(database: &Database) -> Result<StoreContents, StoreError> {
     let mut contents = StoreContents::default();
     let transaction = database.begin_read().map_err(redb_error)?;
     let metadata = match transaction.open_table(METADATA) {
@@ -383,6 +392,12 @@ pub(super) fn read_contents(database: &Database) -> Result<StoreContents, StoreE
         contents.damage.push(damage.to_owned());
     }
     Ok(contents)
+}
+
+/// Seconds since 1970.
+#[must_use]
+pub fn unix_s(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 fn read_u64(bytes: &[u8]) -> u64 {
@@ -439,13 +454,12 @@ fn write_changes(
         }
         Ok(())
     })?;
-    let unix_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     put_metadata(&mut metadata, FORMAT, &format_bytes())?;
     put_metadata(&mut metadata, CHECKSUM, &checksum.bytes())?;
     put_metadata(&mut metadata, EPOCH, &at.epoch.to_le_bytes())?;
     put_metadata(&mut metadata, OWN_EPOCH, &own_epoch.to_le_bytes())?;
     put_metadata(&mut metadata, SEQUENCE, &at.seq.to_le_bytes())?;
-    put_metadata(&mut metadata, WRITTEN, &unix_s.to_le_bytes())
+    put_metadata(&mut metadata, WRITTEN, &unix_s(now).to_le_bytes())
 }
 
 fn put_metadata(

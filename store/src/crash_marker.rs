@@ -19,25 +19,25 @@ static HOOK: Once = Once::new();
 
 /// Marker of one file.
 #[derive(Debug)]
-pub(super) struct CrashMarker {
+pub(crate) struct CrashMarker {
     path: PathBuf,
 }
 
 impl CrashMarker {
-    pub(super) fn new(file: &Path) -> Self {
+    pub(crate) fn new(file: &Path) -> Self {
         let mut path = file.as_os_str().to_owned();
         path.push(".in-use");
         Self { path: path.into() }
     }
 
     /// Whether an earlier use of the file panicked.
-    pub(super) fn is_marked(&self) -> bool {
+    pub(crate) fn is_marked(&self) -> bool {
         self.path.exists()
     }
 
     /// Arms the marker for this thread; returns whether an earlier use of the file panicked. If the
     /// marker cannot be created later, the panic is not recorded.
-    pub(super) fn arm(&self) -> bool {
+    pub(crate) fn arm(&self) -> bool {
         if self.is_marked() {
             return true;
         }
@@ -57,7 +57,7 @@ impl CrashMarker {
     }
 
     /// Disarms the marker and removes it, after a use without panic or when the file was replaced.
-    pub(super) fn disarm(&self) {
+    pub(crate) fn disarm(&self) {
         IN_USE.with(|file| file.replace(None));
         if self.path.exists() {
             let _ = fs::remove_file(&self.path);
@@ -68,12 +68,11 @@ impl CrashMarker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TempDir;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
     fn only_a_panic_marks_a_file() {
-        let dir = TempDir::new("crash-marker");
+        let dir = tempfile::tempdir().unwrap();
         let marker = CrashMarker::new(&dir.path().join("store"));
         for _ in 0..3 {
             assert!(!marker.arm(), "no panic occurred");

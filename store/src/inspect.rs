@@ -6,14 +6,14 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ferrosm_core::records::RecordKey;
 
-use super::read_only::{read_in_use, read_unused};
-use super::store::{self, StoreContents, StoreError};
-use super::{LOCK, is_view_record, lock_holder};
-use crate::failure::Failure;
+use crate::dir::{LOCK, lock_holder};
+use crate::error::StateError;
+use crate::file::{FILE, StoreContents, StoreError};
+use crate::read_only::{read_in_use, read_unused};
 
 /// Contents of a state directory.
 #[derive(Debug)]
@@ -29,16 +29,18 @@ impl StateInspection {
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn open(dir: &Path) -> Result<Self, Failure> {
+    pub fn open(dir: &Path) -> Result<Self, StateError> {
         let lock = lock(dir)?;
-        let failure = |e| read_failure(&dir.join(store::FILE), &e);
+        let error = |source| inspect_error(dir.join(FILE), source);
         let (contents, user) = match lock {
             DirLock::InUse => {
                 let user = lock_holder(dir);
-                let contents = read_in_use(dir).map_err(failure)?;
-                (contents.ok_or_else(|| busy(&user))?, Some(user))
+                match read_in_use(dir).map_err(error)? {
+                    Some(contents) => (contents, Some(user)),
+                    None => return Err(StateError::Changing { user }),
+                }
             }
-            DirLock::Held(_) | DirLock::NoFile => (read_unused(dir).map_err(failure)?, None),
+            DirLock::Held(_) | DirLock::NoFile => (read_unused(dir).map_err(error)?, None),
         };
         Ok(Self::from_contents(contents, user))
     }
@@ -72,7 +74,7 @@ impl StateInspection {
         let mut records = contents.records;
         if !contents.damage.is_empty() {
             // As at a start: records of the view are only valid together.
-            records.retain(|(key, _)| !is_view_record(key));
+            records.retain(|(key, _)| !key.is_of_view());
         }
         Self {
             records,
@@ -93,34 +95,20 @@ enum DirLock {
     InUse,
 }
 
-fn lock(dir: &Path) -> Result<DirLock, Failure> {
+fn lock(dir: &Path) -> Result<DirLock, StateError> {
     let path = dir.join(LOCK);
     let lock = match File::open(&path) {
         Ok(lock) => lock,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(DirLock::NoFile),
-        Err(e) => return Err(read_failure(&path, &StoreError::Io(e))),
+        Err(e) => return Err(inspect_error(path, StoreError::Io(e))),
     };
     match lock.try_lock_shared() {
         Ok(()) => Ok(DirLock::Held(lock)),
         Err(TryLockError::WouldBlock) => Ok(DirLock::InUse),
-        Err(TryLockError::Error(e)) => Err(read_failure(&path, &StoreError::Io(e))),
+        Err(TryLockError::Error(e)) => Err(inspect_error(path, StoreError::Io(e))),
     }
 }
 
-fn busy(user: &str) -> Failure {
-    Failure::with_hint(
-        format!("{user} changed the records during each attempt to read them"),
-        "Run the command again when fewer clients register with the service.",
-    )
-}
-
-fn read_failure(path: &Path, e: &StoreError) -> Failure {
-    let hint = match e {
-        StoreError::Busy => "Close the program that has the file open, then try again.",
-        StoreError::Unreadable(_) => {
-            "The file is unchanged. The subnet manager renames it at its next start and starts without it."
-        }
-        StoreError::Io(_) => "Run as the user of the subnet manager.",
-    };
-    Failure::with_hint(format!("cannot read {}: {e}", path.display()), hint)
+fn inspect_error(file: PathBuf, source: StoreError) -> StateError {
+    StateError::Inspect { file, source }
 }

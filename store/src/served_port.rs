@@ -53,11 +53,10 @@ pub fn write(dir: &Path, guid: PortGuid) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TempDir;
 
     #[test]
     fn record_of_the_port_is_read_back_and_garbage_ignored() {
-        let dir = TempDir::new("served-port");
+        let dir = tempfile::tempdir().unwrap();
         assert_eq!(read(dir.path()), None);
         for guid in [PortGuid(0x11), PortGuid(u64::MAX)] {
             write(dir.path(), guid).unwrap();

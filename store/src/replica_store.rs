@@ -10,8 +10,8 @@ use std::sync::mpsc::{Sender, channel};
 use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_replication::{Position, RawRecord, RecordStore, RecordStoreError, StoreSnapshot};
 
-use super::durability::DurabilityTracker;
-use super::request::{Completion, StoreRequest};
+use crate::durability::DurabilityTracker;
+use crate::request::{Completion, StoreRequest};
 
 /// The records of a state directory.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct ReplicaStore {
 }
 
 impl ReplicaStore {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         requests: Sender<StoreRequest>,
         durable: Arc<DurabilityTracker>,
     ) -> Self {

@@ -1,7 +1,7 @@
 //! Tracks durable tickets: stored on this disk and, with a [`CommitObserver`], acknowledged by the
 //! standbys in sync.
 //!
-//! The thread of [`StateWriter`](super::StateWriter) reports committed tickets; the driver reads
+//! The thread of [`StateWriter`](crate::StateWriter) reports committed tickets; the driver reads
 //! [`DurabilityTracker`].
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const PENDING_MAX: usize = 1 << 16;
 /// Replicates committed batches to standbys.
 pub trait CommitObserver: Send + Sync {
     /// A batch is on this disk; numbers are consecutive. Not called while the records are a replica
-    /// ([`StateWriter::set_accepting`](super::StateWriter::set_accepting)). Must not block.
+    /// ([`StateWriter::set_accepting`](crate::StateWriter::set_accepting)). Must not block.
     fn committed(&self, number: u64, batch: &RecordBatch);
 
     /// The last batch that all standbys in sync have acknowledged; `u64::MAX` without standbys in
@@ -97,25 +97,25 @@ impl DurabilityTracker {
     }
 
     /// Whether there is an observer.
-    pub(super) fn is_observed(&self) -> bool {
+    pub(crate) fn is_observed(&self) -> bool {
         locked(&self.observer).is_some()
     }
 
-    pub(super) fn committed(&self, number: u64, batch: &RecordBatch) {
+    pub(crate) fn committed(&self, number: u64, batch: &RecordBatch) {
         let observer = locked(&self.observer).clone();
         if let Some(observer) = observer {
             observer.committed(number, batch);
         }
     }
 
-    pub(super) fn ticket_on_disk(&self, ticket: u64, number: u64) {
+    pub(crate) fn ticket_on_disk(&self, ticket: u64, number: u64) {
         locked(&self.pending).add(ticket, number);
         self.wake();
     }
 
     /// Counts tickets up to this one as durable: they belong to an earlier history or were ignored,
     /// so no acknowledgement will arrive for them.
-    pub(super) fn count_pending_as_durable(&self, ticket: u64) {
+    pub(crate) fn count_pending_as_durable(&self, ticket: u64) {
         let mut pending = locked(&self.pending);
         pending.batches.clear();
         pending.durable = pending.durable.max(ticket);

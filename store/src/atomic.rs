@@ -66,11 +66,10 @@ fn write_with_mode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::TempDir;
 
     #[test]
     fn file_is_replaced_completely() {
-        let dir = TempDir::new("atomic-replace");
+        let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         write(&path, |out| out.write_all(b"one")).unwrap();
         write(&path, |out| out.write_all(b"two")).unwrap();
@@ -84,7 +83,7 @@ mod tests {
 
     #[test]
     fn errors_do_not_name_the_temporary_file() {
-        let dir = TempDir::new("atomic-nowhere");
+        let dir = tempfile::tempdir().unwrap();
         let error = write(&dir.path().join("none/x"), |_| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), "directory does not exist");
     }
@@ -92,7 +91,7 @@ mod tests {
     #[test]
     fn private_file_has_mode_0600() {
         use std::os::unix::fs::PermissionsExt;
-        let dir = TempDir::new("private");
+        let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keys");
         write_private(&path, |out| out.write_all(b"k")).unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
@@ -101,7 +100,7 @@ mod tests {
 
     #[test]
     fn failed_write_leaves_the_old_file() {
-        let dir = TempDir::new("atomic-fail");
+        let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         write(&path, |out| out.write_all(b"one")).unwrap();
         let failed = write(&path, |out| {

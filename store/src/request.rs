@@ -8,10 +8,10 @@ use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_replication::{Position, StoreSnapshot};
 
 /// Called with the result.
-pub(super) type Completion<T> = Box<dyn FnOnce(T) + Send>;
+pub(crate) type Completion<T> = Box<dyn FnOnce(T) + Send>;
 
 /// A request.
-pub(super) enum StoreRequest {
+pub(crate) enum StoreRequest {
     Updates(u64, Vec<RecordUpdate>),
     View(Option<Arc<Snapshot>>),
     /// Batches of another node, to commit at this position.

@@ -20,10 +20,11 @@ use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_replication::{Position, StoreSnapshot};
 use tracing::{error, info, warn};
 
-use super::durability::DurabilityTracker;
-use super::request::StoreRequest;
-use super::store::StoreError;
-use super::{ReplicaStore, StateDir, is_view, is_view_record, unix_s};
+use crate::dir::StateDir;
+use crate::durability::DurabilityTracker;
+use crate::file::{StoreError, unix_s};
+use crate::replica_store::ReplicaStore;
+use crate::request::StoreRequest;
 
 /// Interval between attempts after a failed write.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,6 +40,16 @@ pub enum PersistRequest {
     View(Option<Arc<Snapshot>>),
 }
 
+impl StateDir {
+    /// Starts a writer thread, so that a slow disk never delays the SM.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn writer(self) -> io::Result<StateWriter> {
+        StateWriter::start(self)
+    }
+}
+
 /// Handle of the writer thread; dropping it waits for all pending requests.
 #[derive(Debug)]
 pub struct StateWriter {
@@ -49,7 +60,7 @@ pub struct StateWriter {
 }
 
 impl StateWriter {
-    pub(super) fn start(dir: StateDir) -> io::Result<Self> {
+    fn start(dir: StateDir) -> io::Result<Self> {
         let (sender, inbox) = channel();
         let durable = Arc::new(DurabilityTracker::default());
         let mut thread = StoreThread::new(dir, Arc::clone(&durable));
@@ -157,7 +168,7 @@ struct StoreThread {
 impl StoreThread {
     fn new(mut dir: StateDir, durable: Arc<DurabilityTracker>) -> Self {
         let records = core::mem::take(&mut dir.contents.records);
-        let records = records.into_iter().filter(|(key, _)| !is_view_record(key));
+        let records = records.into_iter().filter(|(key, _)| !key.is_of_view());
         Self {
             records: records.collect(),
             dir,
@@ -370,16 +381,12 @@ impl StoreThread {
             Err(error) => error,
         };
         self.dir.contents.epoch = 0;
-        let e = match error {
-            StoreError::Unreadable(why) => {
-                if let Err(e) = self.dir.rename_unreadable_store() {
-                    warn!(error = %e, "cannot rename unreadable store");
-                }
-                io::Error::other(why)
-            }
-            StoreError::Io(e) => e,
-            e @ StoreError::Busy => io::Error::other(e.to_string()),
-        };
+        if let StoreError::Unreadable(_) = error
+            && let Err(e) = self.dir.rename_unreadable_store()
+        {
+            warn!(error = %e, "cannot rename unreadable store");
+        }
+        let e = error.into();
         self.log_write_failed(&e);
         Err(e)
     }
@@ -387,11 +394,7 @@ impl StoreThread {
     /// Reads all records from disk. If they are damaged and not a replica, the store is rewritten
     /// first.
     fn read_everything(&mut self) -> io::Result<StoreSnapshot> {
-        let load = |dir: &mut StateDir| {
-            let loaded = dir.store.load();
-            loaded.map_err(|e| io::Error::other(e.to_string()))
-        };
-        let mut contents = load(&mut self.dir)?;
+        let mut contents = self.dir.store.load()?;
         if !contents.damage.is_empty() && self.is_accepting {
             warn!(
                 damage = contents.damage.join(", "),
@@ -399,7 +402,7 @@ impl StoreThread {
             );
             self.needs_rewrite = true;
             self.flush();
-            contents = load(&mut self.dir)?;
+            contents = self.dir.store.load()?;
         }
         // An incomplete set of records must not be used as the complete one.
         if !contents.damage.is_empty() {
@@ -446,16 +449,14 @@ impl StoreThread {
                 }
                 Err(StoreError::Unreadable(why)) => {
                     let renamed_to = self.dir.rename_unreadable_store();
-                    let renamed_to = renamed_to.map_err(|e| io::Error::other(e.to_string()))?;
+                    let renamed_to = renamed_to.map_err(io::Error::other)?;
                     warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
                 }
-                Err(StoreError::Io(e)) => return Err(e),
-                Err(e @ StoreError::Busy) => return Err(io::Error::other(e.to_string())),
+                Err(e @ (StoreError::Io(_) | StoreError::Busy)) => return Err(e.into()),
             }
         }
         let everything = self.everything();
-        let result = self.dir.store.commit(&everything, at, SystemTime::now());
-        result.map_err(|e| io::Error::other(e.to_string()))?;
+        self.dir.store.commit(&everything, at, SystemTime::now())?;
         self.report_commit(at, &everything);
         // The view was not rewritten: write the next one completely.
         self.view_persister.forget();
@@ -486,16 +487,15 @@ impl StoreThread {
 /// Whether a change is applied to the records in memory: those of the view are only on disk.
 fn is_kept_in_memory(change: &RecordChange) -> bool {
     match change {
-        RecordChange::Clear(kind) => !is_view(*kind),
-        RecordChange::Put(key, _) | RecordChange::Remove(key) => !is_view_record(key),
+        RecordChange::Clear(kind) => !kind.is_of_view(),
+        RecordChange::Put(key, _) | RecordChange::Remove(key) => !key.is_of_view(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::CommitObserver;
     use super::*;
-    use crate::testing::TempDir;
+    use crate::durability::CommitObserver;
     use ferrosm_core::records::Record;
     use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
     use ferrosm_replication::RecordStore;
@@ -522,7 +522,7 @@ mod tests {
 
     #[test]
     fn tickets_are_durable_in_order() {
-        let dir = TempDir::new("writer-tickets");
+        let dir = tempfile::tempdir().unwrap();
         let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
         let tickets: Vec<u64> = (0..100)
             .filter_map(|n| writer.submit(PersistRequest::Updates(vec![lid(n)])))
@@ -555,7 +555,7 @@ mod tests {
 
     #[test]
     fn tickets_wait_for_standbys_and_replicas_are_equal() {
-        let (local_dir, remote_dir) = (TempDir::new("writer-here"), TempDir::new("writer-there"));
+        let (local_dir, remote_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let writer = StateDir::open(local_dir.path()).unwrap().writer().unwrap();
         let first = writer
             .submit(PersistRequest::Updates(vec![lid(1)]))
@@ -619,14 +619,14 @@ mod tests {
             [1, 2, 3, 4],
             "records of the local SM are not accepted"
         );
-        let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
+        let numbers = |dir: &tempfile::TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
         assert_eq!((numbers(&local_dir), numbers(&remote_dir)), (3, 4));
     }
 
     /// The store file is replaced by a directory while the writer runs.
     #[test]
     fn all_records_are_rewritten_after_store_failure() {
-        let dir = TempDir::new("writer-refused");
+        let dir = tempfile::tempdir().unwrap();
         let mut thread = StoreThread::new(StateDir::open(dir.path()).unwrap(), Arc::default());
         thread.process(StoreRequest::Updates(1, vec![lid(1), lid(2)]));
         thread.flush();
@@ -652,7 +652,7 @@ mod tests {
     /// are its own.
     #[test]
     fn history_is_on_disk_when_it_starts() {
-        let dir = TempDir::new("writer-history");
+        let dir = tempfile::tempdir().unwrap();
         let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
         wait_for(
             &writer,
@@ -680,7 +680,7 @@ mod tests {
     /// After a failed write the replica has no position, so that the master sends all records.
     #[test]
     fn replica_has_no_position_after_store_failure() {
-        let dir = TempDir::new("writer-standby");
+        let dir = tempfile::tempdir().unwrap();
         let mut thread = StoreThread::new(StateDir::open(dir.path()).unwrap(), Arc::default());
         thread.process(StoreRequest::SetAccepting(false));
         let file = dir.path().join("store.redb");
