@@ -26,7 +26,6 @@ pub enum Failure {
     /// The program of `attach` cannot be executed. Exit status 127 if it does not exist, otherwise
     /// 126, as in shells.
     NotRun {
-        /// The message.
         message: String,
         /// The program does not exist.
         missing: bool,

@@ -9,9 +9,7 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 /// A node: `"description" (GUID)`, or only the GUID if its NodeDescription was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeName {
-    /// Its NodeDescription.
     pub description: NodeDescription,
-    /// Its node GUID.
     pub guid: NodeGuid,
 }
 
@@ -31,7 +29,6 @@ impl fmt::Display for NodeName {
 pub struct PortName {
     /// Its node; `None` if the node was removed.
     pub node: Option<NodeName>,
-    /// Its number.
     pub port: PortNum,
 }
 
@@ -54,7 +51,6 @@ pub enum Location {
     Lid(Lid),
     /// The whole subnet.
     Subnet,
-    /// A port.
     Port(PortName),
 }
 

@@ -16,6 +16,8 @@
 //! | [`sa`] | subnet administration: headers, RMPP, records and their components |
 //! | [`time`] | time as a value |
 
+#![warn(missing_docs)]
+
 pub mod attr;
 pub mod dump;
 pub mod gmp;

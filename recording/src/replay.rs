@@ -23,7 +23,6 @@ pub enum Ending {
 /// Why a recording cannot be replayed, or not to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReplayError {
-    /// It is not a recording.
     NotARecording,
     /// It is of this version of the format.
     Version(u16),

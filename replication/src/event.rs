@@ -124,7 +124,6 @@ pub enum ReplicationEvent {
     MasterLeaving {
         /// The master.
         guid: u64,
-        /// The reason.
         reason: StepDownReason,
         /// Whether the replica has all that the master had acknowledged.
         in_sync: bool,
@@ -133,7 +132,6 @@ pub enum ReplicationEvent {
     PeerRejected {
         /// Address of the peer.
         peer: String,
-        /// The reason.
         reason: String,
     },
 }

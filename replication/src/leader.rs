@@ -29,9 +29,7 @@ pub(crate) struct ConnectionId(pub u64);
 /// The next thing to send to a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FollowerMessage {
-    /// A message.
     Message(Message<'static>),
-    /// A batch.
     Batch {
         /// Its number.
         seq: u64,
@@ -99,14 +97,16 @@ struct FollowerLink {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It needs a snapshot.
     NeedsSnapshot,
     /// A snapshot is being sent.
     SendingSnapshot,
     /// A snapshot as of this batch is sent and not acknowledged yet.
     AwaitingSnapshotAck(u64),
     /// It gets batches. It can be in sync once it has acknowledged `goal`.
-    Streaming { sent: u64, goal: u64 },
+    Streaming {
+        sent: u64,
+        goal: u64,
+    },
 }
 
 /// Whether the master waits for a follower's acknowledgements.

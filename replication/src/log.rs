@@ -28,7 +28,6 @@ impl fmt::Display for Position {
 /// Limits of the log. A standby that lacks older batches gets a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLimits {
-    /// Batches.
     pub batches: usize,
     /// Bytes of encoded batches.
     pub bytes: usize,

@@ -16,7 +16,6 @@ use super::{RecordStore, RecordStoreError};
 pub struct StoreSnapshot {
     /// The position; `None` if unknown.
     pub at: Option<Position>,
-    /// The records.
     pub records: Vec<RawRecord>,
 }
 

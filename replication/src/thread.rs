@@ -9,7 +9,6 @@ use tokio::sync::watch;
 /// Whether a [`Worker`] is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// No.
     No,
     /// Yes, and peers are notified.
     Graceful,

@@ -56,9 +56,7 @@ pub(crate) enum WireError {
 /// Role of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NodeRole {
-    /// Master.
     Master,
-    /// Standby.
     Standby,
     /// Neither, or not yet.
     Inactive,
@@ -73,7 +71,6 @@ pub(crate) struct Hello {
     pub guid: u64,
     /// Its SM priority.
     pub priority: u8,
-    /// Its role.
     pub role: NodeRole,
     /// Position of its records; `None` if unknown.
     pub position: Option<Position>,
@@ -113,7 +110,6 @@ pub(crate) enum Message<'a> {
     Resume(Position),
     /// A snapshot of all records follows.
     Snapshot {
-        /// Its position.
         at: Position,
         /// Number of records.
         records: u64,

@@ -115,7 +115,6 @@ pub struct PreviousRouting {
 /// A previous run of other switches.
 #[derive(Debug, Clone)]
 pub struct EarlierRun {
-    /// The run.
     pub run: Arc<VerifiedRun>,
     /// By [`crate::SwitchIdx`] of the new run: the index of the switch in the previous run; `None`
     /// for a new switch.
@@ -127,7 +126,6 @@ pub struct EarlierRun {
 pub struct VerifiedRun {
     /// The graph.
     pub topo: Arc<Topology>,
-    /// The routing.
     pub routing: Routing,
     /// Routes over the busiest channel ([`crate::Proof::max_load`]) of the engine's routing, before
     /// any incremental reroute; 0 if unknown. Limits how much load incremental reroutes may add.

@@ -19,7 +19,6 @@ pub struct RerouteCache(Arc<Parts>);
 struct Parts {
     /// The verified routing.
     verifier: OnceLock<IncrementalVerifier>,
-    /// Channel dependencies of the routing.
     dependencies: OnceLock<RoutingChannelOrder>,
 }
 

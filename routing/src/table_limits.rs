@@ -21,7 +21,6 @@ use crate::topology::{Destination, SwitchIdx, SwitchLink, Topology};
 /// A switch whose LFT ends below the highest LID in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitedSwitch {
-    /// The switch.
     pub switch: SwitchIdx,
     /// Entries of its LFT: LID 0 to `entries - 1`.
     pub entries: u16,
@@ -42,7 +41,6 @@ const NARROW_SHARE: usize = 16;
 /// leaf, so that routes elsewhere use more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NarrowSwitch {
-    /// The switch.
     pub switch: SwitchIdx,
     /// Data VLs of its links.
     pub vls: u8,
@@ -98,7 +96,6 @@ pub fn widened(topo: &Topology) -> Option<(Topology, Vec<NarrowSwitch>)> {
 /// there is no other way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DroppedTransit {
-    /// The switch.
     pub limited: LimitedSwitch,
     /// Number of these LIDs.
     pub lids: usize,

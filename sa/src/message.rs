@@ -13,7 +13,6 @@ use crate::refusal::SaRefusal;
 pub struct SaRequest<'a> {
     /// The requester's address, used for the reply.
     pub from: Peer,
-    /// Method.
     pub method: Method,
     /// Attribute.
     pub attr: AttrId,
@@ -23,7 +22,6 @@ pub struct SaRequest<'a> {
     pub tid: Tid,
     /// SM_Key: non-zero for trusted requests.
     pub sm_key: MKey,
-    /// Component mask.
     pub component_mask: u64,
     /// The attribute, up to the end of the first MAD's data.
     pub data: &'a [u8; DATA_LEN],

@@ -36,7 +36,6 @@ impl Severity {
 pub struct EventRow {
     /// The text of the log line; unique together with `severity`.
     pub name: &'static str,
-    /// Its severity.
     pub severity: Severity,
     /// What it means, in Markdown.
     pub meaning: &'static str,

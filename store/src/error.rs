@@ -32,7 +32,6 @@ pub enum StateError {
     /// The store cannot be opened or written.
     #[error("cannot use {}: {source}", file.display())]
     Store {
-        /// The file.
         file: PathBuf,
         /// Why.
         source: StoreError,
@@ -40,7 +39,6 @@ pub enum StateError {
     /// An unreadable store cannot be renamed.
     #[error("cannot rename the unreadable file {}: {source}", file.display())]
     Rename {
-        /// The file.
         file: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -48,7 +46,6 @@ pub enum StateError {
     /// A file cannot be inspected. It is unchanged.
     #[error("cannot read {}: {source}", file.display())]
     Inspect {
-        /// The file.
         file: PathBuf,
         /// Why.
         source: StoreError,

@@ -75,7 +75,6 @@ impl StateFile {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}:{line}: {message}", file.display())]
 pub struct StateFileError {
-    /// The file.
     pub file: PathBuf,
     /// Line number, from 1.
     pub line: usize,

@@ -153,7 +153,6 @@ struct StoreThread {
     changes: Vec<RecordChange>,
     /// Pending view.
     view: Option<Option<Arc<Snapshot>>>,
-    /// The last view.
     last_view: Option<Arc<Snapshot>>,
     /// The last ticket, and the last one on disk.
     tickets: (u64, u64),

@@ -1,10 +1,5 @@
 //! Time of the engines and of verification on full trees of 648, 3,456 and 11,664 end ports.
 
-#![allow(
-    missing_docs,
-    reason = "criterion's macros write undocumented functions"
-)]
-
 #[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "shared module, partly used here")]
 mod common;

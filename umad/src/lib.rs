@@ -7,6 +7,8 @@
 //! | [`libibumad`] | local ports, opened through libibumad |
 //! | [`capture`] | pcapng files of sent and received MADs |
 
+#![warn(missing_docs)]
+
 pub mod capture;
 pub mod gmp;
 pub mod libibumad;

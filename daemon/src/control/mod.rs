@@ -48,7 +48,6 @@ pub type ResultSender = oneshot::Sender<Result<CommandOutcome, CommandFailure>>;
 /// A command for the service's loop, which sends its result.
 #[derive(Debug)]
 pub struct CommandRequest {
-    /// The command.
     pub command: Command,
     /// Dropped without a result if the loop ends first.
     pub result: ResultSender,
@@ -83,7 +82,6 @@ impl From<ClientCommand> for Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ControlRequest {
-    /// The command.
     pub command: ClientCommand,
     /// Seconds to wait for its end, at most [`WAIT_MAX`]. The command stays in progress after that.
     #[serde(default = "default_wait")]

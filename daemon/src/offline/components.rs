@@ -8,7 +8,6 @@ use ferrosm_fabric::observed::{Link, Node, NodeIdx, ObservedFabric, PortRef};
 /// A connected component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectedComponent {
-    /// Its nodes.
     pub nodes: BTreeSet<NodeIdx>,
     /// Ports of CAs and routers with a link.
     pub end_ports: usize,

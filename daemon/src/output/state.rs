@@ -23,22 +23,18 @@ pub struct Document {
     pub lids: Vec<OwnLids>,
     /// Multicast groups, by MGID.
     pub groups: Vec<Group>,
-    /// Services.
     pub services: Vec<ServiceEntry>,
-    /// Subscriptions.
     pub subscriptions: Vec<String>,
     /// Alias GUIDs.
     pub aliases: Vec<Alias>,
     /// The persisted view, if any.
     pub view: Option<ViewSummary>,
-    /// Invalid records.
     pub invalid_records: Vec<String>,
 }
 
 /// LIDs of a port.
 #[derive(Debug, Serialize)]
 pub struct OwnLids {
-    /// The port.
     pub port: PortGuid,
     /// Base LID.
     pub lid: u16,
@@ -57,14 +53,12 @@ pub struct Group {
     pub pkey: u16,
     /// Whether it persists without members.
     pub well_known: bool,
-    /// GUIDs of the members.
     pub members: Vec<PortGuid>,
 }
 
 /// A service.
 #[derive(Debug, Serialize)]
 pub struct ServiceEntry {
-    /// Description.
     pub description: String,
     /// Port that registered it.
     pub owner: PortGuid,
@@ -75,11 +69,9 @@ pub struct ServiceEntry {
 /// An alias GUID.
 #[derive(Debug, Serialize)]
 pub struct Alias {
-    /// The port.
     pub port: PortGuid,
     /// Index in its table.
     pub index: u16,
-    /// The alias.
     pub alias: PortGuid,
 }
 

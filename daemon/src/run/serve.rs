@@ -51,7 +51,6 @@ pub struct ServeOptions {
 
 /// Everything that a service needs apart from its port.
 pub struct ServiceSetup {
-    /// The settings.
     pub settings: Settings,
     /// The state directory of the settings, locked; `None` without one.
     pub state: Option<StateDir>,
@@ -59,7 +58,6 @@ pub struct ServiceSetup {
     pub source: ConfigSource,
     /// Command line flags, which override the source.
     pub overlay: Overlay,
-    /// Options.
     pub options: ServeOptions,
     /// The capture of MADs.
     pub capture: Option<Capture>,
@@ -79,15 +77,12 @@ pub struct ServiceSetup {
 pub struct Process {
     /// The runtime of the service, on this thread.
     pub runtime: Runtime,
-    /// Signals.
     pub signals: Signals,
     /// The service manager that started this process.
     pub service: ServiceManager,
     /// Standard error.
     pub terminal: Terminal,
-    /// The log.
     pub log: log::Handle,
-    /// The metrics.
     pub metrics: Metrics,
 }
 

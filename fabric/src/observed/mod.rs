@@ -64,9 +64,7 @@ pub type LinkIdx = EdgeIndex<u32>;
 /// A port: a node and a port number (0 is a switch's management port).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortRef {
-    /// The node.
     pub node: NodeIdx,
-    /// The port.
     pub port: PortNum,
 }
 

@@ -42,7 +42,6 @@ pub struct Node {
     pub had_lft_top: bool,
     /// Ports by number; entry 0 is a switch's management port and unused elsewhere.
     pub ports: Vec<Port>,
-    /// The DR path to it.
     pub path: DrPath,
     /// The LFT in the switch; `None` if unknown.
     pub installed: Option<Arc<Lft>>,
@@ -144,7 +143,6 @@ pub struct Port {
     pub raw: PortInfoBytes,
     /// Whether PortInfo was read.
     pub known: bool,
-    /// The link.
     pub link: Option<LinkIdx>,
     /// The peer before the link went down, or was removed for lack of a valid response.
     pub last_peer: Option<super::PortRef>,

@@ -20,7 +20,6 @@ const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(20), Duration::f
 pub enum DeviceTable {
     /// A block of the LFT.
     Lft(u16),
-    /// The MFT.
     Mft,
     /// The SLtoVLMappingTables of a switch (port 0), or that of a CA or router port.
     SlToVl(PortNum),

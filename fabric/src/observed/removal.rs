@@ -13,7 +13,6 @@ pub enum NodeRemovalReason {
     NoPath,
     /// Another device has its node GUID.
     Replaced,
-    /// It is excluded.
     Excluded(ExclusionReason),
 }
 

@@ -29,7 +29,6 @@ pub struct SnapshotExtras {
     pub prefix: GidPrefix,
     /// The installed routing, and the slot of each of its switches.
     pub run: Option<(Arc<VerifiedRun>, Vec<usize>)>,
-    /// Origin of that routing.
     pub origin: Option<Arc<RoutingOrigin>>,
     /// SMInfoRecords of all SMs, this one first.
     pub sms: Vec<SmInfoRecord>,

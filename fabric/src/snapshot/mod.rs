@@ -93,7 +93,6 @@ impl From<PortRef> for PortIdx {
 /// A node. Its tables are serialized separately ([`persist`]), because they change separately.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SnapshotNode {
-    /// Its GUID.
     pub guid: NodeGuid,
     /// CA, switch or router.
     pub node_type: NodeType,
@@ -205,7 +204,6 @@ pub struct SnapshotPort {
     pub raw: PortInfoBytes,
     /// Whether PortInfo was ever read.
     pub has_port_info: bool,
-    /// Port number.
     pub num: PortNum,
     /// Slot of its node.
     pub node: u32,
@@ -231,11 +229,9 @@ const _: () = assert!(size_of::<SnapshotPort>() <= 40);
 /// An end port: owner of LIDs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndPort {
-    /// The port.
     pub port: PortIdx,
     /// Slot of its node.
     pub node: u32,
-    /// GUID.
     pub guid: PortGuid,
     /// Base LID.
     pub lid: Lid,
@@ -257,9 +253,7 @@ impl EndPort {
 /// An end port as its device reports it, for lists and dumps. LIDs may have any value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportedEndPort {
-    /// Port number.
     pub num: PortNum,
-    /// GUID.
     pub guid: PortGuid,
     /// Base LID; 0 for none.
     pub lid: Lid,
@@ -276,7 +270,6 @@ pub struct Snapshot {
     pub local: Option<EndPortIdx>,
     /// SMInfoRecords of all SMs, this one first.
     pub sms: Vec<SmInfoRecord>,
-    /// By slot.
     nodes: Arc<[NodeSlot]>,
     links: Arc<[SnapshotLink]>,
     end_ports: Arc<EndPortTable>,

@@ -142,7 +142,6 @@ fn node_type_name(node: &SnapshotNode) -> &'static str {
 
 /// The end port that owns each LID.
 struct LidOwners {
-    /// By LID.
     by_lid: Vec<Option<PortIdx>>,
 }
 

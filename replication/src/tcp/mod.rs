@@ -54,7 +54,6 @@ pub struct TcpSettings {
     pub server_name: Option<String>,
     /// Certificate files.
     pub files: TlsFiles,
-    /// Timing.
     pub timing: Timing,
     /// Stall of the driver's loop after which this node counts as stalled.
     pub driver_stall_timeout: Duration,

@@ -9,7 +9,6 @@ pub(crate) type Dependency = (u32, u32);
 /// switch.
 #[derive(Debug, Clone)]
 pub(crate) struct DependencySet {
-    /// Words per row.
     pub(super) words_per_row: usize,
     pub(super) rows: Vec<u64>,
 }

@@ -35,7 +35,6 @@ pub enum Diagnostic {
     Restored {
         /// Its [`Diagnostic::kind`].
         kind: String,
-        /// Its text.
         text: String,
     },
     /// `dor`: dimensions in routing order.
@@ -166,16 +165,12 @@ pub enum Structure {
     TablesInFile,
     /// A torus that is described in a file.
     DescribedTorus(Box<Grid>),
-    /// A tree.
     Tree {
         /// Whether the switches of each level have the same number of links up and down.
         is_regular: bool,
-        /// Its figures.
         figures: TreeFigures,
     },
-    /// A grid.
     Grid(Box<Grid>),
-    /// A dragonfly.
     Dragonfly(Box<Dragonfly>),
     /// Unknown structure.
     Unknown {
@@ -202,7 +197,6 @@ impl Structure {
 /// Figures by which routings of several engines are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoutingFigures {
-    /// The engine.
     pub engine: &'static str,
     /// Routes over the busiest channel.
     pub max_load: u64,
@@ -263,11 +257,8 @@ impl TreeFigures {
 /// Changes by an incremental reroute. `Display` is one line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RerouteSummary {
-    /// Links lost.
     pub lost_links: usize,
-    /// LIDs removed.
     pub removed_lids: usize,
-    /// LIDs added.
     pub added_lids: usize,
     /// LFT entries changed.
     pub changed_entries: usize,

@@ -65,7 +65,6 @@ pub enum ShapeError {
     /// Links connect switches of the same level.
     #[error("not a pure fat tree: {0} links between switches of the same level")]
     LinksWithinLevel(usize),
-    /// A link skips a level.
     #[error("not a pure fat tree: a link connects level {low} to level {high}")]
     LinkSkipsLevel {
         /// Level of its lower end.
@@ -108,7 +107,6 @@ pub enum ShapeError {
     TooManyDimensions {
         /// Maximum number of dimensions.
         max: usize,
-        /// The grid.
         grid: Box<Grid>,
     },
     /// Missing links or switches force too many pairs of switches onto detours.
@@ -117,7 +115,6 @@ pub enum ShapeError {
     /// Missing links or switches split a ring.
     #[error("{}", partitioned_ring(&index_label, *from, *to))]
     PartitionedRing {
-        /// A switch.
         from: SwitchIdx,
         /// A switch that it cannot reach.
         to: SwitchIdx,
@@ -136,7 +133,6 @@ pub enum HintError {
     /// A hint contradicts a switch.
     #[error("{}: {fault}", index_label(*switch))]
     Switch {
-        /// The switch.
         switch: SwitchIdx,
         /// How.
         fault: SwitchHintError,
@@ -172,9 +168,7 @@ pub enum SwitchHintError {
     /// A table entry names a port that it does not have.
     #[error("the file forwards LID {lid} to port {port}, the switch has {ports} ports")]
     PortOutOfRange {
-        /// The LID.
         lid: Lid,
-        /// The port.
         port: PortNum,
         /// Ports of the switch.
         ports: u8,

@@ -80,11 +80,8 @@ impl Effort {
 /// Mean and extremes of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SampleStats {
-    /// Mean.
     pub mean: f64,
-    /// Minimum.
     pub min: f64,
-    /// Maximum.
     pub max: f64,
 }
 
@@ -144,7 +141,6 @@ pub struct Quality {
     pub shift: ShiftCongestion,
     /// Shifts in the order of switches (by their lowest end-port LID), then ports.
     pub shift_by_leaf: ShiftCongestion,
-    /// Pairs by SL.
     pub sl_pairs: Vec<u64>,
 }
 

@@ -71,7 +71,6 @@ pub enum RejectReason {
 pub struct EngineRejection {
     /// Its name in the list.
     pub engine: String,
-    /// The reason.
     #[source]
     pub reason: RejectReason,
 }

@@ -75,7 +75,6 @@ pub enum DragonflyMismatch {
     FewGlobalLinks {
         /// Pairs of groups with global links.
         linked: usize,
-        /// Pairs of groups.
         group_pairs: usize,
     },
     /// The fabric is a grid.

@@ -68,7 +68,6 @@ pub struct AttachedEndPort {
 /// A LID with its location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Destination {
-    /// The LID.
     pub lid: Lid,
     /// The switch that owns the LID, or to which the end port is attached.
     pub switch: SwitchIdx,

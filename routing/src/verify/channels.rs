@@ -14,7 +14,6 @@ use crate::topology::{SwitchIdx, Topology, index_to_u32};
 pub(super) struct Channels {
     /// Flat number of port 0 of each switch, and the total.
     pub(super) base: Vec<usize>,
-    /// By channel.
     pub(super) heads: Vec<ChannelEnd>,
     /// By channel: the first pair of which it is the second channel.
     rows: Vec<u32>,

@@ -46,7 +46,6 @@ pub struct DroppedPacket {
     pub from: SwitchIdx,
     /// The input port at the source switch; 0: the switch itself.
     pub entry: PortNum,
-    /// Its SL.
     pub sl: u8,
     /// The switch that drops it.
     pub at: SwitchIdx,
@@ -76,7 +75,6 @@ pub struct DroppedPackets {
 pub struct BrokenTree {
     /// Its index in the arguments.
     pub tree: usize,
-    /// The fault.
     pub fault: TreeFault,
 }
 
@@ -84,33 +82,17 @@ pub struct BrokenTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeFault {
     /// A port of the tree has no member and no link in the tree.
-    DanglingPort {
-        /// The switch.
-        at: SwitchIdx,
-        /// Its port.
-        port: PortNum,
-    },
+    DanglingPort { at: SwitchIdx, port: PortNum },
     /// A cycle through this port.
-    Cycle {
-        /// The switch.
-        at: SwitchIdx,
-        /// Its port.
-        port: PortNum,
-    },
+    Cycle { at: SwitchIdx, port: PortNum },
     /// Members at this switch are not connected to the others.
-    Disconnected {
-        /// The switch.
-        at: SwitchIdx,
-    },
+    Disconnected { at: SwitchIdx },
     /// Packets are dropped because their VL is not operated.
     NoVl {
-        /// The switch.
         at: SwitchIdx,
         /// Their output port.
         port: PortNum,
-        /// Their SL.
         sl: u8,
-        /// The VL.
         vl: u8,
     },
 }

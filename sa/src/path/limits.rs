@@ -13,22 +13,16 @@ pub type ComponentLimit<T> = Option<(Selector, T)>;
 /// Requested limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathLimits {
-    /// MTU.
     pub mtu: ComponentLimit<MtuCode>,
-    /// Rate.
     pub rate: ComponentLimit<RateCode>,
-    /// PacketLifeTime.
     pub packet_life_time: ComponentLimit<u8>,
 }
 
 /// Values of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathValues {
-    /// MTU.
     pub mtu: MtuCode,
-    /// Rate.
     pub rate: RateCode,
-    /// PacketLifeTime.
     pub packet_life_time: u8,
 }
 

@@ -14,9 +14,7 @@ use crate::view::View;
 pub struct PathConstraints {
     /// MTU, rate, PacketLifeTime.
     pub limits: PathLimits,
-    /// P_Key.
     pub pkey: Option<PKey>,
-    /// SL.
     pub sl: Option<Sl>,
     /// Only paths whose reverse path satisfies the limits as well.
     pub reversible: bool,
@@ -50,9 +48,7 @@ pub struct Path {
     pub dlid: Lid,
     /// MTU, rate, PacketLifeTime.
     pub values: PathValues,
-    /// P_Key.
     pub pkey: PKey,
-    /// SL.
     pub sl: Sl,
     /// The reverse path satisfies the limits as well.
     pub reversible: bool,

@@ -50,7 +50,6 @@ impl RouteLimits {
 /// of the destination are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteHop {
-    /// The node.
     pub node: u32,
     /// The port where packets enter.
     pub entry: PortNum,

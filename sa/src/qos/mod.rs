@@ -69,7 +69,6 @@ pub struct QosRule {
     pub either: Vec<Arc<QosPortGroup>>,
     /// QoSClass.
     pub qos_class: RangeSet,
-    /// ServiceID.
     pub service_id: RangeSet,
     /// Partition number.
     pub pkey: RangeSet,
@@ -101,13 +100,10 @@ pub struct QosPortGroup {
 /// Properties of an end port that groups can select by.
 #[derive(Debug, Clone, Copy)]
 pub struct QosPort<'a> {
-    /// GUID.
     pub guid: PortGuid,
-    /// Type of the node.
     pub node_type: NodeType,
     /// NodeDescription up to the first zero byte.
     pub description: &'a [u8],
-    /// Port number.
     pub num: PortNum,
     /// Its P_Keys, if known.
     pub pkeys: Option<&'a PKeySet>,
@@ -120,9 +116,7 @@ pub struct QosPort<'a> {
 pub struct QosQuery {
     /// QoSClass.
     pub qos_class: Option<u16>,
-    /// ServiceID.
     pub service_id: Option<u64>,
-    /// P_Key.
     pub pkey: Option<PKey>,
 }
 

@@ -2,7 +2,6 @@
 
 /// Why a request is refused, without values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the labels say it; docs/sa.md describes them")]
 pub enum RefusalCause {
     AliasInUse,
     Full,

@@ -66,7 +66,6 @@ pub enum SaRefusal {
     NotTrusted,
     /// Required components are missing.
     MissingComponents(&'static str),
-    /// A field is invalid.
     InvalidField(&'static str),
     /// The GID in the GRH belongs to another port than the source LID.
     SourceMismatch(Gid),
@@ -93,7 +92,6 @@ pub enum SaRefusal {
     /// No JoinState, one that does not create a group, or one that the member to leave does not
     /// have.
     JoinState {
-        /// In the request.
         requested: JoinState,
         /// That the member has; 0 for none.
         member: JoinState,
@@ -108,14 +106,11 @@ pub enum SaRefusal {
     RequesterNotInPartition(PKey),
     /// The port's MTU is below the group's.
     MtuTooLow {
-        /// Of the group.
         group: MtuCode,
-        /// Of the port.
         port: MtuCode,
     },
     /// The link's rate is below the group's.
     RateTooLow {
-        /// Of the group.
         group: RateCode,
         /// Of the port's link.
         link: RateCode,
@@ -124,14 +119,10 @@ pub enum SaRefusal {
     OtherValue {
         /// The component.
         name: &'static str,
-        /// In the request.
         requested: u32,
-        /// Of the group.
         group: u32,
     },
-    /// MTU of a group.
     GroupMtu(Bound<MtuCode>),
-    /// Rate of a group.
     GroupRate(Bound<RateCode>),
     /// PacketLifeTime of a group.
     GroupLifeTime(Bound<u8>),
@@ -175,17 +166,13 @@ pub enum SaRefusal {
     PartitionExcluded(PKey),
     /// The QoS policy excludes the LIDs.
     LidsExcluded,
-    /// MTU of a path.
     PathMtu(Bound<MtuCode>),
-    /// Rate of a path.
     PathRate(Bound<RateCode>),
     /// PacketLifeTime of a path.
     PathLifeTime(Bound<u8>),
     /// Another SL than that of the path.
     PathSl {
-        /// In the request.
         requested: Sl,
-        /// Of the path.
         path: Sl,
     },
     /// The forwarding tables lead from one LID to the other in neither or only one direction.

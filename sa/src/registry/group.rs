@@ -80,7 +80,6 @@ impl GroupParameters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupMember {
-    /// JoinState.
     pub join_state: JoinState,
     /// Another port joined on behalf of this one.
     pub proxy: bool,
@@ -89,7 +88,6 @@ pub struct GroupMember {
 /// A multicast group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// Its MLID.
     pub mlid: Lid,
     /// Values that all its packets share.
     pub parameters: GroupParameters,

@@ -20,9 +20,7 @@ const ALIAS_INDEX_MAX: u16 = 2047;
 pub enum Registration {
     /// A multicast group.
     Group {
-        /// Its GID.
         mgid: Gid,
-        /// Its LID.
         mlid: Lid,
         /// The group exists even without members.
         well_known: bool,
@@ -38,9 +36,7 @@ pub enum Registration {
         /// JoinState and proxy flag.
         member: GroupMember,
     },
-    /// A service.
     Service(Box<RegisteredService>),
-    /// A subscription.
     Subscription(RegisteredSubscription),
     /// An alias GUID.
     Alias(RegisteredAlias),
@@ -81,7 +77,6 @@ pub struct RegisteredService {
     /// caller converts.
     #[serde(rename = "expires_unix_s")]
     pub lease_remaining_s: Option<u64>,
-    /// The port that registered it.
     pub registered_by: PortGuid,
 }
 
@@ -109,7 +104,6 @@ pub struct RegisteredAlias {
     pub port: PortGuid,
     /// Index in the port's GUIDInfo table, 1 to 2047.
     pub index: u16,
-    /// The alias.
     pub alias: PortGuid,
 }
 
@@ -167,9 +161,7 @@ impl Registration {
 pub struct Registrations {
     /// One record for each member. A well-known group has an additional record whose PortGID is 0.
     pub members: Vec<McMemberRecord>,
-    /// Services.
     pub services: Vec<RegisteredService>,
-    /// Subscriptions.
     pub subscriptions: Vec<RegisteredSubscription>,
     /// Alias GUIDs.
     pub aliases: Vec<RegisteredAlias>,

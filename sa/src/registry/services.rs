@@ -43,7 +43,6 @@ struct Service {
     record: ServiceRecord,
     /// End of the lease; `None` for an indefinite one.
     expires_at: Option<Instant>,
-    /// The port that registered it.
     registered_by: PortGuid,
 }
 

@@ -40,7 +40,6 @@ pub enum MessageAction {
     Consume,
     /// Copy its first bytes and keep it.
     Peek(usize),
-    /// Keep it.
     Keep,
 }
 

@@ -39,7 +39,6 @@ pub enum VerbsRequest {
         attach: bool,
         /// MGID.
         mgid: [u8; 16],
-        /// MLID.
         mlid: u16,
     },
 }
@@ -54,7 +53,6 @@ pub struct WireQpParameters {
     pub port: u32,
     /// Index of its P_Key in the port's table.
     pub pkey_index: u32,
-    /// Q_Key.
     pub q_key: u32,
 }
 
@@ -63,7 +61,6 @@ pub struct WireQpParameters {
 pub enum VerbsReply {
     /// Devices of the host.
     Devices(Vec<DeviceAttributes>),
-    /// A port.
     Port(Box<PortAttributes>),
     /// QPN of a new queue pair.
     QueuePair(u32),
@@ -78,13 +75,9 @@ pub struct DeviceAttributes {
     pub firmware: String,
     /// Node type: 1 CA, 2 switch, 3 router.
     pub node_type: u32,
-    /// Node GUID.
     pub node_guid: u64,
-    /// System image GUID.
     pub system_image_guid: u64,
-    /// Vendor ID.
     pub vendor_id: u32,
-    /// Device ID.
     pub device_id: u32,
     /// Hardware revision.
     pub revision: u32,
@@ -113,19 +106,14 @@ pub struct PortAttributes {
     pub pkey_violations: u32,
     /// Q_KeyViolations.
     pub qkey_violations: u32,
-    /// LID.
     pub lid: u32,
-    /// LMC.
     pub lmc: u32,
     /// MasterSMLID.
     pub sm_lid: u32,
     /// MasterSMSL.
     pub sm_sl: u32,
-    /// SubnetTimeOut.
     pub subnet_timeout: u32,
-    /// InitTypeReply.
     pub init_type_reply: u32,
-    /// VLCap.
     pub vl_cap: u32,
     /// LinkWidthActive.
     pub width: u32,
@@ -292,11 +280,8 @@ pub struct WireGlobalRoute {
     pub dgid: [u8; 16],
     /// Index of the source GID in the port's table.
     pub sgid_index: u32,
-    /// Flow label.
     pub flow_label: u32,
-    /// Traffic class.
     pub traffic_class: u32,
-    /// Hop limit.
     pub hop_limit: u32,
 }
 
@@ -307,15 +292,12 @@ pub struct OutgoingDatagram {
     pub dlid: u16,
     /// Destination QPN.
     pub dest_qpn: u32,
-    /// Q_Key.
     pub q_key: u32,
     /// Service level.
     pub sl: u32,
     /// Low bits of the source LID.
     pub path_bits: u32,
-    /// Global route.
     pub route: Option<WireGlobalRoute>,
-    /// Payload.
     pub payload: Vec<u8>,
 }
 
@@ -334,7 +316,6 @@ pub struct ReceivedDatagram {
     pub pkey_index: u32,
     /// GRH as on the wire.
     pub grh: Option<[u8; 40]>,
-    /// Payload.
     pub payload: Vec<u8>,
 }
 

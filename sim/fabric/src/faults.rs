@@ -331,18 +331,14 @@ pub enum FabricAction {
     AttrLoss(FaultScope, AttrId, f64),
     /// [`Fabric::add_errors`].
     Count {
-        /// The port.
         at: PortAt,
-        /// The counter.
         counter: PortCounter,
         /// The increment.
         n: u64,
     },
     /// Sets a counter, with the effects of [`Fabric::add_errors`].
     SetCounter {
-        /// The port.
         at: PortAt,
-        /// The counter.
         counter: PortCounter,
         /// The new value.
         value: u64,

@@ -19,7 +19,6 @@ pub struct ForeignSm {
     pub info: SmInfo,
     /// Whether Set(SMInfo) changes its state; if not, it only replies.
     pub applies_controls: bool,
-    /// Controls that it rejects.
     pub rejected_controls: Vec<SmControl>,
     /// MADs to send, in order of time.
     pub script: VecDeque<(Instant, MadOut)>,

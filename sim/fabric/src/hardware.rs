@@ -84,7 +84,6 @@ pub struct HardwareModel {
     pub board: &'static str,
     /// Number of ports of the board.
     pub ports: u8,
-    /// Maximum speed.
     pub max_speed: LinkSpeed,
     /// Table sizes and capabilities.
     pub caps: HardwareCaps,

@@ -13,9 +13,7 @@ pub type NodeIdx = usize;
 /// A port: node and port number (0 is the management port of a switch).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortAt {
-    /// The node.
     pub node: NodeIdx,
-    /// The port.
     pub port: u8,
 }
 
@@ -24,7 +22,6 @@ pub struct PortAt {
 pub struct FabricSpec {
     /// Nodes in the order of the file or generator. By default the SM attaches to the first one.
     pub nodes: Vec<NodeSpec>,
-    /// Links.
     pub links: Vec<LinkSpec>,
 }
 
@@ -35,9 +32,7 @@ pub struct NodeSpec {
     pub kind: NodeType,
     /// NodeDescription.
     pub description: String,
-    /// Node GUID.
     pub node_guid: NodeGuid,
-    /// System image GUID.
     pub system_image_guid: SystemImageGuid,
     /// Number of physical ports.
     pub num_ports: u8,
@@ -47,9 +42,7 @@ pub struct NodeSpec {
     pub lids: Vec<(Lid, Lmc)>,
     /// Whether port 0 of a switch is an enhanced port 0.
     pub enhanced_port0: bool,
-    /// Vendor ID.
     pub vendor_id: u32,
-    /// Device ID.
     pub device_id: u16,
     /// Differences from the hardware model's defaults.
     pub options: NodeOptions,

@@ -22,7 +22,6 @@ pub enum AttachError {
     /// A relative path cannot be resolved.
     #[error("{}: {source}", .path.display())]
     Path {
-        /// The path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

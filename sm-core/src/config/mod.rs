@@ -103,7 +103,6 @@ pub struct SmConfig {
     pub hints: Arc<GuidHints>,
     /// Data VLs that routing may use, 1 to 15.
     pub routing_vls: u8,
-    /// Partitions.
     pub partitions: Arc<Partitions>,
     /// QoS policy: SL and limits of paths; `None` without QoS.
     pub qos: Option<Arc<QosPolicy>>,
@@ -117,7 +116,6 @@ pub struct SmConfig {
     pub new_port_budget: u32,
     /// Response timeout of an SMP.
     pub smp_timeout: Duration,
-    /// Retries of an SMP.
     pub smp_retries: u8,
     /// SMPs in flight, all nodes together.
     pub max_outstanding: usize,

@@ -129,7 +129,6 @@ pub struct ControlSource {
 pub enum AfterHandover {
     /// It becomes standby of the new master.
     StandBy,
-    /// It stops.
     Stop,
 }
 
@@ -162,7 +161,6 @@ pub enum Decision {
     EnterState {
         /// The new state.
         state: SmState,
-        /// The reason.
         why: RoleChangeReason,
     },
     /// Start a full sweep that trusts no earlier result, because another SM may have configured
@@ -299,7 +297,6 @@ impl fmt::Display for RoleChangeReason {
 pub enum HandoverReason {
     /// The other SM outranks this one.
     HigherRank {
-        /// Its priority.
         priority: u8,
         /// The priority of this SM as master.
         own_priority: u8,
@@ -402,7 +399,6 @@ events! {
             /// The SM at the port that a control came from does not confirm that it sent the
             /// control. An alarm.
             ControlUnconfirmed {
-                /// The control.
                 control: SmControl,
                 /// The SM that the control names as its sender.
                 claimed: PortGuid,
@@ -433,7 +429,6 @@ events! {
             ]
             /// The polled master did not respond, for the first time since its last response.
             MasterPollMissed {
-                /// The master.
                 master: PortGuid,
                 /// When this SM takes over.
                 limit: PollLimit,

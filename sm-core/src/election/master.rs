@@ -76,7 +76,6 @@ pub(super) struct Offer {
     pub polling: bool,
     /// What this SM does after the handover.
     pub after: AfterHandover,
-    /// The reason.
     pub reason: HandoverReason,
 }
 

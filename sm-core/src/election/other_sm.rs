@@ -31,11 +31,9 @@ impl PartialOrd for SmRank {
 /// Another SM, as of one SMInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OtherSm {
-    /// GUID of its port.
     pub guid: PortGuid,
     /// SM priority, 0 to 15.
     pub priority: u8,
-    /// SM state.
     pub state: SmState,
     /// ActCount: increases while the SM runs, and restarts with it.
     pub act_count: u32,

@@ -8,7 +8,6 @@ use super::{Decision, Election, ElectionNotice, OtherSm, PollLimit, RoleChangeRe
 /// The polled SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct PolledSm {
-    /// Its port GUID.
     pub guid: PortGuid,
     /// Consecutive polls without a response of a master or of a higher-ranked SM.
     pub missed: u8,

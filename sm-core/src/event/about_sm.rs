@@ -69,7 +69,6 @@ pub enum SmLocation {
     Unknown,
     /// Its port is known.
     Port {
-        /// The port.
         port: PortName,
         /// The port at the other end of its link.
         peer: Option<PortName>,

@@ -20,7 +20,6 @@ pub enum KeyViolation {
     },
     /// A packet with a P_Key that is not in the table of the port.
     PKey {
-        /// Its P_Key.
         pkey: PKey,
         /// Its sender and destination.
         addresses: PacketAddresses,

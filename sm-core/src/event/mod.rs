@@ -328,7 +328,6 @@ events! {
             ]
             /// A port does not accept alias GUIDs.
             AliasGuidsRejected {
-                /// The port.
                 port: PortName,
                 /// The block of GUIDs.
                 block: u8,
@@ -361,7 +360,6 @@ events! {
             RoleChanged {
                 /// The new state.
                 state: SmState,
-                /// The reason.
                 why: AboutSm<RoleChangeReason>,
             } => { role: display(state), reason: display(why) } [
                 Info "role changed": "the new role and the reason";
@@ -386,7 +384,6 @@ events! {
             ]
             /// A port names another SM as its master; a full sweep follows.
             ForeignMaster {
-                /// The port.
                 port: PortName,
                 /// The LID of that SM.
                 master: Lid,

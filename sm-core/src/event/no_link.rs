@@ -7,7 +7,6 @@ use ferrosm_fabric::location::PortName;
 /// Why the SM cannot use its own port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoLinkReason {
-    /// The port is down.
     PortDown(PortName),
     /// The port does not respond.
     PortSilent(PortName),

@@ -47,7 +47,6 @@ pub enum Input {
     Command {
         /// Chosen by the driver.
         id: CommandId,
-        /// The command.
         command: Command,
     },
     /// The local port changed (asynchronous event of the device).
@@ -238,12 +237,7 @@ pub enum Output {
         load: u64,
     },
     /// A reply to [`Input::Command`].
-    CommandReply {
-        /// The ID of the command.
-        id: CommandId,
-        /// The reply.
-        reply: CommandReply,
-    },
+    CommandReply { id: CommandId, reply: CommandReply },
     /// Report this to the operator.
     Event(Event),
 }

@@ -212,7 +212,6 @@ impl RecordChange {
 /// Changes that are stored all or not at all, in this order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordBatch {
-    /// The changes.
     pub changes: Vec<RecordChange>,
 }
 

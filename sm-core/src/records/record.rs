@@ -30,7 +30,6 @@ use ferrosm_sa::registry::registration::{Registration, RegistrationKey, Registra
 pub enum Record {
     /// The LIDs of a port.
     Lid {
-        /// The port.
         port: PortGuid,
         /// Its base LID.
         lid: Lid,
@@ -43,7 +42,6 @@ pub enum Record {
     MKey {
         /// The port; [`Self::ALL_PORTS`] for the key of all ports without a record of their own.
         port: PortGuid,
-        /// Its key.
         #[serde(with = "exposed")]
         m_key: MKey,
     },

@@ -21,7 +21,6 @@ use ferrosm_sa::registry::registration::{Registration, RegistrationKey};
 /// A record that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedRecord {
-    /// Its key.
     pub key: RecordKey,
     /// The reason, as one line that contains the key.
     pub reason: String,

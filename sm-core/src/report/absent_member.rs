@@ -10,7 +10,6 @@ const NAMED_MAX: usize = 8;
 /// A GUID in the configuration that is not the GUID of an end port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbsentMember {
-    /// The GUID.
     pub guid: PortGuid,
     /// Names of the partitions that list it.
     pub partitions: Vec<String>,

@@ -49,7 +49,6 @@ pub enum ProblemKind {
     SetRejected {
         /// The attribute that was written.
         attr: AttrId,
-        /// The status.
         status: ferrosm_mad::mad::Status,
     },
     /// It rejected a table twice and keeps the one that it has, which the SM plans with.
@@ -416,7 +415,6 @@ pub struct SmpCount {
 pub struct SweepReport {
     /// Sequence number of the sweep.
     pub number: u32,
-    /// Its kind.
     pub kind: SweepKind,
     /// The SMInfo state of this SM at its end.
     pub role: SmState,
@@ -424,7 +422,6 @@ pub struct SweepReport {
     pub switches: usize,
     /// Channel adapters.
     pub cas: usize,
-    /// Routers.
     pub routers: usize,
     /// Links with both ends up.
     pub links: usize,
@@ -444,7 +441,6 @@ pub struct SweepReport {
     pub routing_messages: Vec<RoutingMessage>,
     /// The proof of the routing; `None` if nothing had to be routed.
     pub proof: Option<Proof>,
-    /// LFT blocks written.
     pub lft_blocks_written: u64,
     /// LIDs to which packets were dropped before their new routes were written.
     pub drained_lids: usize,

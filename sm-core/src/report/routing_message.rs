@@ -53,7 +53,6 @@ pub enum RoutingMessage {
     /// The routing of an engine is not installed, because routes in use would be drained. The
     /// routing in force stays, rerouted within its VL plan.
     DrainAvoided {
-        /// The engine.
         engine: &'static str,
         /// LIDs of the routes that would be drained.
         lids: usize,
@@ -87,7 +86,6 @@ pub enum RoutingMessage {
     LftsNotWritten {
         /// Number of blocks; `None`: all blocks that change.
         blocks: Option<usize>,
-        /// The port.
         port: PortName,
     },
 }

@@ -43,7 +43,6 @@ impl SwitchNames {
 /// A message about switches, with their names. `Display` is one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WithSwitchNames<T> {
-    /// The message.
     pub message: T,
     names: SwitchNames,
 }

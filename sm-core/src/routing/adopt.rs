@@ -24,7 +24,6 @@ use crate::report::routing_message::RoutingMessage;
 /// A persisted routing that may be installed.
 #[derive(Debug, Clone)]
 pub struct InheritedRouting {
-    /// The routing record.
     pub routing: Arc<RoutingRecord>,
     /// The snapshot persisted with it, with the LFTs.
     pub snapshot: Option<Arc<Snapshot>>,
@@ -37,9 +36,7 @@ pub struct InheritedRouting {
 /// A routing that was adopted, or computed by an engine.
 #[derive(Debug)]
 pub struct AdoptedRouting {
-    /// The routing.
     pub routing: Routing,
-    /// Its proof.
     pub proof: Proof,
     /// [`VerifiedRun::baseline_max_load`].
     pub baseline_max_load: u64,

@@ -21,7 +21,6 @@ pub struct GraphBuilder {
 /// A switch, or the end port of a CA or router.
 #[derive(Debug, Clone, Copy)]
 pub struct GraphNode {
-    /// Node GUID.
     pub guid: NodeGuid,
     /// GUID of the port; for a switch, that of port 0.
     pub port_guid: PortGuid,

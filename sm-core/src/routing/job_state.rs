@@ -12,7 +12,6 @@ pub(super) enum JobState {
     None,
     /// The driver runs it.
     Running {
-        /// Its ID.
         id: u64,
         /// Abandons it.
         token: CancelToken,

@@ -29,7 +29,6 @@ pub enum LftWriteOrder {
 /// How the new LFTs replace the installed ones.
 #[derive(Debug, Default)]
 pub struct LftWritePlan {
-    /// The order of the writes.
     pub order: LftWriteOrder,
     /// Multicast entries that must be cleared before LFTs are written.
     pub conflicting_groups: Vec<(Lid, NodeIdx)>,

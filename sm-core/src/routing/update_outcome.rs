@@ -39,7 +39,6 @@ pub(super) enum UpdateOutcome {
     Aborted {
         /// When routes are computed again; `None`: in the next sweep.
         due: Option<Instant>,
-        /// Its retries.
         retries: Retries,
     },
     /// A new routing is written after an aborted update.

@@ -72,7 +72,6 @@ pub(crate) struct SaState {
     mfts_due: Option<Instant>,
     /// When a view that changed since the last sweep is persisted.
     persist_due: Option<Instant>,
-    /// A view is persisted.
     is_view_persisted: bool,
     /// End ports whose registrations ended while their hosts could not notice: they have to
     /// register again.

@@ -69,7 +69,6 @@ pub struct Lab {
     pub world: World<Sm>,
     /// The SM under test.
     pub sm: SmId,
-    /// Its port.
     pub at: PortAt,
     /// Description of the fabric.
     pub spec: FabricSpec,

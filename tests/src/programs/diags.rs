@@ -20,7 +20,6 @@ pub struct Observed {
 /// Kinds of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A switch.
     Switch,
     /// A channel adapter.
     Ca,
@@ -31,13 +30,11 @@ pub enum Kind {
 /// A node of `ibnetdiscover`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Kind.
     pub kind: Kind,
     /// Node GUID.
     pub guid: u64,
     /// NodeDescription.
     pub description: String,
-    /// Number of ports.
     pub num_ports: u8,
     /// A switch's LID; 0 for others.
     pub lid: u16,
@@ -248,7 +245,6 @@ pub struct Tables(pub BTreeMap<u64, BTreeMap<u16, u8>>);
 /// An entry that `dump_fts` omits: the last entry of a table, if its LID is a multiple of 64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OmittedEntry {
-    /// The switch.
     pub switch: u64,
     /// Its DR path in the format of `smpdump -D`.
     pub path: String,
@@ -353,7 +349,6 @@ pub struct Link {
     pub name: String,
     /// LID of the port.
     pub lid: u16,
-    /// Port.
     pub port: u8,
     /// Logical state, such as `Active`.
     pub state: String,
@@ -467,7 +462,6 @@ pub struct SmInfo {
     pub guid: u64,
     /// ActCount.
     pub activity: u64,
-    /// Priority.
     pub priority: u8,
     /// State, such as `SMINFO_MASTER`.
     pub state: String,

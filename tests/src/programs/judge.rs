@@ -20,7 +20,6 @@ pub struct Verdict {
     pub faults: Vec<String>,
     /// Linked ports of CAs and routers.
     pub host_ports: usize,
-    /// Switches.
     pub switches: usize,
     /// LIDs, including all LIDs of LMC ranges.
     pub lids: usize,

@@ -15,7 +15,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct ManagedFabric {
     // Dropped first, so that the SM stops before the fabric.
     sm: Running,
-    /// The fabric.
     pub sim: FabricServer,
 }
 

@@ -56,7 +56,6 @@ impl Usage {
 pub struct Finished {
     /// The command line, for messages.
     pub command: String,
-    /// Exit status.
     pub status: ExitStatus,
     /// Standard output.
     pub stdout: String,

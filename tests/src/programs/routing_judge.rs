@@ -21,7 +21,6 @@ const VL15: u8 = 15;
 pub struct Verdict {
     /// Descriptions of the first faults; empty for a correct routing.
     pub faults: Vec<String>,
-    /// Number of faults.
     pub num_faults: usize,
     /// (switch, LID) pairs without a path.
     pub unreachable: usize,

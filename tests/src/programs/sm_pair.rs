@@ -32,7 +32,6 @@ pub const RESTORED: &str = "records replicated again";
 #[derive(Debug)]
 pub struct SmPair {
     sms: Vec<Option<Running>>,
-    /// The fabric.
     pub sim: FabricServer,
 }
 

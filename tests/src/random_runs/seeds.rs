@@ -33,7 +33,6 @@ pub fn number_from(name: &str) -> Option<u64> {
 /// A seed in a file, with its remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSeed<'a> {
-    /// The seed.
     pub seed: u64,
     /// The text after `#`.
     pub remark: &'a str,

@@ -19,7 +19,6 @@ pub struct ExpectedRecord {
     /// The end ports of the record. A client sees the record if it shares a partition with each of
     /// them.
     pub about: Vec<PortAt>,
-    /// The record.
     pub record: Vec<u8>,
 }
 

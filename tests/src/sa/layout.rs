@@ -17,7 +17,6 @@ pub struct Component {
 /// A kind of record.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Name.
     pub name: &'static str,
     /// Attribute ID.
     pub attr: u16,

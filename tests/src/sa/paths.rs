@@ -146,9 +146,7 @@ pub type Limit = Option<(u8, u8)>;
 /// Requested properties of a path, apart from its endpoints.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PathRequest {
-    /// MTU.
     pub mtu: Limit,
-    /// Rate.
     pub rate: Limit,
     /// PacketLifeTime.
     pub life: Limit,

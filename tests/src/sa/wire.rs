@@ -51,7 +51,6 @@ pub mod status {
 pub struct WireRequest {
     /// LID of the requester.
     pub from: u16,
-    /// Method.
     pub method: u8,
     /// Attribute.
     pub attr: u16,
@@ -109,7 +108,6 @@ pub fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> 
 /// A reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireReply {
-    /// Status.
     pub status: u16,
     /// Method, including the response bit.
     pub method: u8,

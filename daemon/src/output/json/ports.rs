@@ -46,15 +46,12 @@ pub struct Port {
     pub firmware: String,
     /// Port number.
     pub port: u8,
-    /// Port GUID.
     pub port_guid: PortGuid,
-    /// Node GUID.
     pub node_guid: NodeGuid,
     /// `InfiniBand`, `Ethernet` or another value of the kernel.
     pub link_layer: String,
     /// Link state.
     pub state: String,
-    /// Physical state.
     pub physical_state: String,
     /// Rate in Gb/s.
     pub rate_gbps: u32,
@@ -80,11 +77,8 @@ pub struct VerbsDevice {
     pub name: String,
     /// Firmware version.
     pub fw_ver: String,
-    /// Node GUID.
     pub node_guid: NodeGuid,
-    /// System image GUID.
     pub sys_image_guid: SystemImageGuid,
-    /// Vendor ID.
     pub vendor_id: u32,
     /// Product ID.
     pub vendor_part_id: u32,

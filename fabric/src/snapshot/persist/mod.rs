@@ -273,7 +273,6 @@ fn info_of(node: &SnapshotNode) -> Option<[u8; 20]> {
 /// A restored snapshot and its age.
 #[derive(Debug, Clone)]
 pub struct RestoredSnapshot {
-    /// The snapshot.
     pub snapshot: Arc<Snapshot>,
     /// Time since it was last saved.
     pub age: Duration,

@@ -38,9 +38,7 @@ impl Default for PartitionHeader {
 /// Parameters of the groups of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupFlags {
-    /// MTU.
     pub mtu: MtuCode,
-    /// Rate.
     pub rate: RateCode,
     /// Service level.
     pub sl: Sl,
@@ -48,9 +46,7 @@ pub struct GroupFlags {
     pub scopes: Vec<u8>,
     /// Q_Key; `None` for the default of the group's type.
     pub qkey: Option<u32>,
-    /// TClass.
     pub tclass: Option<u8>,
-    /// FlowLabel.
     pub flow_label: u32,
 }
 

@@ -139,7 +139,6 @@ impl Section {
 /// Contents of `qos-policy.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QosPolicyConf {
-    /// The policy.
     pub policy: QosPolicy,
     /// Probable mistakes that OpenSM accepts.
     pub warnings: Vec<InputError>,

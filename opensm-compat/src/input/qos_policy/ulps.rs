@@ -49,7 +49,6 @@ const PROTOCOLS: [(&str, &[&str]); 7] = [
 pub(super) enum Ulp {
     /// The default SL.
     Default(Arc<QosLevel>),
-    /// A rule.
     Rule(QosRule),
 }
 

@@ -64,7 +64,6 @@ pub(super) fn switches_by_depth(hops: &[u32], order: &mut Vec<u32>) {
 /// Input of the load balancing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BalanceScope<'a> {
-    /// The network.
     pub(super) net: &'a Network,
     /// Dependency graph of each VL, in its final order.
     pub(super) cdgs: &'a [VirtualLayer],
@@ -72,7 +71,6 @@ pub(super) struct BalanceScope<'a> {
     pub(super) vl: &'a [u8],
     /// The trees so far: a row per destination switch, a cell per switch.
     pub(super) trees: &'a [u8],
-    /// Work budget.
     pub(super) budget: &'a WorkBudget,
 }
 

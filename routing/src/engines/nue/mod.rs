@@ -193,7 +193,6 @@ struct SingleVlRouting {
 enum Attempt {
     /// Far from the root first.
     FarFirst,
-    /// By LID.
     ByLid,
     /// Near the root first.
     NearFirst,

@@ -30,7 +30,6 @@ pub(crate) enum Directions {
 /// Virtual layer of each pair of switches.
 #[derive(Debug)]
 pub(crate) struct VlAssignment {
-    /// The layers.
     pub(crate) layers: Vec<VirtualLayer>,
     /// Layer by source and destination switch. Layer n becomes VL n; [`Self::make_first`] exchanges
     /// layer 0.

@@ -40,7 +40,6 @@ pub struct Replacement<'a> {
     pub topo: &'a Topology,
     /// Installed tables; `None` if unknown.
     pub old: &'a [Option<Arc<Lft>>],
-    /// New tables.
     pub new: &'a Tables,
     /// VL plan of both.
     pub vl_plan: &'a VlPlan,

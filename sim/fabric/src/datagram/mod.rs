@@ -59,7 +59,6 @@ pub enum QpState {
     Reset,
     /// Bound to a port; neither receives nor sends.
     Init,
-    /// Receives.
     ReadyToReceive,
     /// Receives and sends.
     ReadyToSend,
@@ -70,13 +69,11 @@ pub enum QpState {
 /// State and keys of a queue pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QpParameters {
-    /// State.
     pub state: QpState,
     /// Port; ignored in [`QpState::Reset`].
     pub port: u8,
     /// Index of its P_Key in the port's table.
     pub pkey_index: u16,
-    /// Q_Key.
     pub q_key: u32,
 }
 
@@ -87,11 +84,8 @@ pub struct GlobalRoute {
     pub dgid: Gid,
     /// Index of the source GID in the port's table.
     pub sgid_index: u8,
-    /// Flow label.
     pub flow_label: u32,
-    /// Traffic class.
     pub traffic_class: u8,
-    /// Hop limit.
     pub hop_limit: u8,
 }
 
@@ -129,7 +123,6 @@ pub struct DatagramIn {
     pub pkey_index: u16,
     /// GRH as on the wire.
     pub grh: Option<[u8; 40]>,
-    /// Payload.
     pub payload: Vec<u8>,
 }
 

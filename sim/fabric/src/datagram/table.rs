@@ -37,9 +37,7 @@ pub const fn match_pkeys(a: PKey, b: PKey) -> bool {
 /// Identity of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdapterIdentity {
-    /// Vendor ID.
     pub vendor_id: u32,
-    /// Device ID.
     pub device_id: u16,
     /// Hardware revision.
     pub revision: u32,

@@ -53,7 +53,6 @@ pub enum SpecError {
     /// The node has more than 254 ports.
     #[error("node {node} has {ports} ports, more than the maximum of 254")]
     TooManyPorts {
-        /// The node.
         node: NodeIdx,
         /// Number of its ports.
         ports: u8,
@@ -61,7 +60,6 @@ pub enum SpecError {
     /// The node has fewer GUIDs than end ports.
     #[error("node {node} has {have} port GUIDs, but needs {need}")]
     MissingGuids {
-        /// The node.
         node: NodeIdx,
         /// Given GUIDs.
         have: usize,

@@ -22,7 +22,6 @@ pub struct GlobalRouteHeader {
     pub dgid: Gid,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Traffic class.
     pub traffic_class: u8,
     /// Remaining hop limit.
     pub hop_limit: u8,

@@ -121,7 +121,6 @@ pub enum SpecProblem {
         /// Next larger valid Q.
         above: usize,
     },
-    /// No host.
     #[error("the fabric has no host for the SM")]
     NoHost,
     /// More end ports than unicast LIDs.

@@ -90,7 +90,6 @@ pub enum WarningKind {
     OneSided {
         /// The other node.
         id: String,
-        /// Its port.
         port: u8,
     },
     /// A repeated node record.
@@ -106,7 +105,6 @@ pub enum WarningKind {
     RepeatedPort {
         /// Node.
         id: String,
-        /// Port.
         port: u8,
         /// Line of the first description, which is used.
         first: usize,
@@ -131,7 +129,6 @@ pub enum WarningKind {
     OtherLid {
         /// The other node.
         id: String,
-        /// Its port.
         port: u8,
         /// Its LID in this line.
         lid: Lid,
@@ -141,7 +138,6 @@ pub enum WarningKind {
     /// Two ports with one LID.
     #[error("LID {lid} of node `{id}` is also that of node `{other}`")]
     SharedLid {
-        /// The LID.
         lid: Lid,
         /// This node.
         id: String,
@@ -153,7 +149,6 @@ pub enum WarningKind {
         "{switches} switches share the node GUID {guid}: their port GUIDs are taken for node GUIDs"
     )]
     SharedNodeGuid {
-        /// The GUID.
         guid: NodeGuid,
         /// Number of switches.
         switches: usize,
@@ -182,10 +177,8 @@ pub enum ReadErrorKind {
         /// Given text.
         text: String,
     },
-    /// An unknown speed.
     #[error("unknown speed `{0}`, expected SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR")]
     UnknownSpeed(String),
-    /// An unknown width.
     #[error("unknown width `{0}`, expected 1x, 2x, 4x, 8x or 12x")]
     UnknownWidth(String),
     /// Two records with one node ID.
@@ -210,7 +203,6 @@ pub enum ReadErrorKind {
     NoSuchPort {
         /// Node.
         id: String,
-        /// Port.
         port: u8,
         /// Number of ports of the node.
         ports: u8,
@@ -220,7 +212,6 @@ pub enum ReadErrorKind {
     DuplicatePort {
         /// Node.
         id: String,
-        /// Port.
         port: u8,
         /// Line of the first description.
         first: usize,
@@ -235,7 +226,6 @@ pub enum ReadErrorKind {
     PortTaken {
         /// The node at the other end.
         id: String,
-        /// Its port.
         port: u8,
         /// Line of the other link.
         first: usize,
@@ -247,7 +237,6 @@ pub enum ReadErrorKind {
     Contradiction {
         /// The node at the other end.
         id: String,
-        /// Its port.
         port: u8,
         /// Line of that port.
         line: usize,
@@ -275,7 +264,6 @@ pub enum ReadErrorKind {
     Include {
         /// File name.
         name: String,
-        /// Reason.
         reason: String,
     },
 }

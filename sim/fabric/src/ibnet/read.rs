@@ -20,7 +20,6 @@ pub(super) struct IbnetRecord<'a> {
     pub(super) spec: NodeSpec,
     /// ibsim's default rate at this record.
     pub(super) rate: Rate,
-    /// By port.
     pub(super) ports: Vec<PortLine<'a>>,
 }
 

@@ -26,11 +26,9 @@ pub enum MadEvent {
 pub struct TraceEvent<'a> {
     /// Time.
     pub now: Instant,
-    /// Event.
     pub event: MadEvent,
     /// Port where the MAD arrived, or from which it was sent.
     pub at: PortAt,
-    /// MAD.
     pub mad: &'a Mad,
     /// MAD with its addresses, keys and GRH.
     pub packet: &'a Packet,

@@ -17,7 +17,6 @@ use crate::spec::PortAt;
 /// Counters of all ports at one time; a missing port has counted nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CountersSnapshot {
-    /// By port.
     pub ports: BTreeMap<PortAt, PortCounters>,
 }
 

@@ -146,7 +146,6 @@ impl fmt::Debug for SlTable {
 /// An expected multicast group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedGroup {
-    /// MLID.
     pub mlid: Lid,
     /// SL of its packets.
     pub sl: Sl,

@@ -13,7 +13,6 @@ use crate::spec::PortAt;
 /// Values of all devices at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FabricSnapshot {
-    /// By node.
     pub nodes: Vec<NodeSnapshot>,
 }
 

@@ -15,7 +15,6 @@ pub enum Violation {
         port: String,
         /// Its base LID.
         lid: Lid,
-        /// Its LMC.
         lmc: Lmc,
     },
     /// A base LID that is not a multiple of 2^LMC.
@@ -25,7 +24,6 @@ pub enum Violation {
         port: String,
         /// Its base LID.
         lid: Lid,
-        /// Its LMC.
         lmc: Lmc,
     },
     /// Two end ports with overlapping LID ranges.
@@ -62,11 +60,8 @@ pub enum Violation {
          {data_vls} data VLs are active; {lids} LIDs are unreachable, such as LID {lid} from {source_port}"
     )]
     NoVl {
-        /// The switch.
         switch: String,
-        /// Input port.
         input: PortNum,
-        /// Output port.
         output: PortNum,
         /// Service level of the packets.
         sl: Sl,
@@ -152,7 +147,6 @@ pub enum Violation {
         /// LID of the master's port.
         master: Lid,
     },
-    /// Mastership.
     #[error(transparent)]
     Mastership(#[from] MastershipFault),
     /// Multicast forwarding.
@@ -169,12 +163,7 @@ pub enum Violation {
     Counter(#[from] CounterFault),
     /// The SM's or the master's port in [`Expectations`](super::Expectations) does not exist.
     #[error("the expectations name port {port} of node {node}, which does not exist")]
-    NoSuchPort {
-        /// The node.
-        node: NodeIdx,
-        /// The port.
-        port: u8,
-    },
+    NoSuchPort { node: NodeIdx, port: u8 },
 }
 
 /// Why a unicast packet is not delivered.
@@ -186,7 +175,6 @@ pub enum DeliveryFailure {
     /// The output port has no active link, or its neighbour is outside of the scope.
     #[error("{switch} forwards it to port {port}, which is not connected")]
     UnconnectedPort {
-        /// The switch.
         switch: String,
         /// Its output port.
         port: PortNum,
@@ -244,7 +232,6 @@ pub enum MulticastFault {
     /// MFT entries for an MLID that no group uses.
     #[error("MLID {:#06x} belongs to no group, but {switches} switches have MFT entries for it, such as {example}", .mlid.0)]
     StaleMlid {
-        /// The MLID.
         mlid: Lid,
         /// Switches with entries for it.
         switches: usize,
@@ -254,19 +241,14 @@ pub enum MulticastFault {
     /// An MFT entry with an unconnected port.
     #[error("{switch} forwards MLID {:#06x} to port {port}, which is not connected", .mlid.0)]
     UnconnectedPort {
-        /// The MLID.
         mlid: Lid,
-        /// The switch.
         switch: String,
-        /// The port.
         port: PortNum,
     },
     /// An MFT entry with the port of an end port outside of the group.
     #[error("{switch} forwards MLID {:#06x} to {end}, which is not a member", .mlid.0)]
     NonMember {
-        /// The MLID.
         mlid: Lid,
-        /// The switch.
         switch: String,
         /// The end port.
         end: String,
@@ -274,9 +256,7 @@ pub enum MulticastFault {
     /// Members that do not receive a packet.
     #[error("MLID {:#06x} from {sender} does not reach {missed} of {members} other members, such as {example}", .mlid.0)]
     MemberNotReached {
-        /// The MLID.
         mlid: Lid,
-        /// The sender.
         sender: String,
         /// Members without a copy.
         missed: usize,
@@ -288,9 +268,7 @@ pub enum MulticastFault {
     /// A switch or end port that receives more than one copy of a packet.
     #[error("multicast loop: MLID {:#06x} from {sender} reaches {location} more than once", .mlid.0)]
     Loop {
-        /// The MLID.
         mlid: Lid,
-        /// The sender.
         sender: String,
         /// The switch or end port.
         location: String,
@@ -298,7 +276,6 @@ pub enum MulticastFault {
     /// MFT entries above MulticastFDBTop.
     #[error("{switch}: the MFT entry of MLID {:#06x} is above MulticastFDBTop {top:#06x}", .mlid.0)]
     AboveTop {
-        /// The switch.
         switch: String,
         /// The highest MLID with an entry.
         mlid: Lid,
@@ -319,7 +296,6 @@ pub enum PartitionFault {
     WrongPKeys {
         /// The end port.
         port: String,
-        /// Its P_Keys.
         actual: Vec<PKey>,
         /// The configured P_Keys. If empty, either P_Key of the default partition alone is valid.
         expected: Vec<PKey>,
@@ -345,9 +321,7 @@ pub enum PartitionFault {
     /// Partition enforcement drops packets of a member.
     #[error("{switch_port}: partition enforcement drops {key}, which {port} has")]
     BlockedPKey {
-        /// The switch port.
         switch_port: String,
-        /// The P_Key.
         key: PKey,
         /// An end port with this P_Key.
         port: String,
@@ -357,9 +331,7 @@ pub enum PartitionFault {
         "{switch_port}: partition enforcement passes {key}, which the attached {port} does not have"
     )]
     ExtraPKey {
-        /// The switch port.
         switch_port: String,
-        /// The P_Key.
         key: PKey,
         /// The attached end port.
         port: String,
@@ -370,7 +342,6 @@ pub enum PartitionFault {
          configured is inbound {expected_inbound}, outbound {expected_outbound}"
     )]
     Enforcement {
-        /// The switch port.
         switch_port: String,
         /// PartitionEnforcementInbound.
         inbound: bool,
@@ -393,28 +364,20 @@ pub enum SettingFault {
         /// The end port.
         String,
     ),
-    /// M_KeyProtectBits.
     #[error("{0}: M_KeyProtectBits is {1}, expected {2}")]
     MKeyProtectBits(String, u8, u8),
-    /// M_KeyLeasePeriod.
     #[error("{0}: M_KeyLeasePeriod is {1} s, expected {2} s")]
     MKeyLeasePeriod(String, u16, u16),
-    /// GidPrefix.
     #[error("{0}: GidPrefix is {1}, expected {2}")]
     GidPrefix(String, GidPrefix, GidPrefix),
-    /// SubnetTimeOut.
     #[error("{0}: SubnetTimeOut is {1}, expected {2}")]
     SubnetTimeout(String, u8, u8),
-    /// LMC.
     #[error("{0}: LMC is {1}, expected {2}")]
     Lmc(String, Lmc, Lmc),
-    /// MasterSMSL.
     #[error("{0}: MasterSMSL is {1}, expected {2}")]
     MasterSmSl(String, Sl, Sl),
-    /// HOQLife.
     #[error("{0}: HOQLife is {1}, expected {2}")]
     HoqLife(String, u8, u8),
-    /// VLStallCount.
     #[error("{0}: VLStallCount is {1}, expected {2}")]
     VlStallCount(String, u8, u8),
     /// LifeTimeValue.
@@ -439,7 +402,6 @@ pub enum SettingFault {
     SlToVlInactiveVl {
         /// Output port.
         port: String,
-        /// Input port.
         input: PortNum,
         /// Service level.
         sl: Sl,
@@ -451,7 +413,6 @@ pub enum SettingFault {
     /// A VLArbitrationTable entry with an inactive VL.
     #[error("{port}: VLArbitrationTable gives weight to VL {vl}, {data_vls} data VLs are active")]
     VlArbInactiveVl {
-        /// The port.
         port: String,
         /// VL in the table.
         vl: u8,
@@ -460,12 +421,7 @@ pub enum SettingFault {
     },
     /// A VL in use without weight in VLArbitrationTable: its packets are never sent.
     #[error("{port}: VL {vl} is in use but has no weight in VLArbitrationTable")]
-    VlWithoutWeight {
-        /// The port.
-        port: String,
-        /// The VL.
-        vl: u8,
-    },
+    VlWithoutWeight { port: String, vl: u8 },
 }
 
 /// Port counters that contradict each other or report errors.
@@ -504,7 +460,6 @@ pub enum CounterFault {
     /// An error counter rose on a fabric without faults.
     #[error("{port}: error counter {counter} rose by {by}")]
     ErrorCounterRose {
-        /// The port.
         port: String,
         /// The counter's name in the specification.
         counter: &'static str,
@@ -514,7 +469,6 @@ pub enum CounterFault {
     /// A counter decreased without a reset.
     #[error("{port}: counter {counter} decreased from {before} to {after}")]
     Decreased {
-        /// The port.
         port: String,
         /// The counter's name in the specification.
         counter: &'static str,

@@ -15,7 +15,6 @@ pub struct Statement {
     pub when: When,
     /// Repetition, if any.
     pub every: Option<Repetition>,
-    /// Command.
     pub command: ScenarioCommand,
 }
 
@@ -33,7 +32,6 @@ pub enum When {
 /// Repetition of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repetition {
-    /// Period.
     pub period: Duration,
     /// Total number of executions, at least 1.
     pub times: u32,
@@ -65,7 +63,6 @@ pub enum NodeRef {
 /// A port: `leaf1[3]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioPort {
-    /// Node.
     pub node: NodeRef,
     /// Port number.
     pub port: u8,
@@ -74,9 +71,7 @@ pub struct ScenarioPort {
 /// A node or port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScenarioTarget {
-    /// The node.
     Node(NodeRef),
-    /// The port.
     Port(ScenarioPort),
 }
 
@@ -96,9 +91,7 @@ pub enum LinkRef {
 pub enum ScopeRef {
     /// The whole fabric.
     All,
-    /// A node.
     Node(NodeRef),
-    /// A link.
     Link(LinkRef),
 }
 
@@ -119,7 +112,6 @@ impl Percent {
 
 /// Commands for links without further arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum LinkVerb {
     Cut,
     Restore,
@@ -129,7 +121,6 @@ pub enum LinkVerb {
 
 /// Commands for nodes without further arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum NodeVerb {
     Off,
     On,
@@ -144,7 +135,6 @@ pub enum NodeVerb {
 
 /// Transport faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum TransportSetting {
     Loss(Percent),
     Duplicate(Percent),
@@ -154,7 +144,6 @@ pub enum TransportSetting {
 
 /// Agent faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
-#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum AgentSetting {
     Service(Duration),
     Backlog(u32),
@@ -179,7 +168,6 @@ pub struct ForeignSpec {
 
 /// A command.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum ScenarioCommand {
     Link(LinkVerb, ScenarioPort),
     Flap {
@@ -220,7 +208,6 @@ pub enum ScenarioCommand {
 
 /// A query to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "keywords, described in docs/scenario.md")]
 pub enum Query {
     Counters(Option<ScenarioTarget>),
     Clients,

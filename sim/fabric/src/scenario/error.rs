@@ -43,7 +43,6 @@ pub enum ScenarioProblem {
     /// Unknown port, or a port that the command cannot use.
     #[error("{node} has no port {port}{}: {usable}", if *.exists { " that this command can use" } else { "" })]
     NoSuchPort {
-        /// Node.
         node: String,
         /// Port number.
         port: u8,

@@ -103,7 +103,6 @@ pub struct UserHeader {
     pub status: u32,
     /// Timeout per attempt in ms; 0 expects no response.
     pub timeout_ms: u32,
-    /// Retries.
     pub retries: u32,
     /// Length of header and MAD, for received messages.
     pub length: u32,
@@ -121,9 +120,7 @@ pub struct UserHeader {
     pub grh_present: bool,
     /// Index of the own GID.
     pub gid_index: u8,
-    /// Hop limit.
     pub hop_limit: u8,
-    /// Traffic class.
     pub traffic_class: u8,
     /// GID of the peer.
     pub gid: Gid,
@@ -212,7 +209,6 @@ pub struct AgentRegistration {
     pub qpn: u32,
     /// Management class; 0 for an agent that only sends.
     pub mgmt_class: u8,
-    /// Class version.
     pub class_version: u8,
     /// See [`FLAG_USER_RMPP`].
     pub flags: u32,

@@ -40,7 +40,6 @@ pub struct UmadDevice {
     pub ca: String,
     /// The port behind the device.
     pub at: PortAt,
-    /// Its queue pairs.
     pub queue_pairs: QueuePairs,
 }
 

@@ -12,22 +12,17 @@ const LISTED_GUIDS_MAX: usize = 4;
 pub enum HintWarning {
     /// GUIDs of a file are absent from the fabric.
     AbsentGuids {
-        /// The file.
         file: &'static str,
         /// What the GUIDs should identify.
         what: &'static str,
-        /// The GUIDs.
         guids: Vec<u64>,
     },
     /// `root_guid_file` names a node that is not a switch.
     RootNotASwitch(NodeGuid),
     /// A switch does not have the port.
     NoSuchPort {
-        /// The file.
         file: &'static str,
-        /// The switch.
         switch: NodeGuid,
-        /// The port.
         port: PortNum,
         /// Ports of the switch.
         ports: u8,

@@ -11,9 +11,7 @@ use crate::config::partitions::{
 /// The properties of an end port that select its partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndPortFacts {
-    /// Port GUID.
     pub guid: PortGuid,
-    /// Type of its node.
     pub node_type: NodeType,
     /// Whether it is the port of the SM.
     pub is_sm_port: bool,

@@ -66,7 +66,6 @@ pub enum MemberSelector {
     AllSwitches,
     /// Ports of routers.
     AllRouters,
-    /// The port of the SM.
     SmPort,
 }
 
@@ -122,7 +121,6 @@ pub enum PartitionsError {
     Number {
         /// Name of the partition.
         name: String,
-        /// The number.
         number: u16,
     },
     /// Two partitions have the same number.
@@ -131,7 +129,6 @@ pub enum PartitionsError {
         first: String,
         /// Name of the other partition.
         second: String,
-        /// The number.
         number: u16,
     },
     /// Two partitions have the same multicast group.

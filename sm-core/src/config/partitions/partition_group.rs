@@ -17,9 +17,7 @@ pub const IP_QKEY: u32 = 0x0B1B;
 pub struct GroupSpec {
     /// MGID with scope and P_Key.
     pub mgid: Gid,
-    /// MTU.
     pub mtu: MtuCode,
-    /// Rate.
     pub rate: RateCode,
     /// SL, if routing does not prescribe one.
     pub sl: Sl,

@@ -10,7 +10,6 @@ use crate::records::lid_map::LidMap;
 /// A request for the LIDs of an end port.
 #[derive(Debug, Clone, Copy)]
 pub struct LidDemand {
-    /// Port GUID.
     pub guid: PortGuid,
     /// LMC: the port gets 2^LMC LIDs.
     pub lmc: Lmc,

@@ -91,7 +91,6 @@ pub(crate) fn run_line(simulator: &mut SimulatorLoop, line: &str, now: Instant) 
 struct FailedCommand {
     /// Complete lines before the reason.
     output: String,
-    /// The reason.
     reason: String,
 }
 
