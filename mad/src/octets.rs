@@ -1,5 +1,5 @@
-//! Serialization of byte strings: hexadecimal in human-readable formats, otherwise bytes. Fields use
-//! it by `#[serde(with = "ferrosm_mad::octets")]`; fields of one length are arrays.
+//! Serialization of byte strings: hexadecimal in human-readable formats, otherwise bytes. Fields
+//! use it by `#[serde(with = "ferrosm_mad::octets")]`; fields of one length are arrays.
 
 use core::fmt;
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! [`RestoredState`] in a recording: its records, in which leases keep their remaining time, and the
-//! view with its age.
+//! [`RestoredState`] in a recording: its records, in which leases keep their remaining time, and
+//! the view with its age.
 
 use core::convert::Infallible;
 use core::time::Duration;

@@ -189,7 +189,9 @@ fn lids_persist_over_restarts() {
     let lids = || {
         let (code, out, err) = run_ferrosm(&["state", "export", "--state-dir", &state]);
         assert_eq!(code, Some(0), "{err}");
-        let lines = out.lines().filter(|l| l.starts_with("{\"kind\":\"lid\""));
+        let lines = out
+            .lines()
+            .filter(|l| l.starts_with("{\"record\":{\"lid\":"));
         (lines.map(str::to_owned).collect::<Vec<_>>(), out)
     };
     let first = report("ring:5,2");
