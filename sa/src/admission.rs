@@ -24,7 +24,9 @@ use rustc_hash::FxHashMap;
 
 use super::message::SaRequest;
 use super::path::scan;
-use super::records;
+use super::records::indexed_components;
+use super::registry::multicast::join;
+use super::registry::services;
 use super::request_kind::RequestKind;
 
 /// Cost and urgency of a request.
@@ -70,7 +72,7 @@ impl RequestClass {
     pub fn from_request(request: &SaRequest<'_>) -> Self {
         match request.method {
             _ if scan::is_scan(request) => Self::Scan,
-            Method::Get if records::has_indexed_component(request) => Self::Read,
+            Method::Get if has_indexed_component(request) => Self::Read,
             Method::GetTable if request.attr == id::PATH => Self::Read,
             Method::Get | Method::GetTable => Self::Table,
             Method::GetMulti | Method::GetTraceTable => Self::Read,
@@ -82,6 +84,18 @@ impl RequestClass {
     const fn is_exclusive(self) -> bool {
         matches!(self, Self::Table | Self::Scan)
     }
+}
+
+/// Whether a Get has an indexed component, so that it needs no scan of all records.
+fn has_indexed_component(request: &SaRequest<'_>) -> bool {
+    let indexed = match request.attr {
+        // Paths are resolved by their ends; ClassPortInfo and SMInfoRecord have few records.
+        id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
+        id::MC_MEMBER => join::INDEXED,
+        id::SERVICE => services::INDEXED,
+        attr => indexed_components(attr),
+    };
+    request.component_mask & indexed != 0
 }
 
 /// Expensive classes that may be served now.

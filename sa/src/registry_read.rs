@@ -6,7 +6,8 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::time::Instant;
 
 use crate::message::{SaReply, SaRequest};
-use crate::path::{group, record};
+use crate::path::record;
+use crate::registry::group_paths;
 use crate::registry::snapshot::RegistrySnapshot;
 use crate::view::View;
 
@@ -36,7 +37,7 @@ pub fn answer_registry_read(
         id::INFORM_INFO_RECORD => registrations.subscriptions.query(view, request),
         _ => {
             let requested = PathRecord::decode(request.data);
-            group::answer(view, &registrations.groups, request, &requested)
+            group_paths::answer(view, &registrations.groups, request, &requested)
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use ferrosm_fabric::aliases::BLOCK_LEN;
 use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot};
+use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::ids::MKey;
 
@@ -30,6 +32,17 @@ impl View {
     #[must_use]
     pub const fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
+    }
+
+    /// Number of entries in the GUIDInfo table of an end port, at least the port GUID.
+    pub(crate) fn guid_entries(&self, at: EndPortIdx) -> usize {
+        let port = self.port(self.end_port(at).port);
+        usize::from(PortInfo::guid_cap.read(&port.raw)).max(1)
+    }
+
+    /// Number of blocks in the GUIDInfo table of an end port.
+    pub(crate) fn guid_blocks(&self, at: EndPortIdx) -> u8 {
+        u8::try_from(self.guid_entries(at).div_ceil(BLOCK_LEN)).unwrap_or(u8::MAX)
     }
 
     /// The same settings with another snapshot.

@@ -10,9 +10,7 @@
 //! | [`multi`] | MultiPathRecord queries: several independent paths |
 //! | [`scan`] | queries over many pairs, in slices |
 //! | [`trace`] | TraceRecord: the nodes of a path |
-//! | [`group`] | paths to multicast groups |
 
-pub mod group;
 pub mod limits;
 pub mod multi;
 pub mod pair;

@@ -14,24 +14,24 @@ use crate::refusal::SaRefusal;
 use crate::view::View;
 
 /// Components of PathRecord.
-pub(super) mod component {
-    pub(in super::super) const SERVICE_ID: u64 = 0b11;
-    pub(in super::super) const DGID: u64 = 1 << 2;
-    pub(in super::super) const SGID: u64 = 1 << 3;
-    pub(in super::super) const DLID: u64 = 1 << 4;
-    pub(in super::super) const SLID: u64 = 1 << 5;
-    pub(in super::super) const RAW_TRAFFIC: u64 = 1 << 6;
-    pub(in super::super) const FLOW_LABEL: u64 = 1 << 8;
-    pub(in super::super) const HOP_LIMIT: u64 = 1 << 9;
-    pub(in super::super) const TCLASS: u64 = 1 << 10;
-    pub(in super::super) const REVERSIBLE: u64 = 1 << 11;
-    pub(in super::super) const NUMB_PATH: u64 = 1 << 12;
-    pub(in super::super) const PKEY: u64 = 1 << 13;
-    pub(in super::super) const QOS_CLASS: u64 = 1 << 14;
-    pub(in super::super) const SL: u64 = 1 << 15;
-    pub(in super::super) const MTU: u64 = 0b11 << 16;
-    pub(in super::super) const RATE: u64 = 0b11 << 18;
-    pub(in super::super) const PACKET_LIFE_TIME: u64 = 0b11 << 20;
+pub(crate) mod component {
+    pub(crate) const SERVICE_ID: u64 = 0b11;
+    pub(crate) const DGID: u64 = 1 << 2;
+    pub(crate) const SGID: u64 = 1 << 3;
+    pub(crate) const DLID: u64 = 1 << 4;
+    pub(crate) const SLID: u64 = 1 << 5;
+    pub(crate) const RAW_TRAFFIC: u64 = 1 << 6;
+    pub(crate) const FLOW_LABEL: u64 = 1 << 8;
+    pub(crate) const HOP_LIMIT: u64 = 1 << 9;
+    pub(crate) const TCLASS: u64 = 1 << 10;
+    pub(crate) const REVERSIBLE: u64 = 1 << 11;
+    pub(crate) const NUMB_PATH: u64 = 1 << 12;
+    pub(crate) const PKEY: u64 = 1 << 13;
+    pub(crate) const QOS_CLASS: u64 = 1 << 14;
+    pub(crate) const SL: u64 = 1 << 15;
+    pub(crate) const MTU: u64 = 0b11 << 16;
+    pub(crate) const RATE: u64 = 0b11 << 18;
+    pub(crate) const PACKET_LIFE_TIME: u64 = 0b11 << 20;
 }
 
 /// HopLimit of paths that leave the subnet.

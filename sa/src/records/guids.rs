@@ -3,12 +3,10 @@
 
 use ferrosm_fabric::aliases::{BLOCK_LEN, EMPTY};
 use ferrosm_fabric::snapshot::EndPortIdx;
-use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::{LID, Search};
 use crate::message::SaReply;
-use crate::view::View;
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;
@@ -19,7 +17,7 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let requested = GuidInfoRecord::decode(search.request.data);
     let requested_block = search.request.has(BLOCK_NUM).then_some(requested.block_num);
     'ports: for at in select_end_ports(search, &requested).filter(|at| search.is_visible(*at)) {
-        let all_blocks = 0..blocks(search.view, at);
+        let all_blocks = 0..search.view.guid_blocks(at);
         let blocks = match requested_block {
             Some(block) if all_blocks.contains(&block) => block..block + 1,
             Some(_) => 0..0,
@@ -63,15 +61,4 @@ fn select_end_ports<'a>(
     let end_ports = by_guid.is_none().then(|| search.end_ports());
     let by_guid = by_guid.into_iter().flatten();
     by_guid.chain(end_ports.into_iter().flatten())
-}
-
-/// Number of entries in an end port's table, at least the port GUID.
-pub(crate) fn entries(view: &View, at: EndPortIdx) -> usize {
-    let port = view.port(view.end_port(at).port);
-    usize::from(PortInfo::guid_cap.read(&port.raw)).max(1)
-}
-
-/// Number of blocks in an end port's table.
-pub(crate) fn blocks(view: &View, at: EndPortIdx) -> u8 {
-    u8::try_from(entries(view, at).div_ceil(BLOCK_LEN)).unwrap_or(u8::MAX)
 }

@@ -16,13 +16,12 @@ mod switches;
 pub mod vl_tables;
 
 use ferrosm_fabric::snapshot::{EndPort, EndPortIdx, SnapshotPort};
-use ferrosm_mad::ids::{Lid, Qpn};
+use ferrosm_mad::ids::{AttrId, Lid, Qpn};
 use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
 use ferrosm_mad::sa::{CLASS_VERSION, SaRecord, Template, id};
 
 use super::message::{ReplyRecords, SaReply, SaRequest};
 use super::refusal::SaRefusal;
-use super::registry::{multicast::join as multicast, services};
 use crate::view::View;
 
 /// The Q_Key of every QP1.
@@ -85,18 +84,13 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
     })
 }
 
-/// Whether a Get has an indexed component, so that it needs no scan of all records.
-#[must_use]
-pub fn has_indexed_component(request: &SaRequest<'_>) -> bool {
-    let indexed = match request.attr {
-        // Paths are resolved by their ends; ClassPortInfo and SMInfoRecord have few records.
-        id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
-        id::NODE => LID | nodes::INDEXED,
-        id::MC_MEMBER => multicast::INDEXED,
-        id::SERVICE => services::INDEXED,
-        _ => LID,
-    };
-    request.component_mask & indexed != 0
+/// The components of an attribute that have an index.
+pub(crate) fn indexed_components(attr: AttrId) -> u64 {
+    if attr == id::NODE {
+        LID | nodes::INDEXED
+    } else {
+        LID
+    }
 }
 
 /// A query for records.

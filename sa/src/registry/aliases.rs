@@ -17,7 +17,6 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 use super::multicast::MulticastGroups;
 use super::registration::{RegisteredAlias, Registration, RegistrationKey, RegistrationUpdate};
 use crate::message::SaRequest;
-use crate::records::guids;
 use crate::refusal::SaRefusal;
 use crate::view::View;
 
@@ -262,8 +261,8 @@ fn decode_request(view: &View, request: &SaRequest<'_>) -> Result<AliasRequest, 
         return Err(SaRefusal::OtherTable(record.lid));
     }
     let first = usize::from(record.block_num) * BLOCK_LEN;
-    let entries = guids::entries(view, at);
-    let blocks = guids::blocks(view, at);
+    let entries = view.guid_entries(at);
+    let blocks = view.guid_blocks(at);
     if record.block_num >= blocks {
         let block = record.block_num;
         return Err(SaRefusal::NoSuchBlock { block, blocks });

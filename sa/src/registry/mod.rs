@@ -18,6 +18,7 @@
 
 pub mod aliases;
 pub mod group;
+pub mod group_paths;
 pub mod multicast;
 mod persist;
 pub mod registration;
@@ -38,7 +39,6 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::time::Instant;
 
 use super::message::{SaReply, SaRequest};
-use super::path;
 use super::refusal::SaRefusal;
 use crate::view::View;
 use aliases::AliasRegistry;
@@ -178,7 +178,7 @@ impl Registry {
             }
             (id::PATH, Method::Get | Method::GetTable) => {
                 let requested = PathRecord::decode(request.data);
-                path::group::answer(view, &self.groups, request, &requested)
+                group_paths::answer(view, &self.groups, request, &requested)
             }
             _ => SaReply::refused(SaRefusal::Unsupported),
         };

@@ -8,9 +8,9 @@
 //! | [`abi`] | the layouts of the public header |
 //! | [`memory`] | the program's buffers |
 //!
-//! The C functions are in `interpose::verbs`. Unsupported: connected services, shared receive queues,
-//! memory windows, inline and immediate data, extended queue pairs. An unsupported post completes
-//! with an error, but does not put the queue pair into the error state.
+//! The C functions are in `interpose::verbs`. Unsupported: connected services, shared receive
+//! queues, memory windows, inline and immediate data, extended queue pairs. An unsupported post
+//! completes with an error, but does not put the queue pair into the error state.
 
 pub(crate) mod abi;
 pub(crate) mod device;

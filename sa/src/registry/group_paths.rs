@@ -3,11 +3,11 @@
 use ferrosm_fabric::pkey_set::partition_number;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
-use super::record::component;
+use super::group::MulticastGroup;
+use super::multicast::MulticastGroups;
 use crate::message::{ReplyRecords, SaReply, SaRequest, component_value};
+use crate::path::record::component;
 use crate::refusal::SaRefusal;
-use crate::registry::group::MulticastGroup;
-use crate::registry::multicast::MulticastGroups;
 use crate::view::View;
 
 /// HopLimit of groups that extend beyond the subnet.
