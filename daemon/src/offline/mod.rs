@@ -322,7 +322,7 @@ pub(crate) fn route_fabric(
         .collect();
     for (idx, lft) in switches.iter().zip(&routing.tables) {
         if let Some(node) = fabric.get_mut(*idx) {
-            node.installed = Some(Arc::clone(lft));
+            node.lft.installed = Some(Arc::clone(lft));
         }
     }
     let busiest = proof.max_load;

@@ -10,6 +10,7 @@ mod paths;
 pub mod plausible;
 mod rejections;
 mod removal;
+mod written;
 
 use core::num::NonZeroU32;
 
@@ -23,10 +24,11 @@ use departed::DepartedNodes;
 
 pub use exclusion::ExclusionReason;
 pub use mft::Mft;
-pub use node::{Node, Port, PortKind, SpeedQuery, TableCaps, VlTableOrigin};
+pub use node::{Node, Port, PortKind, SpeedQuery, TableCaps};
 pub use paths::STABLE_AFTER;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
 pub use removal::NodeRemovalReason;
+pub use written::{VlTableOrigin, WrittenLft, WrittenVls};
 
 /// A node of the subnet. It becomes invalid when the node is removed, also if another node gets its
 /// index. So late responses never apply to another node.

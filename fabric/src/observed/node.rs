@@ -2,7 +2,6 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use ferrosm_mad::attr::{
     CapMask, LinkSpeed, MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo, PortState,
@@ -11,12 +10,12 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{Lid, MKey, PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
 use ferrosm_mad::time::Instant;
-use ferrosm_routing::Lft;
 
 use super::LinkIdx;
 use super::exclusion::ExclusionReason;
 use super::mft::Mft;
 use super::rejections::Rejections;
+use super::written::{WrittenLft, WrittenVls};
 use crate::location::NodeName;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::port_info::PortInfoBytes;
@@ -43,23 +42,12 @@ pub struct Node {
     /// Ports by number; entry 0 is a switch's management port and unused elsewhere.
     pub ports: Vec<Port>,
     pub path: DrPath,
-    /// The LFT in the switch; `None` if unknown.
-    pub installed: Option<Arc<Lft>>,
-    /// The last known LFT while `installed` is `None` because the switch rejected blocks, which
-    /// have their old entries.
-    pub last_known: Option<Arc<Lft>>,
-    /// How often its tables were discarded: what was read of them before is outdated.
-    pub times_forgotten: u32,
+    /// The linear forwarding table of a switch.
+    pub lft: WrittenLft,
     /// The multicast forwarding table of a switch.
     pub mft: Mft,
-    /// SLtoVLMappingTables that this SM has written.
-    pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
-    /// Where its VL tables come from.
-    pub vl_origin: VlTableOrigin,
-    /// The fingerprint of the plan of its VL tables when all of them were last in place.
-    pub vl_fingerprint: Option<u64>,
-    /// It rejects SLtoVL tables for all inputs of an output.
-    pub rejects_optimized_sl_to_vl: bool,
+    /// SLtoVL tables.
+    pub vls: WrittenVls,
     /// Tables that it rejected.
     pub rejections: Rejections,
     /// How PortInfo of its ports is requested, where not as [`SpeedQuery::Extended`]. Not a field
@@ -96,17 +84,6 @@ impl SpeedQuery {
             *self = Self::ExtendedAgain;
         }
     }
-}
-
-/// Where a node's VL tables come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VlTableOrigin {
-    /// Not determined yet after the device was discovered or lost its tables.
-    Unknown,
-    /// Power-up tables: SL 0 travels on VL 0.
-    PowerUp,
-    /// An SM has written them, or may have.
-    Foreign,
 }
 
 /// The sizes of a switch's forwarding tables.
@@ -283,14 +260,9 @@ impl Node {
             had_lft_top: false,
             ports,
             path,
-            installed: None,
-            last_known: None,
+            lft: WrittenLft::default(),
             mft: Mft::default(),
-            times_forgotten: 0,
-            sl_to_vl: BTreeMap::new(),
-            vl_origin: VlTableOrigin::Unknown,
-            vl_fingerprint: None,
-            rejects_optimized_sl_to_vl: false,
+            vls: WrittenVls::default(),
             rejections: Rejections::default(),
             speed_queries: BTreeMap::new(),
             seen: 0,
@@ -359,14 +331,10 @@ impl Node {
 
     /// Discards what is known of its tables, because it was reset or another SM was master.
     pub fn forget_tables(&mut self) {
-        self.installed = None;
-        self.last_known = None;
-        self.times_forgotten = self.times_forgotten.wrapping_add(1);
+        self.lft.forget();
         self.mft.forget();
-        self.sl_to_vl.clear();
-        self.vl_origin = VlTableOrigin::Unknown;
-        // Another firmware may accept them.
-        self.rejects_optimized_sl_to_vl = false;
+        // Another firmware may accept optimized tables.
+        self.vls = WrittenVls::default();
         self.rejections.retry_soon();
         for port in (0..=self.info.num_ports).map(PortNum) {
             self.forget_port_tables(port);
@@ -376,8 +344,8 @@ impl Node {
     /// Discards what is known of the tables of one port: an end port that may have been reset,
     /// alone or with its device.
     pub fn forget_port_tables(&mut self, num: PortNum) {
-        self.sl_to_vl.remove(&SlToVlSelector::EndPort(num));
-        self.vl_fingerprint = None;
+        self.vls.sl_to_vl.remove(&SlToVlSelector::EndPort(num));
+        self.vls.fingerprint = None;
         if let Some(port) = self.ports.get_mut(num.index()) {
             port.vl_arbitration = VlArbitrationBlocks::default();
             port.pkeys.invalidate();

@@ -322,8 +322,12 @@ fn snapshot_node(node: &Node) -> SnapshotNode {
         }
         SnapshotSwitch {
             info: raw,
-            lft: node.installed.clone().or_else(|| node.last_known.clone()),
-            is_lft_installed: node.installed.is_some(),
+            lft: node
+                .lft
+                .installed
+                .clone()
+                .or_else(|| node.lft.last_known.clone()),
+            is_lft_installed: node.lft.installed.is_some(),
             mft: Arc::clone(&node.mft.known),
         }
     });
@@ -333,7 +337,7 @@ fn snapshot_node(node: &Node) -> SnapshotNode {
         info,
         description: node.description.encode(),
         switch,
-        sl_to_vl: node.sl_to_vl.clone(),
+        sl_to_vl: node.vls.sl_to_vl.clone(),
     }
 }
 

@@ -442,8 +442,8 @@ pub(crate) fn on_switch_info(
     if node.table_caps() != caps {
         ctx.effects.push(Effect::RoutesOutdated);
         if node.table_caps().lft < caps.lft {
-            node.installed = None;
-            node.last_known = None;
+            node.lft.installed = None;
+            node.lft.last_known = None;
         }
     }
     let has_lft_top = info.linear_fdb_top != 0;
@@ -454,12 +454,13 @@ pub(crate) fn on_switch_info(
     }
     // A switch that lost LinearFDBTop rebooted and lost its tables, also those that it rejected in
     // part before.
-    if has_restarted || (node.installed.is_some() && info.linear_fdb_top != node.lft_top(top).0) {
+    if has_restarted || (node.lft.installed.is_some() && info.linear_fdb_top != node.lft_top(top).0)
+    {
         node.forget_tables();
         ctx.effects.push(Effect::RoutesOutdated);
     }
     if mode.activity == ActivityKind::LightSweep {
-        let is_unwritten = node.table_caps().lft > 0 && node.installed.is_none();
+        let is_unwritten = node.table_caps().lft > 0 && node.lft.installed.is_none();
         if info.port_state_change || is_unwritten {
             ctx.effects.push(Effect::RereadSwitch(n));
         }

@@ -255,7 +255,7 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         && at.port == PortNum::ZERO
         && known_port0.is_some_and(|port0| {
             let known_lid = PortInfo::lid.read(&port0.raw);
-            known_lid != new.lid && (known_lid != Lid::NONE || node.installed.is_some())
+            known_lid != new.lid && (known_lid != Lid::NONE || node.lft.installed.is_some())
         })
     {
         node.forget_tables();
@@ -421,7 +421,7 @@ mod tests {
             ..SwitchInfo::default()
         };
         node.switch_raw = Some(info.encode());
-        node.installed = Some(Arc::new(Lft::from_entries(vec![1; 64])));
+        node.lft.installed = Some(Arc::new(Lft::from_entries(vec![1; 64])));
         let with_lid = |lid| PortInfo {
             lid: Lid(lid),
             port_state: PortState::Active,
@@ -451,7 +451,7 @@ mod tests {
             let is_known = ctx
                 .fabric
                 .get(n)
-                .is_some_and(|node| node.installed.is_some());
+                .is_some_and(|node| node.lft.installed.is_some());
             assert_eq!(is_known, reads == 0, "LID {lid}");
         }
     }

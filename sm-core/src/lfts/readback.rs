@@ -44,7 +44,11 @@ impl LftReadback {
 
     /// Reads all blocks up to LinearFDBTop, if they are unknown and not being read.
     pub(crate) fn read_switch(&mut self, ctx: &mut Ctx<'_>, n: NodeIdx) {
-        let Some(node) = ctx.fabric.get(n).filter(|node| node.installed.is_none()) else {
+        let Some(node) = ctx
+            .fabric
+            .get(n)
+            .filter(|node| node.lft.installed.is_none())
+        else {
             return;
         };
         let top = node.switch_info().map_or(0, |info| info.linear_fdb_top);
@@ -54,7 +58,7 @@ impl LftReadback {
         let blocks = node.lft_top(Lid(top)).0 / BLOCK_LIDS + 1;
         let read = TableRead {
             entries: vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN],
-            times_forgotten: node.times_forgotten,
+            times_forgotten: node.lft.times_forgotten,
         };
         self.tables.insert(n, read);
         for block in 0..blocks {
@@ -80,10 +84,10 @@ impl LftReadback {
     pub(crate) fn finish(&mut self, ctx: &mut Ctx<'_>) {
         for (n, read) in core::mem::take(&mut self.tables) {
             if let Some(node) = ctx.fabric.get_mut(n)
-                && node.times_forgotten == read.times_forgotten
+                && node.lft.times_forgotten == read.times_forgotten
             {
-                node.installed = Some(Arc::new(Lft::from_entries(read.entries)));
-                node.last_known = None;
+                node.lft.installed = Some(Arc::new(Lft::from_entries(read.entries)));
+                node.lft.last_known = None;
             }
         }
     }

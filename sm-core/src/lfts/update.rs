@@ -190,7 +190,7 @@ impl LftUpdate {
         let Some((node, wanted)) = ctx.fabric.get(n).zip(desired.get(n)) else {
             return;
         };
-        let differing = blocks_to_write(node.installed.as_ref(), wanted);
+        let differing = blocks_to_write(node.lft.installed.as_ref(), wanted);
         let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
         // Blocks that the switch keeps are written again from time to time, usually with the
         // entries that they have.
@@ -285,11 +285,11 @@ impl LftUpdate {
                 let mut unwritten = rejected.clone();
                 unwritten.extend(blocks_of(&waiting, n));
                 let table = table_without(node, desired.get(n), &unwritten);
-                if rejected.is_empty() && node.installed.is_some() {
-                    node.installed = table;
+                if rejected.is_empty() && node.lft.installed.is_some() {
+                    node.lft.installed = table;
                 } else {
-                    node.last_known = table;
-                    node.installed = None;
+                    node.lft.last_known = table;
+                    node.lft.installed = None;
                 }
             }
         }
@@ -306,9 +306,9 @@ impl LftUpdate {
     pub(crate) fn abandon(&self, fabric: &mut ObservedFabric) {
         for n in self.unfinished.keys() {
             if let Some(node) = fabric.get_mut(*n)
-                && let Some(installed) = node.installed.take()
+                && let Some(installed) = node.lft.installed.take()
             {
-                node.last_known = Some(installed);
+                node.lft.last_known = Some(installed);
             }
         }
     }
@@ -374,21 +374,21 @@ impl LftUpdate {
             return;
         };
         if rejected.is_empty() {
-            node.installed = desired.get(n).cloned();
-            node.last_known = None;
+            node.lft.installed = desired.get(n).cloned();
+            node.lft.last_known = None;
         } else {
             // The table is read back before routes are computed from it. The switch forwards
             // meanwhile, so the SA replies from its last known table: rejected blocks hold their
             // old entries, even if only the response was lost.
-            node.last_known = table_without(node, desired.get(n), &rejected);
-            node.installed = None;
+            node.lft.last_known = table_without(node, desired.get(n), &rejected);
+            node.lft.installed = None;
         }
     }
 }
 
 /// Whether a switch has these entries in a block.
 fn has_block(fabric: &ObservedFabric, n: NodeIdx, block: u16, entries: Option<[u8; 64]>) -> bool {
-    let installed = fabric.get(n).and_then(|node| node.installed.as_ref());
+    let installed = fabric.get(n).and_then(|node| node.lft.installed.as_ref());
     installed.map(|lft| lft.block(block)) == entries
 }
 
@@ -445,7 +445,7 @@ fn packet_life(code: u8) -> Duration {
 /// that drop packets.
 fn tables_before(fabric: &ObservedFabric, tables: &NodeLfts) -> Option<NodeLfts> {
     let installed = |(n, lft): &(NodeIdx, Arc<Lft>)| {
-        let installed = fabric.get(*n)?.installed.as_ref()?;
+        let installed = fabric.get(*n)?.lft.installed.as_ref()?;
         is_reduced(lft, installed).then(|| (*n, Arc::clone(installed)))
     };
     tables.iter().map(installed).collect()
@@ -488,7 +488,7 @@ fn table_without(
     if unwritten.is_empty() {
         return Some(Arc::clone(desired));
     }
-    let known = node.installed.as_ref().or(node.last_known.as_ref());
+    let known = node.lft.installed.as_ref().or(node.lft.last_known.as_ref());
     let none = Arc::new(Lft::from_entries(Vec::new()));
     let known = known.unwrap_or(&none);
     let len = known.entries().len().max(desired.entries().len());

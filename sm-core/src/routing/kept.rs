@@ -23,7 +23,7 @@ pub(crate) fn kept_tables(
         let Some(node) = fabric.get(*n) else {
             continue;
         };
-        let installed = node.installed.as_ref().or(node.last_known.as_ref());
+        let installed = node.lft.installed.as_ref().or(node.lft.last_known.as_ref());
         let entries =
             |block| installed.map_or([PortNum::DROP.0; LFT_BLOCK_LEN], |lft| lft.block(block));
         // Blocks beyond its LFT are not written any more.
@@ -72,7 +72,7 @@ pub(crate) fn weighted_vls(fabric: &ObservedFabric, p: PortRef) -> u8 {
 /// one VL, packets cannot deadlock whatever the table has.
 fn sl_to_vl_maps(node: &Node) -> SlToVlMaps {
     let mut maps = SlToVlMaps::uniform(node.info.num_ports, [0; 16]);
-    for (selector, bytes) in &node.sl_to_vl {
+    for (selector, bytes) in &node.vls.sl_to_vl {
         let mut data = [0; 64];
         data[..8].copy_from_slice(bytes);
         let map = SlToVl::decode(&data).vls.map(|vl| vl.0);

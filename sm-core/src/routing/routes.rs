@@ -222,7 +222,7 @@ impl RoutingJob {
             graph.add_switch(idx.index(), node.info.num_ports, switch);
             nodes.push(idx);
             names.push(node.name());
-            previous.lfts.push(node.installed.clone());
+            previous.lfts.push(node.lft.installed.clone());
             previous.order.push(desired.order(idx));
         }
         let end_of = |p: PortRef, s| link_end(fabric, p, s, cfg);

@@ -51,7 +51,7 @@ impl FabricVlPlan {
         let mut h = rustc_hash::FxHasher::default();
         self.id.hash(&mut h);
         if let Some(node) = fabric.get(n) {
-            node.rejects_optimized_sl_to_vl.hash(&mut h);
+            node.vls.rejects_optimized.hash(&mut h);
             for port in node.physical_ports() {
                 let p = PortRef::new(n, port);
                 let live = node.ports.get(port.index()).is_some_and(Port::is_up);
@@ -106,7 +106,7 @@ impl FabricVlPlan {
         let Some(s) = self.switch(n).filter(|_| has_sl_to_vl(node, PortNum::ZERO)) else {
             return Vec::new();
         };
-        let is_optimized = !node.rejects_optimized_sl_to_vl
+        let is_optimized = !node.vls.rejects_optimized
             && node
                 .switch_info()
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);

@@ -75,7 +75,7 @@ impl KeptReadback {
                 for input in (0..=node.info.num_ports).map(PortNum) {
                     let at = SlToVlSelector::Pair(input, output);
                     let is_live = input == PortNum::ZERO || is_linked(fabric, n, node, input);
-                    if input != output && is_live && !node.sl_to_vl.contains_key(&at) {
+                    if input != output && is_live && !node.vls.sl_to_vl.contains_key(&at) {
                         let port0 = PortRef::new(n, PortNum::ZERO);
                         ctx.smps.enqueue(SmpOp::SlToVl(port0, at));
                     }
@@ -130,7 +130,7 @@ fn store(fabric: &mut ObservedFabric, key: TableKey, data: &[u8; DATA_LEN]) {
         TableKey::SlToVl(p, at) => {
             if let Some(node) = fabric.get_mut(p.node) {
                 let map = core::array::from_fn(|i| data[i]);
-                node.sl_to_vl.insert(at, map);
+                node.vls.sl_to_vl.insert(at, map);
             }
         }
         TableKey::VlArbitration(p, block) => {
@@ -151,7 +151,7 @@ pub(crate) fn forget(fabric: &mut ObservedFabric) {
             continue;
         };
         if node.rejections.keeps(SWITCH_SL_TO_VL) {
-            node.sl_to_vl.clear();
+            node.vls.sl_to_vl.clear();
         }
         for port in node.physical_ports() {
             if node.rejections.keeps(DeviceTable::VlArbitration(port))

@@ -126,12 +126,12 @@ impl VlTables {
             };
             let keeps_sl_to_vl = node.rejections.keeps(SWITCH_SL_TO_VL);
             let is_at_power_up =
-                node.sl_to_vl.is_empty() && node.vl_origin != VlTableOrigin::Foreign;
+                node.vls.sl_to_vl.is_empty() && node.vls.origin != VlTableOrigin::Foreign;
             if plan.is_single() && is_at_power_up {
                 continue;
             }
             let fingerprint = plan.fingerprint(ctx.fabric, n, ctx.cfg);
-            if node.vl_fingerprint == Some(fingerprint) && !keeps_sl_to_vl {
+            if node.vls.fingerprint == Some(fingerprint) && !keeps_sl_to_vl {
                 continue;
             }
             let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n, update);
@@ -143,7 +143,7 @@ impl VlTables {
             });
             if keeps_sl_to_vl && ctx.may_write(n, SWITCH_SL_TO_VL) {
                 // One Set shows whether the switch accepts them now.
-                let mut probe = node.sl_to_vl.keys().next().copied();
+                let mut probe = node.vls.sl_to_vl.keys().next().copied();
                 writable.retain(|set| {
                     if let SmpOp::SetSlToVl(_, at) = *set {
                         probe = Some(at);
@@ -157,7 +157,7 @@ impl VlTables {
             any |= !writable.is_empty();
             self.write_tables(ctx, update, writable);
             if let Some(node) = ctx.fabric.get_mut(n) {
-                node.vl_fingerprint = is_complete.then_some(fingerprint);
+                node.vls.fingerprint = is_complete.then_some(fingerprint);
             }
         }
         any
@@ -225,12 +225,12 @@ impl VlTables {
                 let mut map = [0; 8];
                 map.copy_from_slice(&data[..8]);
                 // A table for all inputs replaces those for one input, and the reverse.
-                node.sl_to_vl.retain(|selector, _| {
+                node.vls.sl_to_vl.retain(|selector, _| {
                     let is_other_form =
                         matches!(selector, SlToVlSelector::Output(_)) != is_for_all_inputs;
                     !(is_other_form && selector.ports().1 == at.ports().1)
                 });
-                node.sl_to_vl.insert(at, map);
+                node.vls.sl_to_vl.insert(at, map);
             }
             let table = sl_to_vl_of(ctx.fabric, p);
             if ctx.record_acceptance(p.node, table) && table == SWITCH_SL_TO_VL {
@@ -244,7 +244,7 @@ impl VlTables {
             // ports gets its own.
             let node = ctx.fabric.get_mut(p.node);
             let was_known =
-                node.is_none_or(|n| core::mem::replace(&mut n.rejects_optimized_sl_to_vl, true));
+                node.is_none_or(|n| core::mem::replace(&mut n.vls.rejects_optimized, true));
             if !was_known && let Some(plan) = &self.plan {
                 let mut missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node, update);
                 // VLArbitrationTables are in flight.
@@ -281,7 +281,7 @@ impl VlTables {
             RejectionEffect::Keeps => {
                 if let Some(node) = ctx.fabric.get_mut(p.node).filter(|_| is_switch) {
                     // Its tables are read before routes are computed.
-                    node.sl_to_vl.clear();
+                    node.vls.sl_to_vl.clear();
                     ctx.effects.reroute_now();
                 }
                 is_switch
@@ -356,7 +356,7 @@ fn normalize_arbitration(data: &mut [u8; 64]) {
 /// tables.
 pub(crate) fn nodes_of_unknown_origin(fabric: &ObservedFabric) -> Vec<NodeIdx> {
     let nodes = fabric.nodes();
-    let unknown = nodes.filter(|(_, node)| node.vl_origin == VlTableOrigin::Unknown);
+    let unknown = nodes.filter(|(_, node)| node.vls.origin == VlTableOrigin::Unknown);
     unknown.map(|(n, _)| n).collect()
 }
 
@@ -375,7 +375,7 @@ pub(crate) fn set_origin(fabric: &mut ObservedFabric, n: NodeIdx, inherited: Inh
             is_incomplete,
         } => {
             let mut has_any = !sl_to_vl.is_empty();
-            node.sl_to_vl = sl_to_vl;
+            node.vls.sl_to_vl = sl_to_vl;
             for (port, blocks) in node.ports.iter_mut().zip(vl_arbitration) {
                 has_any |= !blocks.is_empty();
                 port.vl_arbitration = blocks;
@@ -385,7 +385,7 @@ pub(crate) fn set_origin(fabric: &mut ObservedFabric, n: NodeIdx, inherited: Inh
             has_any || is_incomplete
         }
     };
-    node.vl_origin = if is_foreign {
+    node.vls.origin = if is_foreign {
         VlTableOrigin::Foreign
     } else {
         VlTableOrigin::PowerUp
@@ -408,7 +408,7 @@ fn is_configured(node: &Node) -> bool {
 pub(crate) fn nodes_with_uncertain_tables(fabric: &ObservedFabric) -> Vec<NodeGuid> {
     let nodes = fabric.nodes().map(|(_, node)| node);
     let without = nodes
-        .filter(|node| node.vl_origin != VlTableOrigin::PowerUp && node.vl_fingerprint.is_none());
+        .filter(|node| node.vls.origin != VlTableOrigin::PowerUp && node.vls.fingerprint.is_none());
     without.map(|node| node.info.node_guid).collect()
 }
 
@@ -448,7 +448,7 @@ fn missing_tables(
     let mut missing = Vec::new();
     let live = live_ports(fabric, n, node);
     let is_missing = |at: &SlToVlSelector, table: &[u8; 64]| {
-        let last_known = node.sl_to_vl.get(at);
+        let last_known = node.vls.sl_to_vl.get(at);
         last_known.is_none_or(|known| *known != table[..8])
     };
     if node.is_switch() {
@@ -491,9 +491,9 @@ fn forget_table(fabric: &mut ObservedFabric, set: SmpOp) {
     let Some(node) = fabric.get_mut(p.node) else {
         return;
     };
-    node.vl_origin = VlTableOrigin::Foreign;
+    node.vls.origin = VlTableOrigin::Foreign;
     if let SmpOp::SetSlToVl(_, at) = set {
-        node.sl_to_vl.remove(&at);
+        node.vls.sl_to_vl.remove(&at);
     } else if let SmpOp::SetVlArbitration(_, block) = set
         && let Some(port) = node.ports.get_mut(p.port.index())
     {

@@ -229,7 +229,7 @@ fn dropped_routes_are_written_back_after_an_aborted_update() {
         };
         let subnet = lab.manager().core().fabric();
         let changes = |(n, lft): &&(NodeIdx, Arc<Lft>)| {
-            let installed = subnet.get(*n).and_then(|node| node.installed.as_ref());
+            let installed = subnet.get(*n).and_then(|node| node.lft.installed.as_ref());
             installed.is_some_and(|installed| installed.block(0) != lft.block(0))
         };
         let changing: Vec<usize> = first
@@ -291,7 +291,7 @@ fn interrupted_lft_update_is_read_back() {
     let core = lab.manager().core();
     for (n, node) in core.fabric().nodes().filter(|(_, node)| node.is_switch()) {
         let switch = switch_of(&lab, n);
-        let installed = node.installed.as_ref().expect("known LFT");
+        let installed = node.lft.installed.as_ref().expect("known LFT");
         for block in 0..=core
             .lid_map()
             .values()

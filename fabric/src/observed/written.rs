@@ -1,0 +1,56 @@
+//! Tables of a node as this SM wrote or read them. Each has one component of the SM that changes
+//! it; others read it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferrosm_routing::Lft;
+
+use crate::tables::sl_to_vl::SlToVlSelector;
+
+/// The LFT of a switch, changed by the component of LFTs.
+#[derive(Debug, Clone, Default)]
+pub struct WrittenLft {
+    /// The LFT in the switch; `None` if unknown.
+    pub installed: Option<Arc<Lft>>,
+    /// The last known LFT while `installed` is `None` because the switch rejected blocks, which
+    /// have their old entries.
+    pub last_known: Option<Arc<Lft>>,
+    /// How often it was discarded: what was read of it before is outdated.
+    pub times_forgotten: u32,
+}
+
+impl WrittenLft {
+    /// Discards what is known of the table in the switch.
+    pub(super) fn forget(&mut self) {
+        self.installed = None;
+        self.last_known = None;
+        self.times_forgotten = self.times_forgotten.wrapping_add(1);
+    }
+}
+
+/// The SLtoVL tables of a node, changed by the component of VL tables. VL arbitration is with each
+/// port.
+#[derive(Debug, Clone, Default)]
+pub struct WrittenVls {
+    /// SLtoVLMappingTables that this SM has written.
+    pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
+    /// Where the VL tables come from.
+    pub origin: VlTableOrigin,
+    /// The fingerprint of the plan of the VL tables when all of them were last in place.
+    pub fingerprint: Option<u64>,
+    /// The node rejects SLtoVL tables for all inputs of an output.
+    pub rejects_optimized: bool,
+}
+
+/// Where a node's VL tables come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum VlTableOrigin {
+    /// Not determined yet after the device was discovered or lost its tables.
+    #[default]
+    Unknown,
+    /// Power-up tables: SL 0 travels on VL 0.
+    PowerUp,
+    /// An SM has written them, or may have.
+    Foreign,
+}
