@@ -1,6 +1,6 @@
 //! The form of the event table: one place for each event.
 //!
-//! [`events!`] generates an enum and its rows. From a row come the line of the log, the label of
+//! `events!` generates an enum and its rows. From a row come the line of the log, the label of
 //! the metric and the row of docs/operations.md, which a test compares.
 
 use core::fmt;

@@ -22,7 +22,7 @@ use crate::report::ProblemKind;
 pub use assign::{AssignedLids, KnownLids, LidDemand, LidPolicy, assign};
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 
-/// The result of [`plan`].
+/// The result of [`plan_lids`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LidPlan {
     /// Base LID and LMC of every end port with LIDs, the SM port first.
