@@ -5,8 +5,6 @@ use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 
-use super::json::topology::node_type_name;
-
 /// An empty table in the common style.
 #[must_use]
 pub fn new<const N: usize>(heads: [&str; N]) -> Table {
@@ -148,6 +146,16 @@ fn neighbours(snapshot: &Snapshot, linked_ports: &[(PortNum, PortIdx)]) -> Strin
         .map(|(n, one, many)| count(n, one, many))
         .collect();
     counts.join(", ")
+}
+
+/// `switch`, `ca` or `router`.
+#[must_use]
+pub const fn node_type_name(node_type: NodeType) -> &'static str {
+    match node_type {
+        NodeType::Switch => "switch",
+        NodeType::Router => "router",
+        _ => "ca",
+    }
 }
 
 #[cfg(test)]

@@ -443,6 +443,9 @@ impl Node {
             counted
         };
         self.switch_raw = Some(*data);
+        if self.table_caps().lft < counted.lft {
+            self.lft.discard();
+        }
         before == Some(counted) && self.table_caps() != new
     }
 

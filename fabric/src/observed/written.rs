@@ -1,5 +1,6 @@
-//! Tables of a node as this SM wrote or read them. Each has one component of the SM that changes
-//! it; others read it.
+//! Tables of a node as this SM wrote or read them. One component of the SM changes each of them,
+//! others read it (`tests/tests/tidy/components.rs`). The node discards them when the device may
+//! have lost them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,11 +22,16 @@ pub struct WrittenLft {
 }
 
 impl WrittenLft {
-    /// Discards what is known of the table in the switch.
+    /// Discards what is known of the table in the switch, and what is being read of it.
     pub(super) fn forget(&mut self) {
+        self.discard();
+        self.times_forgotten = self.times_forgotten.wrapping_add(1);
+    }
+
+    /// Discards what is known of the table in the switch.
+    pub(super) fn discard(&mut self) {
         self.installed = None;
         self.last_known = None;
-        self.times_forgotten = self.times_forgotten.wrapping_add(1);
     }
 }
 

@@ -441,10 +441,6 @@ pub(crate) fn on_switch_info(
     }
     if node.table_caps() != caps {
         ctx.effects.push(Effect::RoutesOutdated);
-        if node.table_caps().lft < caps.lft {
-            node.lft.installed = None;
-            node.lft.last_known = None;
-        }
     }
     let has_lft_top = info.linear_fdb_top != 0;
     let had_lft_top = core::mem::replace(&mut node.had_lft_top, has_lft_top);

@@ -177,3 +177,72 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
     }
     results
 }
+
+/// Parts of a node or port, and the component that alone changes them.
+const WRITERS: [(&str, &str); 7] = [
+    (".lft.", "lfts/"),
+    (".mft.", "mfts/"),
+    (".vls.", "vls/"),
+    (".vl_arbitration", "vls/"),
+    (".pkeys", "pkeys/"),
+    (".enforces_p_keys", "pkeys/"),
+    (".written_fingerprint", "ports/"),
+];
+
+/// Lines in `src` that change a part outside its component: assignments, and calls of methods that
+/// change a collection.
+pub(crate) fn foreign_writes(src: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    super::add_rust_files(src, &mut paths);
+    let mut results = Vec::new();
+    let mut own_writes = 0;
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let shown = path
+            .strip_prefix(src)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
+        let code = text
+            .split("#[cfg(test)]\nmod tests")
+            .next()
+            .unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            for (part, component) in WRITERS {
+                let Some((_, remaining)) = line.split_once(part) else {
+                    continue;
+                };
+                if !is_write(remaining) {
+                    continue;
+                }
+                if shown.starts_with(component) {
+                    own_writes += 1;
+                } else {
+                    results.push(format!("{shown}:{}: {}", number + 1, line.trim()));
+                }
+            }
+        }
+    }
+    assert!(own_writes > 10, "only {own_writes} writes found");
+    results
+}
+
+/// Whether what follows a part of a node changes it.
+fn is_write(remaining: &str) -> bool {
+    const CHANGES: [&str; 8] = [
+        ".insert(",
+        ".remove(",
+        ".clear(",
+        ".take(",
+        ".retain(",
+        ".forget(",
+        ".invalidate(",
+        ".set(",
+    ];
+    let assigned = remaining.split_once(" = ").is_some_and(|(place, _)| {
+        place
+            .chars()
+            .all(|c| c.is_alphanumeric() || "_.".contains(c))
+    });
+    assigned || CHANGES.iter().any(|change| remaining.contains(change))
+}

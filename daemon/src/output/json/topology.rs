@@ -19,8 +19,9 @@
 //! `kind` is `switch`, `ca` or `router`. `guid` in `sm`, `a` and `b` is the node's. `sm` is the
 //! port from which the fabric was discovered, `null` for a file. `lid` 0 means none.
 
+use crate::output::table::node_type_name;
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
-use ferrosm_mad::attr::{LinkSpeed, NodeType};
+use ferrosm_mad::attr::LinkSpeed;
 use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};
 use serde::Serialize;
 
@@ -67,16 +68,6 @@ struct Link {
     width: Option<u8>,
     speed: Option<&'static str>,
     state: Option<String>,
-}
-
-/// `switch`, `ca` or `router`.
-#[must_use]
-pub const fn node_type_name(node_type: NodeType) -> &'static str {
-    match node_type {
-        NodeType::Switch => "switch",
-        NodeType::Router => "router",
-        _ => "ca",
-    }
 }
 
 /// Builds the document.
