@@ -205,16 +205,19 @@ impl SubnetManager {
         } else {
             LidPolicy::Map
         };
-        let assignment = with_ctx!(self, |ctx| {
-            let assignment = self.lids.assign(ctx.fabric, ctx.cfg, policy, ctx.effects);
-            ctx.outbox.persist(assignment.updates);
-            (assignment.changed, assignment.plan_changed)
-        });
-        let (changed, plan_changed) = assignment;
-        if let Some(report) = self.activity.report() {
-            report.lids_changed = changed;
+        let assignment = with_ctx!(self, |ctx| self.lids.assign(
+            ctx.fabric,
+            ctx.cfg,
+            policy,
+            ctx.effects
+        ));
+        if !assignment.updates.is_empty() {
+            self.out.persist(assignment.updates);
         }
-        if plan_changed {
+        if let Some(report) = self.activity.report() {
+            report.lids_changed = assignment.changed;
+        }
+        if assignment.plan_changed {
             self.routing.mark_stale();
         }
         with_ctx!(self, |ctx| self.link_stability.choose_avoided(ctx));
