@@ -112,7 +112,7 @@ mod tests {
         let mut star = star();
         let mut lft = Lft::drop_all(Lid(9));
         lft.set(Lid(7), PortNum(2));
-        node_mut(&mut star, 2).installed = Some(Arc::new(lft));
+        node_mut(&mut star, 2).lft.installed = Some(Arc::new(lft));
         let text = text(render, &snapshot(&star));
         assert!(
             text.contains(
@@ -129,7 +129,7 @@ mod tests {
         let (lid, short, long) = (Lid(2), PortNum(1), PortNum(2));
         let mut lft = Lft::drop_all(Lid(8));
         lft.set(lid, long);
-        node_mut(&mut ring, 0).installed = Some(Arc::new(lft));
+        node_mut(&mut ring, 0).lft.installed = Some(Arc::new(lft));
         let text = text(render, &snapshot(&ring));
         let expected = format!(
             "0x{:04X} : {:03}  : 03   : No 1 hop path possible via port {short}!\n",

@@ -254,7 +254,7 @@ mod tests {
             lft.set(Lid(lid), PortNum(port));
         }
         let mut switch = node(NodeType::Switch, 3, 36, 2);
-        switch.installed = Some(Arc::new(lft));
+        switch.lft.installed = Some(Arc::new(lft));
         let hosts = [node(NodeType::Ca, 1, 1, 7), node(NodeType::Ca, 2, 1, 9)];
         let links = [[(0, 1), (2, 1)], [(1, 1), (2, 2)]];
         fabric(hosts.into_iter().chain([switch]), links)
@@ -285,7 +285,7 @@ mod tests {
             engine: "file",
             tables: star
                 .switches()
-                .filter_map(|(_, n)| n.installed.clone())
+                .filter_map(|(_, n)| n.lft.installed.clone())
                 .collect(),
             vl_plan: VlPlan::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
             order: None,
