@@ -7,7 +7,7 @@
 //! engines. This crate has no MADs, no GUIDs, no clock and no I/O; results do not depend on the
 //! number of threads.
 //!
-//! | room | contents |
+//! | module | contents |
 //! |---|---|
 //! | [`topology`] | the graph: switches, links, end ports and owners of LIDs; the numbers of its channels |
 //! | [`hints`] | the operator's hints about the structure of the fabric |

@@ -43,7 +43,7 @@ mod discovery;
 mod effect;
 pub mod election;
 pub mod event;
-pub mod event_table;
+mod event_table;
 pub mod io;
 mod kept_tables;
 mod keys;

@@ -20,8 +20,8 @@ use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
+use crate::event::Event;
 use crate::event::{KeyViolation, LocalChangeReport, flags_of};
-use crate::io::Event;
 use crate::keys::reported_key;
 use crate::schedule::LIGHT_SPACING;
 

@@ -146,10 +146,10 @@ pub struct Port {
     pub pkeys: PKeyTable,
     /// Its P_Key table covers the end port behind it, so that it may enforce P_Keys.
     pub enforces_p_keys: bool,
-    /// Blocks of VLArbitrationTable that this SM has written.
+    /// Known blocks of VLArbitrationTable: written by this SM or an earlier one, or read.
     pub vl_arbitration: VlArbitrationBlocks,
-    /// The reason of its exclusion. On a switch port it concerns the node behind the port, on a CA
-    /// or router port the port itself.
+    /// Why a device is excluded from the subnet. On a port of a switch, the device is the node
+    /// behind the port. On a port of a CA or router, it is the port itself.
     pub exclusion: Option<Box<ExclusionReason>>,
 }
 

@@ -39,7 +39,7 @@ impl WrittenLft {
 /// port.
 #[derive(Debug, Clone, Default)]
 pub struct WrittenVls {
-    /// SLtoVLMappingTables that this SM has written.
+    /// Known SLtoVLMappingTables: written by this SM or an earlier one, or read.
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// Where the VL tables come from.
     pub origin: VlTableOrigin,

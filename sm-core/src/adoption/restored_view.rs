@@ -186,13 +186,13 @@ pub(crate) struct ViewUpdate {
     /// The view to publish; `None` withdraws the published one.
     pub(crate) view: Option<Snapshot>,
     /// What is reported.
-    pub(crate) observation: Option<Event>,
+    pub(crate) event: Option<Event>,
 }
 
 impl ViewUpdate {
     const WITHDRAW: Self = Self {
         view: None,
-        observation: None,
+        event: None,
     };
 }
 
@@ -261,8 +261,8 @@ impl Adoption {
                     // Hosts may have registered with that master.
                     self.forget_installed();
                 }
-                let observation = Event::RestoredViewRejected(why);
-                ctx.outbox.emit(observation);
+                let event = Event::RestoredViewRejected(why);
+                ctx.outbox.emit(event);
                 false
             }
         }
@@ -293,7 +293,7 @@ impl Adoption {
         restored.in_use = true;
         Some(ViewUpdate {
             view: Some(view),
-            observation: Some(Event::RestoredViewUsed { age }),
+            event: Some(Event::RestoredViewUsed { age }),
         })
     }
 
@@ -329,13 +329,13 @@ impl Adoption {
         if moved.len() > MOVED_PORTS_MAX {
             self.forget();
             return Some(ViewUpdate {
-                observation: Some(Event::RestoredViewWithdrawn),
+                event: Some(Event::RestoredViewWithdrawn),
                 ..ViewUpdate::WITHDRAW
             });
         }
         (moved.len() > before).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| !moved.contains(&end.guid))),
-            observation: None,
+            event: None,
         })
     }
 
@@ -373,7 +373,7 @@ impl Adoption {
             .count();
         (removed > 0).then(|| ViewUpdate {
             view: Some(view.with_end_ports(|end| stays(end.guid, end.lid, end.num_lids()))),
-            observation: Some(Event::EndPortsOutdated(removed)),
+            event: Some(Event::EndPortsOutdated(removed)),
         })
     }
 }

@@ -61,7 +61,7 @@ pub(crate) struct ReadMode {
 /// What a sweep found about links, until its routes are computed.
 #[derive(Debug)]
 pub(crate) struct Discovery {
-    scope: SweepKind,
+    kind: SweepKind,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
     /// Links whose far end is already linked to another port, with the port GUID that was reported
@@ -78,12 +78,13 @@ pub(crate) struct Discovery {
     unverified: BTreeSet<PortRef>,
     /// Switches that were read because they are at the far end of a changed link.
     far_ends: BTreeSet<NodeIdx>,
-    /// Switches with PortStateChange, and those of which a port has another state than before.
+    /// Switches whose PortStateChange was set.
     changed_switches: BTreeSet<NodeIdx>,
+    /// Switches of which a port has another state than before.
     explained_changes: BTreeSet<NodeIdx>,
     /// Switch ports whose links were armed since they were last read.
     armed_ports: Vec<PortRef>,
-    /// Ports that an earlier sweep excluded the node behind, and whose node GUID it has.
+    /// Ports behind which an earlier sweep found a duplicate node GUID, with the GUID.
     known_duplicates: BTreeMap<PortRef, NodeGuid>,
     has_read_unreached_ports: bool,
     /// Ports of hosts with a link that this sweep did not reach.
@@ -107,12 +108,12 @@ fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
 impl Discovery {
     /// The discovery of a sweep that begins.
     pub(crate) const fn new(
-        scope: SweepKind,
+        kind: SweepKind,
         budget: Budget,
         last_snapshot: Option<Arc<Snapshot>>,
     ) -> Self {
         Self {
-            scope,
+            kind,
             neighbours: BTreeMap::new(),
             conflicts: BTreeMap::new(),
             contested: Vec::new(),
@@ -132,7 +133,7 @@ impl Discovery {
     }
 
     fn is_local(&self) -> bool {
-        self.scope == SweepKind::Local
+        self.kind == SweepKind::Local
     }
 
     /// Whether this sweep has queried the node behind a port.
@@ -174,7 +175,7 @@ impl Discovery {
             };
             ctx.effects.push(Effect::InvalidResponse);
             let why = ExclusionReason::Implausible(why);
-            return on_no_neighbour(ctx, from, why, Some(self.scope));
+            return on_no_neighbour(ctx, from, why, Some(self.kind));
         }
         if let Some(from) = from
             && !self.is_local()

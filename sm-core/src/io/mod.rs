@@ -12,12 +12,11 @@ use ferrosm_mad::mad::{MadIn, MadOut};
 use serde::{Deserialize, Serialize};
 
 use crate::config::SmConfig;
+use crate::event::Event;
 use crate::io::commands::{Command, CommandId, CommandReply};
 use crate::records::{RecordUpdate, RestoredState};
 use crate::routing::routes::{RoutingJob, RoutingJobResult};
 use ferrosm_sa::View;
-
-pub use crate::event::Event;
 
 /// An input of the SM.
 ///

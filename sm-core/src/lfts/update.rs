@@ -27,8 +27,8 @@ use crate::routing::lft_writes::LftWriteOrder;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 
-/// Longest pause between dropping routes and writing those that replace them: at least the default
-/// packet lifetime, 1.07 s.
+/// Longest pause between dropping routes and writing those that replace them. It covers the default
+/// packet lifetime of 1.07 s.
 const DRAIN_MAX: Duration = Duration::from_millis(1100);
 
 /// A block of a switch's forwarding table.
@@ -233,8 +233,7 @@ impl LftUpdate {
         false
     }
 
-    /// Call it when all stages are written. Returns whether the update is complete, or its drain
-    /// has ended. `packet_life_time` is the configured code.
+    /// Call it when all stages are written. `packet_life_time` is the configured code.
     pub(crate) fn poll_drain(&mut self, now: Instant, packet_life_time: u8) -> DrainState {
         let Some(after) = self.drain.take() else {
             return DrainState::None;

@@ -7,12 +7,12 @@ use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
 use crate::discovery::Discovery;
+use crate::event::Event;
 use crate::event::NoLinkReason;
-use crate::io::Event;
 use crate::lfts::readback::LftReadback;
 use crate::lfts::update::LftUpdate;
 use crate::mfts::{MftReadback, MftUpdate};
-use crate::pkeys::PartitionTables;
+use crate::pkeys::PKeyUpdate;
 use crate::ports::link_rates::LinkRates;
 use crate::ports::link_setup::Arming;
 use crate::report::absent_member::AbsentMember;
@@ -62,19 +62,19 @@ pub(super) enum Activity {
 /// The phase of a sweep, with the state that only it needs.
 #[derive(Debug)]
 pub(super) enum SweepPhase {
-    Discovery,
+    Discover,
     SmScan,
     ReadTables(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
-    Routing,
+    Route,
     WriteTables(Box<TableUpdate>),
     /// MFTs are written; reported together with the tables before them.
-    Multicast(MftUpdate),
+    WriteMfts(MftUpdate),
     Arm(Arming),
     Activate,
 }
 
-/// The readback of tables that this SM did not write.
+/// The state of the phase that reads tables which this SM did not write.
 #[derive(Debug, Default)]
 pub(super) struct TableReadback {
     pub(super) lfts: LftReadback,
@@ -82,10 +82,10 @@ pub(super) struct TableReadback {
     pub(super) mfts: MftReadback,
 }
 
-/// The phase of a sweep that writes P_Key, VL and forwarding tables.
+/// The state of the phase that writes P_Key, VL and forwarding tables.
 #[derive(Debug, Default)]
 pub(super) struct TableUpdate {
-    pub(super) partitions: PartitionTables,
+    pub(super) pkeys: PKeyUpdate,
     pub(super) vls: VlUpdate,
     pub(super) lfts: LftUpdate,
 }
@@ -94,11 +94,11 @@ impl SweepPhase {
     /// Its name in reports.
     pub(super) const fn name(&self) -> Phase {
         match self {
-            Self::Discovery => Phase::Discover,
+            Self::Discover => Phase::Discover,
             Self::SmScan => Phase::SmScan,
             Self::ReadTables(_) => Phase::ReadTables,
-            Self::Routing => Phase::Route,
-            Self::WriteTables(_) | Self::Multicast(_) => Phase::WriteTables,
+            Self::Route => Phase::Route,
+            Self::WriteTables(_) | Self::WriteMfts(_) => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
             Self::Activate => Phase::Activate,
         }
@@ -126,7 +126,7 @@ impl Sweep {
         let kind = scope.kind();
         Self {
             scope,
-            phase: SweepPhase::Discovery,
+            phase: SweepPhase::Discover,
             discovery: Some(discovery),
             started: now,
             phase_began: now,
@@ -255,7 +255,7 @@ impl Activity {
         if let Self::MulticastUpdate(update) = self {
             return Some(update);
         }
-        if let SweepPhase::Multicast(update) = &mut self.sweep_mut()?.phase {
+        if let SweepPhase::WriteMfts(update) = &mut self.sweep_mut()?.phase {
             return Some(update);
         }
         None

@@ -39,7 +39,7 @@ impl SubnetManager {
             // The master's state is newer than the restored view.
             _ => {
                 self.adoption.forget();
-                self.sa.forget_persisted_view(&mut self.out);
+                self.sa.forget_persisted_view(&mut self.outbox);
                 return;
             }
         }
@@ -70,9 +70,9 @@ impl SubnetManager {
     }
 
     fn publish_restored(&mut self, update: Option<ViewUpdate>) {
-        if let Some(ViewUpdate { view, observation }) = update {
+        if let Some(ViewUpdate { view, event }) = update {
             self.sa
-                .publish_restored_view(&mut self.out, &self.cfg, view, observation);
+                .publish_restored_view(&mut self.outbox, &self.cfg, view, event);
         }
     }
 

@@ -11,7 +11,10 @@ impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
         let (state, master) = (self.role(), self.polled_master());
         let issued = (id, command);
-        if !self.commands.accept(&mut self.out, issued, state, master) {
+        if !self
+            .commands
+            .accept(&mut self.outbox, issued, state, master)
+        {
             return;
         }
         match command {
@@ -56,7 +59,7 @@ impl SubnetManager {
         }
         let is_handing_over = self.hands_over_after_sweep || self.mastership.is_handing_over();
         if self.commands.awaits_handover() && !is_handing_over {
-            self.commands.on_handover_superseded(&mut self.out);
+            self.commands.on_handover_superseded(&mut self.outbox);
         }
         if self.commands.awaits_stop() && !self.mastership.is_stopping() {
             self.begin_handover(AfterHandover::Stop);

@@ -27,7 +27,7 @@ impl SubnetManager {
         self.traps.begin_full_sweep();
         self.begin_sweep(SweepScope::Full);
         self.commands
-            .on_full_sweep_started(&mut self.out, self.last_sweep.number);
+            .on_full_sweep_started(&mut self.outbox, self.last_sweep.number);
         self.fabric.begin_full_sweep();
         self.routing.mark_stale();
         self.enqueue(SmpOp::NodeInfo(None));
@@ -75,12 +75,12 @@ impl SubnetManager {
         // The other SM may have used other routes and multicast trees: the installed ones are
         // adopted.
         self.routing.forget_installed();
-        self.multicast.discard_trees();
+        self.mfts.discard_trees();
     }
 
     /// Sets of VL tables may have reached other devices than those at the end of their DR paths.
     /// Unlike LFTs they are not read back, and what was recorded of them is wrong, so that they are
-    /// written again ([`vls`]).
+    /// written again ([`crate::vls`]).
     pub(super) fn distrust_vl_tables(&mut self) {
         if !self.is_master() || self.read_only {
             return;
@@ -151,7 +151,8 @@ impl SubnetManager {
         }
     }
 
-    /// A PortInfo response: stored in the fabric, then handed to the components that depend on it.
+    /// A PortInfo response: checked, compared with what another master would write, stored, then
+    /// passed to the components that depend on it, in this order.
     pub(super) fn on_port_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
         let mode = self.read_mode();
         let Some(change) = with_ctx!(self, |ctx| discovery::check_port_info(
@@ -221,7 +222,7 @@ impl SubnetManager {
         // Another SM may become master while the link is down.
         self.step_election(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
-        self.commands.on_no_link(&mut self.out);
+        self.commands.on_no_link(&mut self.outbox);
         self.report_no_link(reason);
     }
 
@@ -238,7 +239,7 @@ impl SubnetManager {
     /// does not respond; it is not repeated at each attempt.
     fn report_isolation(&mut self, reason: NoLinkReason) {
         // Before the report: no command is complete, and `--once` ends with the reason.
-        self.commands.on_no_link(&mut self.out);
+        self.commands.on_no_link(&mut self.outbox);
         if self.report_no_link(reason) {
             self.finish_sweep();
         }

@@ -234,7 +234,7 @@ impl SubnetManager {
             }
             SmpOp::SetMft(n, at) => {
                 let update = self.activity.mft_update();
-                with_ctx!(self, |ctx| self.multicast.on_block_written(
+                with_ctx!(self, |ctx| self.mfts.on_block_written(
                     ctx,
                     update,
                     (n, at),
@@ -261,9 +261,8 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| pkeys::on_block_read(ctx, p, block, outcome));
             }
             SmpOp::SetPKeyTable(p, block) => {
-                if let Some(TableUpdate { partitions, .. }) = self.activity.table_update() {
-                    with_ctx!(self, |ctx| partitions
-                        .on_block_written(ctx, p, block, outcome));
+                if let Some(TableUpdate { pkeys, .. }) = self.activity.table_update() {
+                    with_ctx!(self, |ctx| pkeys.on_block_written(ctx, p, block, outcome));
                 }
             }
             SmpOp::SurveyPortInfo(at) => {
@@ -307,7 +306,7 @@ impl SubnetManager {
             self.schedule.request_light();
         }
         if let Some((notice, at)) = outcome.forward {
-            self.forward(&notice, at);
+            self.forward_trap(&notice, at);
         }
         for reread in outcome.rereads {
             self.reread(reread);
@@ -367,7 +366,7 @@ impl SubnetManager {
         } else {
             // The SMA answers all attributes that the node supports.
             let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);
-            self.out.send(received.from, answer);
+            self.outbox.send(received.from, answer);
         }
     }
 }

@@ -26,7 +26,7 @@ impl SubnetManager {
 
     fn apply_one(&mut self, effect: Effect) {
         match effect {
-            Effect::Problem(at, kind) => self.problem(at, kind),
+            Effect::Problem(at, kind) => self.add_problem(at, kind),
             Effect::Message(message) => {
                 if let Some(report) = self.activity.report() {
                     report.routing_messages.push(message);
@@ -80,13 +80,13 @@ impl SubnetManager {
             Effect::StartFullSweep => self.begin_full_sweep(),
             Effect::Elect(input) => self.elect(input, None),
             Effect::ElectOnRequest(input, request) => self.elect(input, Some(&request)),
-            Effect::Reply(mad) => self.out.send(mad.to, mad.mad),
+            Effect::Reply(mad) => self.outbox.send(mad.to, mad.mad),
             Effect::CarryOut(decision) => self.carry_out(decision),
             Effect::ReportRole(state, handed_to) => {
                 let handed_to = handed_to.map(|guid| self.describe_sm(guid));
                 let master = self.polled_master();
                 self.commands
-                    .on_role(&mut self.out, state, handed_to, master);
+                    .on_role(&mut self.outbox, state, handed_to, master);
             }
             Effect::SweepAsElected { is_link_down } => self.sweep_as_elected(is_link_down),
             Effect::SendUntracked(op) => self.send_untracked(op),
@@ -120,7 +120,7 @@ impl SubnetManager {
                 }
             }
             Effect::ReportNotHandedOver(why) => {
-                self.commands.on_not_handed_over(&mut self.out, &why);
+                self.commands.on_not_handed_over(&mut self.outbox, &why);
                 self.emit(Event::Election(why));
             }
             Effect::ReportStopped {
@@ -129,7 +129,7 @@ impl SubnetManager {
             } => {
                 let handed_to = handed_to.map(|guid| self.describe_sm(guid));
                 self.commands
-                    .on_stopped(&mut self.out, handed_to, was_master);
+                    .on_stopped(&mut self.outbox, handed_to, was_master);
                 self.emit(Event::Stopped {
                     handed_to,
                     was_master,

@@ -1,5 +1,5 @@
-//! Dispatch of mastership ([`crate::mastership`]): executes its actions, and loads the replica of
-//! another master or this SM's own state.
+//! Calls [`crate::mastership`]: steps of the election, what it decided, and the replica of another
+//! master or this SM's own state.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl SubnetManager {
 
     /// The SMInfo of this SM, in a response or in a control that it sends.
     pub(super) fn own_sm_info(&self, control: Option<SmControl>) -> SmInfo {
-        let sent = self.out.sent();
+        let sent = self.outbox.sent();
         self.mastership
             .sm_info(&self.cfg, &self.fabric, sent, control)
     }
@@ -108,7 +108,7 @@ impl SubnetManager {
         };
         if let Some(mad) = self.build_mad(&transaction, 0, UNTRACKED) {
             self.count_request(op);
-            self.out.send(Address::DIRECTED, mad);
+            self.outbox.send(Address::DIRECTED, mad);
         }
     }
 
@@ -138,7 +138,7 @@ impl SubnetManager {
             request.data = Mastership::sm_info_request(&self.cfg, &self.fabric, sender.port);
         }
         let mad = request.directed(&sender.path, tid);
-        self.out.send(Address::DIRECTED, mad);
+        self.outbox.send(Address::DIRECTED, mad);
     }
 
     /// Returns whether a response answers the query of a sender.
@@ -206,7 +206,7 @@ impl SubnetManager {
                 }
             }
             PeerEvent::Stalled => {
-                self.out.drop_replies();
+                self.outbox.drop_replies();
                 self.on_stalled();
             }
             PeerEvent::LeaseLost => self.on_lease_lost(),
@@ -243,11 +243,11 @@ impl SubnetManager {
         while self.mastership.awaits_sender()
             && with_ctx!(self, |ctx| self.mastership.on_sender_timeout(ctx))
         {}
-        if self.mastership.on_timeout(&mut self.out, self.now) {
+        if self.mastership.on_timeout(&mut self.outbox, self.now) {
             self.adopt_replica(None);
         }
         if self.mastership.take_lid_records_differ() {
-            self.out.persist(self.lids.all_records());
+            self.outbox.persist(self.lids.all_records());
         }
         if let Some(is_incomplete) = self.mastership.take_replica_change() {
             self.step_election(election::ElectionInput::ReplicaChanged { is_incomplete });

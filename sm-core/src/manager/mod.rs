@@ -1,9 +1,15 @@
 //! The subnet manager as one value: composition of its components, and dispatch of inputs.
 //!
-//! This file holds the components, the contract with the driver, and the order of activities. The
-//! calls of the components are in the files of their activity: [`discover`], [`sweep`],
-//! [`table_update`], [`idle`], [`light_sweep`], [`mastership`], [`commands`], [`adoption`],
-//! [`survey`] and [`sa`].
+//! This file holds the components, the contract with the driver, and the order of activities.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`activity`] | what the SM is doing, and the state of the running sweep |
+//! | [`sweep`], [`discover`], [`table_update`], [`mfts`] | the phases of a sweep |
+//! | [`idle`], [`light_sweep`], [`survey`] | what happens between sweeps |
+//! | [`dispatch`], [`payload`] | responses to components; the MADs of requests |
+//! | [`effects`] | consequences for other components |
+//! | [`mastership`], [`adoption`], [`sa`], [`commands`], [`progress`] | calls of these components; displays |
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
@@ -13,7 +19,7 @@ macro_rules! with_ctx {
             cfg: &$sm.cfg,
             fabric: &mut $sm.fabric,
             smps: &mut $sm.smps,
-            outbox: &mut $sm.out,
+            outbox: &mut $sm.outbox,
             effects: &mut $sm.effects,
         };
         let result = $body;
@@ -60,7 +66,7 @@ mod effects;
 mod idle;
 mod light_sweep;
 mod mastership;
-mod multicast;
+mod mfts;
 mod payload;
 mod progress;
 mod sa;
@@ -82,7 +88,8 @@ use crate::config::SmConfig;
 use crate::discovery::survey::Surveys;
 use crate::effect::Effects;
 use crate::election;
-use crate::io::{Event, Input, Output};
+use crate::event::Event;
+use crate::io::{Input, Output};
 use crate::keys::MKeyRing;
 use crate::lids::LidTable;
 use crate::mastership::Mastership;
@@ -119,7 +126,7 @@ pub struct SubnetManager {
     now: Instant,
     fabric: ObservedFabric,
     smps: Smps,
-    out: Outbox,
+    outbox: Outbox,
     activity: Activity,
     /// Number of activities and sweep phases begun so far.
     transitions: u64,
@@ -135,7 +142,7 @@ pub struct SubnetManager {
     effects: Effects,
     traps: TrapMonitor,
     sa: SaState,
-    multicast: MulticastTables,
+    mfts: MulticastTables,
     adoption: Adoption,
     alias_guids: AliasGuids,
     surveys: Surveys,
@@ -169,7 +176,7 @@ impl SubnetManager {
             read_only,
             now,
             fabric: ObservedFabric::default(),
-            out: Outbox::default(),
+            outbox: Outbox::default(),
             activity: Activity::Idle,
             transitions: 0,
             last_sweep: SweepHistory::default(),
@@ -182,7 +189,7 @@ impl SubnetManager {
             effects: Effects::default(),
             traps: TrapMonitor::default(),
             sa,
-            multicast: MulticastTables::default(),
+            mfts: MulticastTables::default(),
             adoption,
             alias_guids: AliasGuids::default(),
             surveys: Surveys::default(),
@@ -227,27 +234,27 @@ impl SubnetManager {
     /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged,
     /// or a standby is reported to have lost its replica.
     pub const fn enable_replication(&mut self, timeout: Duration) {
-        self.out.set_replication_timeout(timeout);
+        self.outbox.set_replication_timeout(timeout);
         self.mastership.enable_replication();
     }
 
     /// Replies to SA clients that wait for durable state.
     #[must_use]
     pub fn waiting_replies(&self) -> usize {
-        self.out.waiting_replies()
+        self.outbox.waiting_replies()
     }
 
     /// Whether outputs wait for durable state.
     #[must_use]
     pub fn waits_for_durability(&self) -> bool {
-        self.out.is_waiting()
+        self.outbox.is_waiting()
     }
 
     /// How long the local disk has delayed the oldest output, including outputs that left at the
     /// limit.
     #[must_use]
     pub fn disk_wait(&self, now: Instant) -> Duration {
-        self.out.disk_wait(now)
+        self.outbox.disk_wait(now)
     }
 
     /// Takes one input. Drain [`poll_output`](Self::poll_output) afterwards.
@@ -259,7 +266,7 @@ impl SubnetManager {
             Input::SendFailed(tid) => self.on_timeout(tid),
             Input::Timeout => {}
             Input::RoutingComputed(computed) => self.routing.on_computed(*computed),
-            Input::Persisted(persisted) => self.out.on_persisted(persisted),
+            Input::Persisted(persisted) => self.outbox.on_persisted(persisted),
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Command { id, command } => self.on_command(id, command),
             Input::LocalPort(event) => self.on_local_port(event),
@@ -278,14 +285,14 @@ impl SubnetManager {
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         loop {
-            if let Some(out) = self.out.pop(self.now) {
+            if let Some(out) = self.outbox.pop(self.now) {
                 return Some(out);
             }
-            let may_write = self.out.may_write(self.now);
+            let may_write = self.outbox.may_write(self.now);
             let dispatch = self.smps.next(self.now, may_write)?;
             self.fabric.refresh_stale_paths(self.now);
             if let Some(mad) = self.build_mad(&dispatch.item, dispatch.attempt, dispatch.tid) {
-                self.out.count_sent();
+                self.outbox.count_sent();
                 self.count_request(dispatch.item.op);
                 return Some(Output::Send(MadOut {
                     to: Address::DIRECTED,
@@ -315,7 +322,7 @@ impl SubnetManager {
         let table_retry = self.last_sweep.next_table_retry.filter(|_| may_reread);
         let links = self.link_stability.due().filter(|_| may_reread);
         let deadlines = [
-            self.out.poll_timeout(),
+            self.outbox.poll_timeout(),
             self.smps.deadline(),
             timer,
             drained,
@@ -333,7 +340,7 @@ impl SubnetManager {
     }
 
     fn emit(&mut self, event: Event) {
-        self.out.emit(event);
+        self.outbox.emit(event);
     }
 
     fn on_config(&mut self, cfg: SmConfig) {

@@ -94,7 +94,7 @@ impl SubnetManager {
                 let at = ConfiguredTable::Arbitration(p, block);
                 self.table_update()?.vls.sent(at)
             }
-            SmpOp::SetPKeyTable(p, block) => self.table_update()?.partitions.payload(p, block),
+            SmpOp::SetPKeyTable(p, block) => self.table_update()?.pkeys.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().tables();
                 alias_guid_block(&self.fabric, aliases, p, block)
@@ -137,7 +137,7 @@ impl SubnetManager {
         if let Some(top) = top {
             info.linear_fdb_top = node.lft_top(top).0;
             info.life_time_value = self.cfg.packet_life_time;
-            info.multicast_fdb_top = self.multicast.fdb_top(&self.fabric, n, &info);
+            info.multicast_fdb_top = self.mfts.fdb_top(&self.fabric, n, &info);
         }
         info.encode_onto(&mut raw);
         Some(raw)

@@ -139,18 +139,18 @@ impl SubnetManager {
 
     /// Ends replies to clients and writes of their alias GUIDs. Returns the last published view.
     pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
-        let view = self.sa.withdraw_view(&mut self.out)?;
+        let view = self.sa.withdraw_view(&mut self.outbox)?;
         self.alias_guids.forget();
         Some(view)
     }
 
     pub(super) fn clear_registrations(&mut self) {
-        self.sa.clear_registrations(&mut self.out);
+        self.sa.clear_registrations(&mut self.outbox);
     }
 
     /// Forwards a trap that is not part of a storm to subscribers. Call it before the re-reads that
     /// the trap causes.
-    pub(super) fn forward(&mut self, notice: &Notice, at: Option<PortRef>) {
+    pub(super) fn forward_trap(&mut self, notice: &Notice, at: Option<PortRef>) {
         let is_reread_now = self.rereads_at_once();
         let sweep = self.last_sweep.number + u32::from(!is_reread_now);
         with_ctx!(self, |ctx| self.sa.forward_trap(ctx, notice, at, sweep));

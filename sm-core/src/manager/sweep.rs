@@ -17,7 +17,8 @@ use crate::discovery::exclusion::report_excluded;
 use crate::discovery::problems::ProblemLocator;
 use crate::discovery::silent_ports::silent_ports;
 use crate::discovery::{Discovery, reread_uncleared};
-use crate::io::{Event, Output};
+use crate::event::Event;
+use crate::io::Output;
 use crate::kept_tables::report_kept;
 use crate::lfts::readback::LftReadback;
 use crate::lfts::update::LftUpdate;
@@ -52,12 +53,12 @@ impl SubnetManager {
             }
         }
         match self.activity.sweep().map(|sweep| &sweep.phase) {
-            Some(SweepPhase::Discovery) => self.finish_discovery(),
+            Some(SweepPhase::Discover) => self.finish_discovery(),
             Some(SweepPhase::SmScan) => self.finish_sm_scan_of_sweep(),
             Some(SweepPhase::ReadTables(_)) => self.finish_reading(),
-            Some(SweepPhase::Routing) => self.continue_routing(),
+            Some(SweepPhase::Route) => self.continue_routing(),
             Some(SweepPhase::WriteTables(_)) => self.continue_tables(),
-            Some(SweepPhase::Multicast(_)) => self.continue_multicast(),
+            Some(SweepPhase::WriteMfts(_)) => self.continue_multicast(),
             Some(SweepPhase::Arm(_)) => self.begin_activation(),
             Some(SweepPhase::Activate) => self.finish_sweep(),
             None => {}
@@ -89,14 +90,14 @@ impl SubnetManager {
             if let Some(node) = self.fabric.get(n) {
                 let ports = node.physical_ports().map(|p| PortRef::new(n, p));
                 let links = ports.filter(|p| self.fabric.peer(*p).is_some()).count();
-                self.out.emit(Event::NodeAdded(node.name(), links));
+                self.outbox.emit(Event::NodeAdded(node.name(), links));
             }
         }
         for (a, b) in core::mem::take(&mut self.last_sweep.added_links) {
             let is_of_added_node = [a, b].iter().any(|p| added_nodes.contains(&p.node));
             if !is_of_added_node && self.fabric.peer(a) == Some(b) {
                 let (a, b) = (self.fabric.port_name(a), self.fabric.port_name(b));
-                self.out.emit(Event::LinkUp(a, b));
+                self.outbox.emit(Event::LinkUp(a, b));
             }
         }
     }
@@ -119,7 +120,7 @@ impl SubnetManager {
 
     /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last
     /// sweep reported it.
-    pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
+    pub(super) fn add_problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.add_problem(at, kind);
             return;
@@ -196,7 +197,7 @@ impl SubnetManager {
 
     /// Plans LIDs, and starts a routing job if the inputs of the routing changed.
     fn begin_routing(&mut self) {
-        self.begin_phase(SweepPhase::Routing);
+        self.begin_phase(SweepPhase::Route);
         let is_new = self.mastership.is_new();
         let policy = if self.cfg.reassign_lids && is_new {
             LidPolicy::Reassign
@@ -212,7 +213,7 @@ impl SubnetManager {
             ctx.effects
         ));
         if !assignment.updates.is_empty() {
-            self.out.persist(assignment.updates);
+            self.outbox.persist(assignment.updates);
         }
         if let Some(report) = self.activity.report() {
             report.lids_changed = assignment.changed;
@@ -235,12 +236,12 @@ impl SubnetManager {
                 .installed_routing(&self.fabric, &self.cfg, job.nodes());
         }
         for n in self.unroutable_switches() {
-            self.problem(
+            self.add_problem(
                 Some(PortRef::new(n, PortNum::ZERO)),
                 ProblemKind::NoLinearTable,
             );
         }
-        self.out.push(Output::Compute(Box::new(job)));
+        self.outbox.push(Output::Compute(Box::new(job)));
     }
 
     fn unroutable_switches(&self) -> Vec<NodeIdx> {
@@ -317,7 +318,7 @@ impl SubnetManager {
     fn report_unreached(&mut self) {
         for lid in self.routing.unreachable().to_vec() {
             if let Some(at) = self.fabric.port_by_lid(lid) {
-                self.problem(Some(at), ProblemKind::NotReached);
+                self.add_problem(Some(at), ProblemKind::NotReached);
             }
         }
     }
@@ -339,7 +340,7 @@ impl SubnetManager {
             report.failed = true;
         }
         if !self.activity.is_local_sweep() {
-            self.commands.on_routing_failed(&mut self.out, &failure);
+            self.commands.on_routing_failed(&mut self.outbox, &failure);
         }
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
@@ -488,7 +489,7 @@ impl SubnetManager {
         }
         self.emit(Event::SweepCompleted(Box::new(report.clone())));
         if !report.is_local() {
-            self.commands.on_full_sweep_done(&mut self.out, &report);
+            self.commands.on_full_sweep_done(&mut self.outbox, &report);
         }
     }
 }

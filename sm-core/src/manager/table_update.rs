@@ -33,8 +33,8 @@ impl SubnetManager {
     fn write_tables(&mut self, conflicting: Vec<(Lid, NodeIdx)>) {
         self.lids.update_top();
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        if let Some((scope, TableUpdate { partitions, .. })) = self.activity.scoped_table_update() {
-            with_ctx!(self, |ctx| partitions.write(ctx, scope));
+        if let Some((scope, TableUpdate { pkeys, .. })) = self.activity.scoped_table_update() {
+            with_ctx!(self, |ctx| pkeys.write(ctx, scope));
         }
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(local_port) = self.fabric.local() {
@@ -129,12 +129,10 @@ impl SubnetManager {
         let Some((scope, update)) = self.activity.scoped_table_update() else {
             return;
         };
-        let TableUpdate {
-            partitions, lfts, ..
-        } = update;
+        let TableUpdate { pkeys, lfts, .. } = update;
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
-                with_ctx!(self, |ctx| partitions.write_late(ctx, scope));
+                with_ctx!(self, |ctx| pkeys.write_late(ctx, scope));
                 if self.smps.is_idle() {
                     self.routing.on_tables_written();
                     self.end_tables();
@@ -185,7 +183,7 @@ impl SubnetManager {
             && let SweepPhase::WriteTables(update) = &mut sweep.phase
             && sweep.scope.kind() == SweepKind::Full
         {
-            sweep.report.fullest_pkey_table = update.partitions.take_fullest();
+            sweep.report.fullest_pkey_table = update.pkeys.take_fullest();
         }
         self.begin_multicast();
     }

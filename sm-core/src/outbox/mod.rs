@@ -19,7 +19,8 @@ use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::{Address, Mad, MadOut};
 use ferrosm_mad::time::Instant;
 
-use crate::io::{Event, Output, Persisted};
+use crate::event::Event;
+use crate::io::{Output, Persisted};
 use crate::records::RecordUpdate;
 use gate::{Alarm, Gate};
 

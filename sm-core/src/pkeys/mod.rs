@@ -34,7 +34,7 @@ const FULL: u16 = 0x8000;
 
 /// The P_Key tables that a sweep writes.
 #[derive(Debug, Default)]
-pub(crate) struct PartitionTables {
+pub(crate) struct PKeyUpdate {
     /// Tables that are being written.
     writes: BTreeMap<PortRef, Vec<PKey>>,
     /// Ports whose table was unknown when it was to be written, and is read then, once.
@@ -144,7 +144,7 @@ pub(crate) fn effective_keys(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef
     }
 }
 
-impl PartitionTables {
+impl PKeyUpdate {
     /// Writes every block that differs, and decides which switch ports check packets.
     pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
         let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);

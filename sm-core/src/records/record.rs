@@ -175,7 +175,7 @@ impl Record {
     }
 
     /// Decodes a record; `None` for a kind that cannot be decoded alone. `unix_s` is the current
-    /// Unix time; with 0 the remaining time of a lease is the time of its end.
+    /// Unix time. Pass 0 to get absolute expiry times instead of remaining ones.
     ///
     /// # Errors
     /// If the bytes are malformed, or a value is not allowed.

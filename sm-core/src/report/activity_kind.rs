@@ -52,7 +52,7 @@ impl ActivityKind {
         }
     }
 
-    /// Whether it may send Sets to devices.
+    /// Whether it may send Sets that configure devices.
     pub(crate) const fn configures(self) -> bool {
         matches!(
             self,
@@ -94,13 +94,13 @@ impl ActivityKind {
 pub enum Phase {
     /// Discovery by directed route.
     Discover,
-    /// Reading the tables installed in switches.
-    ReadTables,
     /// SMInfo scan of the other SMs.
     SmScan,
+    /// Reading the tables installed in switches.
+    ReadTables,
     /// Assigning LIDs and computing routes.
     Route,
-    /// Writing forwarding tables.
+    /// Writing P_Key, VL and forwarding tables.
     WriteTables,
     /// Configuring ports and arming links.
     Arm,

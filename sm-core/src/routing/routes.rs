@@ -35,7 +35,7 @@ use crate::routing::kept::{kept_tables, weighted_vls};
 use crate::routing::lft_writes::{LftWriteOrder, LftWritePlan};
 use crate::routing::vl_plan::{FabricVlPlan, operated_vls};
 
-/// The inputs of a routing computation. It contains no reference to the subnet.
+/// The inputs of a routing computation, copied from the observed fabric.
 #[derive(Debug)]
 pub struct RoutingJob {
     /// Identifies the job in its result.

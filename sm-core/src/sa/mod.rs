@@ -6,8 +6,8 @@
 //! reports to subscribers.
 //!
 //! Invariants: a registration is submitted to the store before the client's reply, which waits
-//! until it is durable. Registrations are those of the current mastership, restored or replicated;
-//! those of another master are cleared.
+//! until it is durable. While this SM is master, it has the registrations that it accepted,
+//! restored or got from a replica. When another SM becomes master, it drops them.
 
 pub(crate) mod alias_guids;
 mod partition_groups;
@@ -321,8 +321,8 @@ impl SaState {
         update_partition_groups(self.registry.groups_mut(), cfg, snapshot);
     }
 
-    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports
-    /// the observation.
+    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then emits
+    /// the event.
     pub(crate) fn publish_restored_view(
         &mut self,
         outbox: &mut Outbox,

@@ -1,10 +1,11 @@
 //! VL tables: SLtoVLMappingTables and VLArbitrationTables, written before links are armed (IBA vol.
 //! 1, 14.2.5.8 and 14.2.5.9).
 //!
-//! Tables are not read: that takes a request for each pair of ports, while most switches accept one
-//! Set for all inputs. Every table is written once after the SM started or the device rebooted,
-//! unless it is known from before ([`InheritedVls`]). A routing on one VL writes none to devices
-//! that no SM has configured, because their power-up tables map SL 0 to VL 0.
+//! Tables are not read, except those that a device keeps ([`kept_readback`]): that takes a request
+//! for each pair of ports, while most switches accept one Set for all inputs. Every table is
+//! written once after the SM started or the device rebooted, unless it is known from before
+//! ([`InheritedVls`]). A routing on one VL writes none to devices that no SM has configured,
+//! because their power-up tables map SL 0 to VL 0.
 //!
 //! Invariants: a table is unknown from its Set until the response. Before the first write of a
 //! sweep a new epoch is persisted; if the SM fails before the routing of that epoch is persisted,

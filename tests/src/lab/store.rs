@@ -1,5 +1,5 @@
 //! The store of a simulated SM, which may be slow, hang or fail: like the daemon's
-//! (`state/writer.rs`), in virtual time and without files.
+//! (`store/src/writer.rs`), in virtual time and without files.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

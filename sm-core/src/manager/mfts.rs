@@ -38,9 +38,9 @@ impl SubnetManager {
         }
         let changed = self.sa.take_changed_groups();
         let inputs = tree_inputs(&self.sa, self.routing.of_trees());
-        let update = with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
+        let update = with_ctx!(self, |ctx| self.mfts.compare_all(ctx, changed, inputs));
         if let Some(sweep) = self.activity.sweep_mut() {
-            sweep.phase = SweepPhase::Multicast(update);
+            sweep.phase = SweepPhase::WriteMfts(update);
         }
         self.continue_multicast();
     }
@@ -49,7 +49,7 @@ impl SubnetManager {
     /// links.
     pub(super) fn continue_multicast(&mut self) {
         if let Some(update) = self.activity.mft_update()
-            && with_ctx!(self, |ctx| self.multicast.write_next(ctx, update))
+            && with_ctx!(self, |ctx| self.mfts.write_next(ctx, update))
         {
             return;
         }
@@ -67,7 +67,7 @@ impl SubnetManager {
 
     /// When a postponed update is due; `None` while it would have to wait for something else.
     pub(super) fn multicast_update_due(&self) -> Option<Instant> {
-        let due = self.multicast.poll_timeout();
+        let due = self.mfts.poll_timeout();
         due.filter(|_| self.may_update_multicast())
     }
 
@@ -78,9 +78,7 @@ impl SubnetManager {
         }
         let changed = self.sa.take_changed_groups();
         let inputs = tree_inputs(&self.sa, self.routing.of_trees());
-        let update = with_ctx!(self, |ctx| self
-            .multicast
-            .begin_update(ctx, changed, inputs));
+        let update = with_ctx!(self, |ctx| self.mfts.begin_update(ctx, changed, inputs));
         let Some(update) = update else {
             return false;
         };
@@ -93,7 +91,7 @@ impl SubnetManager {
         let Activity::MulticastUpdate(update) = &mut self.activity else {
             return;
         };
-        if !with_ctx!(self, |ctx| self.multicast.continue_update(ctx, update)) {
+        if !with_ctx!(self, |ctx| self.mfts.continue_update(ctx, update)) {
             self.set_activity(Activity::Idle);
             self.sa.tables_changed(self.now);
         }
