@@ -16,12 +16,14 @@ impl fmt::Display for Hex<'_> {
 }
 
 fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text
+    let digits = text
         .chars()
         .map(|c| u8::try_from(c.to_digit(16)?).ok())
-        .collect();
-    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    Some(digits.chunks(2).map(|two| two[0] << 4 | two[1]).collect())
+        .collect::<Option<Vec<u8>>>()?;
+    let (pairs, []) = digits.as_chunks() else {
+        return None;
+    };
+    Some(pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
 /// Serializes bytes.

@@ -1,5 +1,5 @@
-//! Errors of the state directory. Each names the file or directory; what the operator can do about
-//! it is said where the error is reported.
+//! Errors of the state directory. Each names the file or directory; who reports one adds what the
+//! operator can do.
 
 use std::io;
 use std::path::PathBuf;

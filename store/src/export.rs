@@ -188,10 +188,13 @@ fn json_error(e: &serde_json::Error) -> String {
 /// Describes a service.
 #[must_use]
 pub fn describe_service(record: &ServiceRecord) -> String {
-    let name = record.service_name.split(|b| *b == 0).next();
-    let name = String::from_utf8_lossy(name.unwrap_or_default());
-    let (id, gid) = (record.service_id, record.service_gid);
-    format!("service {id:#018x} at {gid}, {name:?}")
+    let padded = &record.service_name;
+    let length = padded.iter().position(|b| *b == 0);
+    let name = String::from_utf8_lossy(&padded[..length.unwrap_or(padded.len())]);
+    format!(
+        "service {:#018x} at {}, {name:?}",
+        record.service_id, record.service_gid
+    )
 }
 
 /// Describes a subscription.

@@ -166,10 +166,12 @@ struct StoreThread {
 
 impl StoreThread {
     fn new(mut dir: StateDir, durable: Arc<DurabilityTracker>) -> Self {
-        let records = core::mem::take(&mut dir.contents.records);
-        let records = records.into_iter().filter(|(key, _)| !key.is_of_view());
+        let records = core::mem::take(&mut dir.contents.records)
+            .into_iter()
+            .filter(|(key, _)| !key.is_of_view())
+            .collect();
         Self {
-            records: records.collect(),
+            records,
             dir,
             durable,
             view_persister: ViewPersister::default(),

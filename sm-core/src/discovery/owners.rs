@@ -6,7 +6,7 @@
 
 use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::{NodeInfo, NodeType, PortState};
-use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::ids::{PortGuid, PortNum};
 
 use super::Discovery;
 use crate::ctx::Ctx;
@@ -136,4 +136,30 @@ pub(super) fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
     if !is_duplicate {
         fabric.index_port_guid(guid, at);
     }
+}
+
+/// The port that owns the GUID of a device which is excluded as its duplicate: of a node GUID, a
+/// port of the owner.
+pub(super) fn duplicate_owner(fabric: &ObservedFabric, reason: ExclusionReason) -> Option<PortRef> {
+    match reason {
+        ExclusionReason::DuplicatePortGuid(guid) => fabric.port_by_guid(guid),
+        ExclusionReason::DuplicateNodeGuid(guid) => {
+            fabric.node_by_guid(guid).map(|n| linked_port(fabric, n))
+        }
+        ExclusionReason::Implausible(_)
+        | ExclusionReason::NoResponse
+        | ExclusionReason::PathTooLong
+        | ExclusionReason::Uncounted(_)
+        | ExclusionReason::TooManySwitchPorts(_)
+        | ExclusionReason::EndlessSwitches(_)
+        | ExclusionReason::SubnetFull => None,
+    }
+}
+
+/// The first port of a CA or router that has a link; port 0 of a switch.
+fn linked_port(fabric: &ObservedFabric, n: NodeIdx) -> PortRef {
+    let node = fabric.get(n).filter(|node| !node.is_switch());
+    let mut ports = node.into_iter().flat_map(Node::physical_ports);
+    let linked = ports.find(|p| fabric.peer(PortRef::new(n, *p)).is_some());
+    PortRef::new(n, linked.unwrap_or(PortNum::ZERO))
 }

@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 
 use ferrosm_fabric::location::{Location, PortName};
-use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, ObservedFabric, PortRef};
+use ferrosm_fabric::observed::{ExclusionReason, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::PortNum;
 
 use super::exclusion::is_in_fabric;
+use super::owners::duplicate_owner;
 use crate::report::{ExcludedDevice, Problem, ProblemKind};
 
 /// Locates problems in the observed fabric.
@@ -100,35 +101,15 @@ impl ProblemLocator<'_> {
     /// The excluded device behind a port, and the owner of its GUID.
     fn excluded_device(&self, at: PortRef, reason: ExclusionReason) -> ExcludedDevice {
         let fabric = self.fabric;
-        let (owner, port) = match reason {
-            ExclusionReason::DuplicatePortGuid(guid) => {
-                (fabric.port_by_guid(guid), fabric.peer(at))
-            }
-            ExclusionReason::DuplicateNodeGuid(guid) => {
-                (fabric.node_by_guid(guid).map(|n| self.linked_port(n)), None)
-            }
-            ExclusionReason::Implausible(_)
-            | ExclusionReason::NoResponse
-            | ExclusionReason::PathTooLong
-            | ExclusionReason::Uncounted(_)
-            | ExclusionReason::TooManySwitchPorts(_)
-            | ExclusionReason::EndlessSwitches(_)
-            | ExclusionReason::SubnetFull => (None, None),
-        };
+        let owner = duplicate_owner(fabric, reason);
+        let has_port_guid = matches!(reason, ExclusionReason::DuplicatePortGuid(_));
+        let port = fabric.peer(at).filter(|_| has_port_guid);
         let name = |p: PortRef| fabric.port_name(p);
         ExcludedDevice {
             port: port.map(name),
             owner: owner.map(|owner| (name(owner), fabric.peer(owner).map(name))),
             ..ExcludedDevice::default()
         }
-    }
-
-    /// The first port of a CA or router that has a link; port 0 of a switch.
-    fn linked_port(&self, n: NodeIdx) -> PortRef {
-        let node = self.fabric.get(n).filter(|node| !node.is_switch());
-        let mut ports = node.into_iter().flat_map(Node::physical_ports);
-        let linked = ports.find(|p| self.fabric.peer(PortRef::new(n, *p)).is_some());
-        PortRef::new(n, linked.unwrap_or(PortNum::ZERO))
     }
 
     /// A device that does not respond and has reported an M_Key violation has an M_Key that this SM

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ferrosm_fabric::observed::{ExclusionReason, Node, ObservedFabric, Port, PortRef};
+use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
 
+use super::owners::duplicate_owner;
 use crate::event::NoLinkReason;
 
 /// Ports with a link and an unknown or excluded neighbour, which may respond by now.
@@ -36,25 +37,14 @@ pub(crate) fn silent_ports(fabric: &ObservedFabric) -> BTreeSet<PortRef> {
 /// Switch ports connected to the node whose GUID a node behind `p` uses as well.
 pub(crate) fn ports_to_guid_owner(fabric: &ObservedFabric, p: PortRef) -> Vec<PortRef> {
     let exclusion_reason = |p: PortRef| fabric.port(p)?.exclusion.as_deref().copied();
-    let owner = match exclusion_reason(p).or_else(|| fabric.peer(p).and_then(exclusion_reason)) {
-        Some(ExclusionReason::DuplicatePortGuid(guid)) => fabric.port_by_guid(guid).map(|p| p.node),
-        Some(ExclusionReason::DuplicateNodeGuid(guid)) => fabric.node_by_guid(guid),
-        Some(
-            ExclusionReason::Implausible(_)
-            | ExclusionReason::NoResponse
-            | ExclusionReason::PathTooLong
-            | ExclusionReason::Uncounted(_)
-            | ExclusionReason::TooManySwitchPorts(_)
-            | ExclusionReason::EndlessSwitches(_)
-            | ExclusionReason::SubnetFull,
-        )
-        | None => None,
-    };
-    let Some((n, node)) = owner.and_then(|n| Some((n, fabric.get(n)?))) else {
+    let reason = exclusion_reason(p).or_else(|| fabric.peer(p).and_then(exclusion_reason));
+    let Some(owner) = reason.and_then(|reason| duplicate_owner(fabric, reason)) else {
         return Vec::new();
     };
-    node.physical_ports()
-        .filter_map(|port| fabric.peer(PortRef::new(n, port)))
+    let node = fabric.get(owner.node);
+    node.into_iter()
+        .flat_map(Node::physical_ports)
+        .filter_map(|port| fabric.peer(PortRef::new(owner.node, port)))
         .filter(|peer| fabric.get(peer.node).is_some_and(Node::is_switch))
         .collect()
 }

@@ -7,8 +7,7 @@ use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
 use crate::discovery::Discovery;
-use crate::event::Event;
-use crate::event::NoLinkReason;
+use crate::event::{Event, NoLinkReason};
 use crate::lfts::readback::LftReadback;
 use crate::lfts::update::LftUpdate;
 use crate::mfts::{MftReadback, MftUpdate};
@@ -347,7 +346,7 @@ impl SubnetManager {
     pub(super) fn path_policy(&self) -> PathPolicy {
         if self.activity.is_local_sweep() {
             PathPolicy::DetourFromAttempt(1)
-        } else if self.activity.kind().is_full_discovery() {
+        } else if self.activity().is_full_discovery() {
             PathPolicy::Shortest
         } else {
             PathPolicy::DetourFromAttempt(2)

@@ -138,7 +138,7 @@ impl SnapshotSaver {
         let head = HeadRecord {
             prefix: snapshot.prefix,
             local: snapshot.local.map(|at| snapshot.end_port(at).port),
-            nodes: u32::try_from(persisted_nodes(snapshot).count()).unwrap_or(u32::MAX),
+            nodes: persisted_nodes(snapshot).count(),
             sms: Cow::Borrowed(&snapshot.sms),
             levels: snapshot.service_levels.lookup(),
         };

@@ -22,7 +22,7 @@ pub(super) struct HeadRecord<'a> {
     /// The SM's port.
     pub(super) local: Option<PortIdx>,
     /// Number of nodes with records.
-    pub(super) nodes: u32,
+    pub(super) nodes: usize,
     pub(super) sms: Cow<'a, [SmInfoRecord]>,
     /// SLs, if there is a routing.
     pub(super) levels: Option<SlLookup>,

@@ -100,7 +100,7 @@ impl SnapshotRestorer {
         let Some(head) = decode::<HeadRecord<'_>>(head) else {
             return invalid("the head record is invalid");
         };
-        if usize::try_from(head.nodes) != Ok(self.nodes.len()) {
+        if head.nodes != self.nodes.len() {
             return invalid(format!(
                 "{} nodes, expected {}",
                 self.nodes.len(),
@@ -191,7 +191,8 @@ fn insert_end_ports(
 ) -> Result<(), RestoreError> {
     let mut last = None;
     for (saved, is_guid_owner) in record.end_ports.iter().zip(&record.guid_owners) {
-        let (num, lmc) = (saved.port.num(), saved.lmc.0);
+        let num = saved.port.num();
+        let lmc = saved.lmc.0;
         let is_valid_port = num.index() < record.ports.len();
         // LMC has three bits, LIDs stay in the unicast range, and end ports are sorted.
         let lids_end = u32::from(saved.lid.0) + (1 << lmc.min(7));
