@@ -80,7 +80,8 @@ impl LidTable {
     /// The changes that replace the LID records, which may be those of another SM, by the map.
     pub(crate) fn all_records(&self) -> Vec<RecordUpdate> {
         let mut updates = vec![RecordUpdate::Clear(RecordKind::Lid)];
-        updates.extend(lid_updates(&LidMap::new(), &self.map));
+        let own = self.confirmed.without_foreign(&self.map);
+        updates.extend(lid_updates(&LidMap::new(), &own));
         updates
     }
 
@@ -129,13 +130,17 @@ impl LidTable {
         };
         let assigned = plan.lids.iter();
         let changed = assigned.filter(|(p, lid, _)| reported(*p) != *lid).count();
+        let own_before = self.confirmed.without_foreign(&self.map);
         if plan.is_map_of_other_subnet && policy != LidPolicy::Reassign {
             self.confirmed.mark_foreign(&self.map);
         }
+        self.confirmed.assign(fabric, &self.map, &plan);
+        let own = self.confirmed.without_foreign(&plan.map);
         let mut updates = Vec::new();
+        if own != own_before {
+            updates = lid_updates(&own_before, &own);
+        }
         if plan.map != self.map {
-            updates = lid_updates(&self.map, &plan.map);
-            self.confirmed.replace(&self.map, &plan.map);
             self.map.clone_from(&plan.map);
         }
         let plan_changed = plan.lids != self.plan.lids;

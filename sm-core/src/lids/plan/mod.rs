@@ -11,6 +11,7 @@
 
 mod assign;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{PortInfo, PortState};
@@ -197,11 +198,34 @@ impl ConfirmedLids {
         self.foreign = unconfirmed.copied().collect();
     }
 
-    /// The map is replaced: changed entries are not confirmed.
-    pub(crate) fn replace(&mut self, old: &LidMap, new: &LidMap) {
+    /// `plan` replaces the map: changed entries are not confirmed, and those of present ports are
+    /// not foreign.
+    pub(crate) fn assign(&mut self, fabric: &ObservedFabric, map: &LidMap, plan: &LidPlan) {
+        if plan.map != *map {
+            self.replace(map, &plan.map);
+        }
+        if !self.foreign.is_empty() {
+            let present = plan.lids.iter().filter_map(|(p, _, _)| fabric.port(*p));
+            for port in present {
+                self.foreign.remove(&port.guid);
+            }
+        }
+    }
+
+    fn replace(&mut self, old: &LidMap, new: &LidMap) {
         let is_unchanged = |guid: &PortGuid| old.get(guid) == new.get(guid);
         self.ports.retain(is_unchanged);
         self.foreign.retain(is_unchanged);
+    }
+
+    /// The entries of `map` to persist. Foreign ones are reserved, but not persisted: after a
+    /// restart, they would be taken for those of absent ports of this subnet.
+    pub(crate) fn without_foreign<'m>(&self, map: &'m LidMap) -> Cow<'m, LidMap> {
+        if self.foreign.is_empty() {
+            return Cow::Borrowed(map);
+        }
+        let own = map.iter().filter(|(guid, _)| !self.foreign.contains(guid));
+        Cow::Owned(own.map(|(guid, lids)| (*guid, *lids)).collect())
     }
 
     /// A plan is in force: ports that report the LIDs of the map are confirmed.
@@ -211,7 +235,6 @@ impl ConfirmedLids {
             let info = port.info();
             if map.get(&port.guid) == Some(&(info.lid, info.lmc)) {
                 self.ports.insert(port.guid);
-                self.foreign.remove(&port.guid);
             }
         }
     }
@@ -457,7 +480,7 @@ mod tests {
         assert!(first.is_map_of_other_subnet);
         let mut confirmed_lids = ConfirmedLids::default();
         confirmed_lids.mark_foreign(&foreign);
-        confirmed_lids.replace(&foreign, &first.map);
+        confirmed_lids.assign(&star(&[3, 4]), &foreign, &first);
         let joined = star(&[3, 4, 5]);
         let with = |confirmed_lids: &ConfirmedLids| {
             let plan = plan_lids(
@@ -470,6 +493,9 @@ mod tests {
             (plan.is_map_of_other_subnet, lid_of(&plan, 3))
         };
         assert_eq!(with(&confirmed_lids), (false, Some(Lid(5))));
+        // After a restart, they would be taken for entries of this subnet.
+        let persisted = confirmed_lids.without_foreign(&first.map);
+        assert!(first.map.contains_key(&PortGuid(77)) && !persisted.contains_key(&PortGuid(77)));
         // The entry of an absent port of this subnet is reserved.
         assert_ne!(with(&ConfirmedLids::default()).1, Some(Lid(5)));
     }
