@@ -30,6 +30,8 @@ struct Pending {
     was_master: bool,
     /// A full sweep began after the command was accepted.
     sweep_started: bool,
+    /// Tables were being written when the command was accepted: a handover follows.
+    is_deferred: bool,
 }
 
 /// The commands in progress.
@@ -81,6 +83,7 @@ impl CommandTracker {
             command,
             was_master: state == SmState::Master,
             sweep_started: false,
+            is_deferred: false,
         });
         true
     }
@@ -98,6 +101,25 @@ impl CommandTracker {
     /// Whether a [`Command::Handover`] is in progress.
     pub(crate) fn awaits_handover(&self) -> bool {
         self.pending.iter().any(|p| p.command == Command::Handover)
+    }
+
+    /// The handovers in progress begin when tables are written.
+    pub(crate) fn defer_handover(&mut self) {
+        let handovers = self.pending.iter_mut();
+        for pending in handovers.filter(|p| p.command == Command::Handover) {
+            pending.is_deferred = true;
+        }
+    }
+
+    /// Whether handovers wait until tables are written.
+    pub(crate) fn has_deferred_handover(&self) -> bool {
+        self.pending.iter().any(|p| p.is_deferred)
+    }
+
+    /// Tables are written: returns whether a deferred handover begins now.
+    pub(crate) fn take_deferred_handover(&mut self) -> bool {
+        let deferred = self.pending.iter_mut().filter(|p| p.is_deferred);
+        deferred.map(|p| p.is_deferred = false).count() > 0
     }
 
     /// Whether a [`Command::Stop`] is in progress.

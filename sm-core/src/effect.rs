@@ -4,7 +4,7 @@
 //! consequences of an effect before the effects after it.
 
 use ferrosm_fabric::observed::{ExclusionReason, NodeIdx, PortRef};
-use ferrosm_mad::attr::SmState;
+use ferrosm_mad::attr::{Notice, SmState};
 use ferrosm_mad::ids::{AttrId, PortGuid};
 use ferrosm_mad::mad::{MadIn, MadOut};
 
@@ -65,6 +65,14 @@ pub(crate) enum Effect {
     ReregisterSent(PortGuid),
     /// A Set with ClientReregister failed at an end port.
     ReregisterFailed(PortGuid),
+    /// The ports of a switch are read while its PortStateChange remains set: they are read again
+    /// after the sweep.
+    SwitchUncleared(NodeIdx),
+    /// Forward a trap to subscribers, with the port that issued it. Precedes the re-reads that the
+    /// trap causes.
+    ForwardTrap(Box<Notice>, Option<PortRef>),
+    /// Run a light sweep when the SM is idle.
+    RequestLightSweep,
     /// Run a local sweep of the switches and ports to read again.
     RequestLocalSweep,
     /// Run a full sweep when the SM is idle.

@@ -20,14 +20,17 @@ use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
+use crate::effect::Effect;
+use crate::election::ElectionInput;
 use crate::event::Event;
 use crate::event::{KeyViolation, LocalChangeReport, flags_of};
 use crate::keys::reported_key;
 use crate::schedule::LIGHT_SPACING;
+use crate::smp::op::SmpOp;
 
 /// A re-read that a trap causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reread {
+enum Reread {
     /// SwitchInfo and all ports of a switch.
     Switch(NodeIdx),
     /// One port.
@@ -36,6 +39,31 @@ pub(crate) enum Reread {
     Description(NodeIdx),
     /// SMInfo of the other SMs.
     Sms,
+}
+
+impl Reread {
+    fn request(self, ctx: &mut Ctx<'_>) {
+        match self {
+            Self::Switch(n) => {
+                ctx.effects.push(Effect::RereadSwitch(n));
+                ctx.effects.push(Effect::RequestLocalSweep);
+            }
+            Self::Port(p) => {
+                ctx.effects.push(Effect::RereadPort(p));
+                ctx.effects.push(Effect::RequestLocalSweep);
+            }
+            Self::Description(n) => {
+                if let Some(node) = ctx.fabric.get_mut(n) {
+                    node.is_description_current = false;
+                    ctx.smps.enqueue(SmpOp::NodeDescription(n));
+                }
+            }
+            Self::Sms => {
+                let input = ElectionInput::PriorityTrapReceived;
+                ctx.effects.push(Effect::Elect(input));
+            }
+        }
+    }
 }
 
 /// Detects trap storms, and delays the re-reads for storm sources.
@@ -94,8 +122,14 @@ impl TrapMonitor {
         (!self.delayed.is_empty()).then_some(self.delayed_until)
     }
 
-    /// Takes `delayed` if it is due.
-    pub(crate) fn take_due(&mut self, now: Instant) -> BTreeSet<Reread> {
+    /// Requests `delayed` if it is due.
+    pub(crate) fn reread_due(&mut self, ctx: &mut Ctx<'_>) {
+        for reread in self.take_due(ctx.now) {
+            reread.request(ctx);
+        }
+    }
+
+    fn take_due(&mut self, now: Instant) -> BTreeSet<Reread> {
         if self.due().is_none_or(|due| due > now) {
             return BTreeSet::new();
         }
@@ -119,29 +153,12 @@ impl TrapMonitor {
     }
 }
 
-/// The effects of a trap.
-#[derive(Debug, Default)]
-pub(crate) struct TrapOutcome {
-    /// The notice to forward to subscribers, with the port that issued it; `None` for a storm
-    /// source.
-    pub(crate) forward: Option<(Notice, Option<PortRef>)>,
-    /// Re-reads that are due now.
-    pub(crate) rereads: Vec<Reread>,
-    /// The trap names an unknown port: the fabric changed somewhere.
-    pub(crate) needs_light_sweep: bool,
-}
-
 impl TrapMonitor {
-    /// Represses a trap and returns its effects. `own_lid` is the LID of the SM.
-    pub(crate) fn on_trap(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        received: &MadIn,
-        own_lid: Option<Lid>,
-    ) -> TrapOutcome {
+    /// Represses a trap, forwards it, and reads again what it names. `own_lid` is the LID of the
+    /// SM. A trap of a storm source is not forwarded.
+    pub(crate) fn on_trap(&mut self, ctx: &mut Ctx<'_>, received: &MadIn, own_lid: Option<Lid>) {
         let notice = Notice::decode(smp::data(&received.mad));
         repress(ctx, received, own_lid);
-        let mut outcome = TrapOutcome::default();
         let number = notice.trap_number;
         if !notice.is_generic {
             let lid = notice.issuer_lid;
@@ -158,9 +175,10 @@ impl TrapMonitor {
                 });
             }
             if !self.is_storm(number.0, lid, PortNum::ZERO, ctx.now) {
-                outcome.forward = Some((notice, port));
+                ctx.effects
+                    .push(Effect::ForwardTrap(Box::new(notice), port));
             }
-            return outcome;
+            return;
         }
         let (lid, port) = named_port(&notice);
         let at = ctx.fabric.port_by_lid(lid).map(|p| {
@@ -189,12 +207,11 @@ impl TrapMonitor {
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);
         let Some(at) = at else {
             // An unknown port cannot be re-read, so nothing is delayed.
-            outcome.needs_light_sweep = number == TrapNumber::LinkStateChange && !is_storm;
-            return outcome;
+            if number == TrapNumber::LinkStateChange && !is_storm {
+                ctx.effects.push(Effect::RequestLightSweep);
+            }
+            return;
         };
-        if !is_storm {
-            outcome.forward = Some((notice, Some(at)));
-        }
         if number == TrapNumber::SystemImageGuid {
             let guid = SystemImageDetails::decode(&notice.data_details).system_image_guid;
             if let Some(node) = ctx.fabric.get_mut(at.node) {
@@ -207,10 +224,14 @@ impl TrapMonitor {
         let rereads = rereads(ctx.fabric, &notice, at);
         if is_storm {
             self.delayed.extend(rereads);
-        } else {
-            outcome.rereads = rereads;
+            return;
         }
-        outcome
+        // Subscribers are told in the sweep that the re-reads request.
+        ctx.effects
+            .push(Effect::ForwardTrap(Box::new(notice), Some(at)));
+        for reread in rereads {
+            reread.request(ctx);
+        }
     }
 }
 

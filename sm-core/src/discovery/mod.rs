@@ -418,22 +418,21 @@ fn on_no_neighbour(
     }
 }
 
-/// A switch was read. `top` is the LinearFDBTop that this SM writes. Returns whether the ports are
-/// read while PortStateChange remains set.
+/// A switch was read. `top` is the LinearFDBTop that this SM writes.
 pub(crate) fn on_switch_info(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
     outcome: &SmpOutcome,
     top: Lid,
     mode: ReadMode,
-) -> bool {
+) {
     let read = outcome.data().map(|data| (data, SwitchInfo::decode(data)));
     let Some((data, info)) = read else {
         on_switch_info_failed(ctx, n, mode);
-        return false;
+        return;
     };
     let Some(node) = ctx.fabric.get_mut(n) else {
-        return false;
+        return;
     };
     let caps = node.table_caps();
     let has_shrunk = node.store_switch_info(data, mode.activity.follows_all_responses());
@@ -461,7 +460,7 @@ pub(crate) fn on_switch_info(
         if info.port_state_change || is_unwritten {
             ctx.effects.push(Effect::RereadSwitch(n));
         }
-        return false;
+        return;
     }
     if plausible::has_invalid_lft_top(&info) {
         let kind = ProblemKind::LftTopTooHigh {
@@ -472,10 +471,12 @@ pub(crate) fn on_switch_info(
     }
     if info.port_state_change && mode.is_master {
         ctx.smps.enqueue(SmpOp::ClearPortStateChange(n));
-    } else {
-        read_ports(ctx, n);
+        return;
     }
-    info.port_state_change && !mode.is_master
+    read_ports(ctx, n);
+    if info.port_state_change {
+        ctx.effects.push(Effect::SwitchUncleared(n));
+    }
 }
 
 /// A switch cannot be read: a full sweep cannot use it; otherwise its neighbours are read for the
@@ -518,18 +519,17 @@ pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, outcome: &SmpOutcome
 }
 
 /// PortStateChange was cleared: the ports are read now. A full sweep also reads them if the Set was
-/// not answered, because the switch has answered a Get. Returns whether the ports are read while
-/// PortStateChange remains set.
+/// not answered, because the switch has answered a Get.
 pub(crate) fn on_port_state_change_cleared(
     ctx: &mut Ctx<'_>,
     n: NodeIdx,
     outcome: &SmpOutcome,
     mode: ReadMode,
-) -> bool {
+) {
     let is_unanswered = matches!(outcome, SmpOutcome::Unanswered);
     if is_unanswered && !mode.activity.follows_all_responses() {
         on_switch_info_failed(ctx, n, mode);
-        return false;
+        return;
     }
     if is_unanswered {
         let port0 = PortRef::new(n, PortNum::ZERO);
@@ -545,7 +545,9 @@ pub(crate) fn on_port_state_change_cleared(
     if mode.activity.follows_responses() {
         read_ports(ctx, n);
     }
-    is_unanswered
+    if is_unanswered {
+        ctx.effects.push(Effect::SwitchUncleared(n));
+    }
 }
 
 fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {

@@ -35,7 +35,7 @@ impl SubnetManager {
                 if self.activity().is_writing()
                     && self.mastership.may_have_successor(&self.fabric, &self.cfg) =>
             {
-                self.hands_over_after_sweep = true;
+                self.commands.defer_handover();
             }
             Command::Handover => self.begin_handover(AfterHandover::StandBy),
             Command::Takeover => self.step_election(election::ElectionInput::TakeOver),
@@ -47,17 +47,15 @@ impl SubnetManager {
     /// or sweep may have been abandoned.
     pub(super) fn advance_with_commands(&mut self) {
         self.advance();
-        if self.commands.is_empty() && !self.hands_over_after_sweep {
+        if self.commands.is_empty() {
             return;
         }
-        if self.hands_over_after_sweep && !self.activity().is_writing() {
-            self.hands_over_after_sweep = false;
-            if self.commands.awaits_handover() {
-                self.begin_handover(AfterHandover::StandBy);
-                self.advance();
-            }
+        if !self.activity().is_writing() && self.commands.take_deferred_handover() {
+            self.begin_handover(AfterHandover::StandBy);
+            self.advance();
         }
-        let is_handing_over = self.hands_over_after_sweep || self.mastership.is_handing_over();
+        let is_handing_over =
+            self.commands.has_deferred_handover() || self.mastership.is_handing_over();
         if self.commands.awaits_handover() && !is_handing_over {
             self.commands.on_handover_superseded(&mut self.outbox);
         }

@@ -1,6 +1,6 @@
 //! Dispatches responses, timeouts, traps and requests to the components that process them.
 
-use ferrosm_fabric::observed::{NodeIdx, Port, PortRef};
+use ferrosm_fabric::observed::{Port, PortRef};
 use ferrosm_mad::attr::{PortInfo, id};
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
@@ -9,15 +9,14 @@ use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 use super::SubnetManager;
 use super::activity::{Activity, TableReadback, TableUpdate};
 use crate::discovery;
-use crate::election;
 use crate::event::Event;
+use crate::mastership::sm_info;
 use crate::pkeys;
 use crate::report::{ProblemKind, SweepKind};
 use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
-use crate::traps::Reread;
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {
@@ -31,7 +30,8 @@ impl SubnetManager {
             // A trap to an SM that is not master is dropped; the sender repeats it (IBA vol. 1,
             // 13.4.9).
             Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
-                self.on_trap(received);
+                let own_lid = self.lids.sm_lid(&self.fabric);
+                with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
             }
             Method::Get | Method::Set => self.on_request(received),
             _ => {}
@@ -42,7 +42,11 @@ impl SubnetManager {
     pub(super) fn on_response(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
-        if self.mastership.awaits_sender() && self.on_sender_response(tid, received) {
+        if self.mastership.awaits_sender()
+            && with_ctx!(self, |ctx| self
+                .mastership
+                .on_sender_response(ctx, tid, received))
+        {
             return;
         }
         let Some(SmpTransaction { op, .. }) = self.smps.peek(tid) else {
@@ -156,21 +160,20 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| discovery::on_description(ctx, n, outcome));
             }
             SmpOp::SwitchInfo(n) => {
-                let (top, mode) = (self.lids.top(), self.read_mode());
-                let stays_set = with_ctx!(self, |ctx| discovery::on_switch_info(
+                let top = self.lids.top();
+                let mode = self.read_mode();
+                with_ctx!(self, |ctx| discovery::on_switch_info(
                     ctx, n, outcome, top, mode
                 ));
-                self.note_uncleared(n, stays_set);
             }
             SmpOp::ClearPortStateChange(n) => {
                 if let Some(discovery) = self.activity.discovery() {
                     discovery.on_port_state_change(n);
                 }
                 let mode = self.read_mode();
-                let stays_set = with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
+                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
                     ctx, n, outcome, mode
                 ));
-                self.note_uncleared(n, stays_set);
                 if let Some(TableReadback { lfts, .. }) = self.activity.readback() {
                     with_ctx!(self, |ctx| lfts.read_switch(ctx, n));
                 }
@@ -191,20 +194,30 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| discovery::on_ext_port_info(ctx, p, outcome));
             }
             SmpOp::SmInfo(p) => match outcome {
-                SmpOutcome::Response { status, data } => self.on_sm_info(p, *status, data),
+                SmpOutcome::Response { status, data } => {
+                    self.mastership.on_sm_info(&self.fabric, p, *status, data);
+                }
                 SmpOutcome::Unanswered => self.mastership.on_sm_unanswered(p),
             },
             SmpOp::SmInfoPoll(p) => match outcome {
                 SmpOutcome::Response { status, data } => {
-                    self.on_poll_response(p, *status, data);
+                    with_ctx!(self, |ctx| self
+                        .mastership
+                        .on_poll_response(ctx, p, *status, data));
                 }
-                SmpOutcome::Unanswered => self.on_poll_unanswered(p),
+                SmpOutcome::Unanswered => {
+                    with_ctx!(self, |ctx| sm_info::on_poll_unanswered(ctx, p));
+                }
             },
             SmpOp::SetSmInfo(p, control) => match outcome {
                 SmpOutcome::Response { status, .. } => {
-                    self.on_control_response(p, control, *status);
+                    with_ctx!(self, |ctx| sm_info::on_control_response(
+                        ctx, p, control, *status
+                    ));
                 }
-                SmpOutcome::Unanswered => self.on_control_unanswered(p, control),
+                SmpOutcome::Unanswered => {
+                    with_ctx!(self, |ctx| sm_info::on_control_unanswered(ctx, p, control));
+                }
             },
             SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, outcome),
             SmpOp::SetPortInfo(p, setting) => self.on_port_set(p, setting, outcome),
@@ -291,57 +304,6 @@ impl SubnetManager {
         }
     }
 
-    /// The ports of a switch are read by the sweep; `stays_set`: while its PortStateChange remains
-    /// set.
-    fn note_uncleared(&mut self, n: NodeIdx, stays_set: bool) {
-        if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
-            sweep.uncleared_switches.insert(n);
-        }
-    }
-
-    pub(super) fn on_trap(&mut self, received: &MadIn) {
-        let own_lid = self.lids.sm_lid(&self.fabric);
-        let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
-        if outcome.needs_light_sweep {
-            self.schedule.request_light();
-        }
-        if let Some((notice, at)) = outcome.forward {
-            self.forward_trap(&notice, at);
-        }
-        for reread in outcome.rereads {
-            self.reread(reread);
-        }
-    }
-
-    /// Reads the devices that traps of rate-limited sources refer to, if their next read is due.
-    pub(super) fn reread_after_storms(&mut self) {
-        if self.is_master() {
-            for reread in self.traps.take_due(self.now) {
-                self.reread(reread);
-            }
-        }
-    }
-
-    fn reread(&mut self, reread: Reread) {
-        match reread {
-            Reread::Switch(n) => {
-                self.schedule.reread_switch(n);
-                self.request_local_sweep();
-            }
-            Reread::Port(p) => {
-                self.schedule.reread_port(p);
-                self.request_local_sweep();
-            }
-            Reread::Description(n) => {
-                if let Some(node) = self.fabric.get_mut(n) {
-                    node.is_description_current = false;
-                    self.enqueue(SmpOp::NodeDescription(n));
-                }
-            }
-            Reread::Sms => self.step_election(election::ElectionInput::PriorityTrapReceived),
-        }
-    }
-
     /// Whether a local sweep reads scheduled devices at once. A sweep that is outpaced by changes
     /// ends first, because further nodes would delay it.
     pub(super) fn rereads_at_once(&self) -> bool {
@@ -362,7 +324,9 @@ impl SubnetManager {
     fn on_request(&mut self, received: &MadIn) {
         let mad = &received.mad;
         if mad.attr_id() == id::SM_INFO {
-            self.on_sm_info_request(received);
+            if !self.read_only {
+                with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
+            }
         } else {
             // The SMA answers all attributes that the node supports.
             let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);

@@ -75,6 +75,13 @@ impl SubnetManager {
             Effect::NewVlEpoch => self.adoption.on_vl_tables_changing(),
             Effect::ReregisterSent(guid) => self.sa.on_reregister_sent(guid),
             Effect::ReregisterFailed(guid) => self.sa.on_reregister_failed(guid),
+            Effect::SwitchUncleared(n) => {
+                if let Some(sweep) = self.activity.sweep_mut() {
+                    sweep.uncleared_switches.insert(n);
+                }
+            }
+            Effect::ForwardTrap(notice, at) => self.forward_trap(&notice, at),
+            Effect::RequestLightSweep => self.schedule.request_light(),
             Effect::RequestLocalSweep => self.request_local_sweep(),
             Effect::RequestFullSweep => self.request_full_sweep(),
             Effect::StartFullSweep => self.begin_full_sweep(),

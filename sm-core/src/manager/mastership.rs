@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState, id};
-use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
-use ferrosm_mad::mad::{Address, MadIn, Status};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
+use ferrosm_mad::mad::{Address, MadIn};
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
@@ -16,7 +16,7 @@ use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
 use crate::event::AboutSm;
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
-use crate::mastership::{Mastership, knows_all_sms, sm_info, sm_ports};
+use crate::mastership::{Mastership, knows_all_sms, sm_ports};
 use crate::records::RestoredState;
 use crate::smp::op::{SmpOp, Target};
 use crate::smp::sender::SenderQuery;
@@ -112,14 +112,6 @@ impl SubnetManager {
         }
     }
 
-    /// Another SM requests SMInfo or sends a control.
-    pub(super) fn on_sm_info_request(&mut self, received: &MadIn) {
-        if self.read_only {
-            return;
-        }
-        with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
-    }
-
     /// Queries the SM at the port that a request came from.
     pub(super) fn query_sender(&mut self, query: SenderQuery) {
         let SenderQuery {
@@ -139,37 +131,6 @@ impl SubnetManager {
         }
         let mad = request.directed(&sender.path, tid);
         self.outbox.send(Address::DIRECTED, mad);
-    }
-
-    /// Returns whether a response answers the query of a sender.
-    pub(super) fn on_sender_response(&mut self, tid: Tid, received: &MadIn) -> bool {
-        with_ctx!(self, |ctx| self
-            .mastership
-            .on_sender_response(ctx, tid, received))
-    }
-
-    pub(super) fn on_sm_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
-        self.mastership.on_sm_info(&self.fabric, at, status, data);
-    }
-
-    pub(super) fn on_poll_response(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
-        with_ctx!(self, |ctx| self
-            .mastership
-            .on_poll_response(ctx, at, status, data));
-    }
-
-    pub(super) fn on_poll_unanswered(&mut self, at: PortRef) {
-        with_ctx!(self, |ctx| sm_info::on_poll_unanswered(ctx, at));
-    }
-
-    pub(super) fn on_control_response(&mut self, at: PortRef, control: SmControl, status: Status) {
-        with_ctx!(self, |ctx| sm_info::on_control_response(
-            ctx, at, control, status
-        ));
-    }
-
-    pub(super) fn on_control_unanswered(&mut self, at: PortRef, control: SmControl) {
-        with_ctx!(self, |ctx| sm_info::on_control_unanswered(ctx, at, control));
     }
 
     /// Replication reports about the replica.

@@ -147,8 +147,6 @@ pub struct SubnetManager {
     alias_guids: AliasGuids,
     surveys: Surveys,
     commands: CommandTracker,
-    /// The operator requested a handover while tables were being written: it follows.
-    hands_over_after_sweep: bool,
 }
 
 impl SubnetManager {
@@ -194,7 +192,6 @@ impl SubnetManager {
             alias_guids: AliasGuids::default(),
             surveys: Surveys::default(),
             commands: CommandTracker::default(),
-            hands_over_after_sweep: false,
         };
         sm.begin_full_sweep();
         sm
@@ -397,7 +394,9 @@ impl SubnetManager {
             Activity::AliasGuids => self.set_activity(Activity::Idle),
             Activity::Survey => self.finish_survey_batch(),
             Activity::Idle => {
-                self.reread_after_storms();
+                if self.is_master() {
+                    with_ctx!(self, |ctx| self.traps.reread_due(ctx));
+                }
                 let idle = self.smps.is_idle();
                 if idle
                     && !self.begin_sm_scan()
