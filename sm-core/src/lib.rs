@@ -61,6 +61,7 @@ pub mod routing;
 mod sa;
 mod schedule;
 mod smp;
+mod sweep;
 mod traps;
 mod vls;
 

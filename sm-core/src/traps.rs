@@ -226,7 +226,7 @@ impl TrapMonitor {
             self.delayed.extend(rereads);
             return;
         }
-        // Subscribers are told in the sweep that the re-reads request.
+        // Before the re-reads: the sweep in which subscribers are notified depends on them.
         ctx.effects
             .push(Effect::ForwardTrap(Box::new(notice), Some(at)));
         for reread in rereads {

@@ -8,8 +8,8 @@ use ferrosm_fabric::observed::PortRef;
 use ferrosm_mad::attr::SmState;
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::adoption::ViewUpdate;
+use crate::sweep::activity::Activity;
 use crate::vls;
 
 impl SubnetManager {

@@ -2,10 +2,10 @@
 //! interrupted.
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::election::{self, AfterHandover};
 use crate::io::commands::{Command, CommandId};
 use crate::mfts::common_mlid_count;
+use crate::sweep::activity::Activity;
 
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {

@@ -7,7 +7,6 @@ use ferrosm_mad::attr::{NodeInfo, PortState};
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::ctx::Ctx;
 use crate::discovery::exclusion::is_in_fabric;
 use crate::discovery::silent_ports::isolation;
@@ -16,6 +15,7 @@ use crate::event::{Event, NoLinkReason};
 use crate::report::{ActivityKind, ProblemKind};
 use crate::schedule::scope::SweepScope;
 use crate::smp::op::SmpOp;
+use crate::sweep::activity::Activity;
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
 const NO_LINK_RETRY: Duration = Duration::from_secs(10);
@@ -223,16 +223,7 @@ impl SubnetManager {
         self.step_election(crate::election::ElectionInput::LinkDown);
         self.distrust_replica();
         self.commands.on_no_link(&mut self.outbox);
-        self.report_no_link(reason);
-    }
-
-    /// Reports a new reason why the SM's own port is unusable; returns whether it is new.
-    fn report_no_link(&mut self, reason: NoLinkReason) -> bool {
-        let is_new = self.last_sweep.no_link.replace(reason) != Some(reason);
-        if is_new {
-            self.emit(Event::LocalPortUnusable(reason));
-        }
-        is_new
+        self.last_sweep.report_no_link(reason, &mut self.outbox);
     }
 
     /// Ends the sweep of an SM that reaches no device. Its report shows which port or neighbour
@@ -240,7 +231,7 @@ impl SubnetManager {
     fn report_isolation(&mut self, reason: NoLinkReason) {
         // Before the report: no command is complete, and `--once` ends with the reason.
         self.commands.on_no_link(&mut self.outbox);
-        if self.report_no_link(reason) {
+        if self.last_sweep.report_no_link(reason, &mut self.outbox) {
             self.finish_sweep();
         }
     }

@@ -7,7 +7,6 @@ use ferrosm_mad::mad::{Mad, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 
 use super::SubnetManager;
-use super::activity::{Activity, TableReadback, TableUpdate};
 use crate::discovery;
 use crate::event::Event;
 use crate::mastership::sm_info;
@@ -17,6 +16,8 @@ use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::TimedOut;
+use crate::sweep::activity::Activity;
+use crate::sweep::{TableReadback, TableUpdate};
 
 impl SubnetManager {
     pub(super) fn on_mad(&mut self, received: &MadIn) {

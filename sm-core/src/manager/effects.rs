@@ -3,9 +3,9 @@
 use ferrosm_mad::attr::SmState;
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::effect::Effect;
 use crate::event::Event;
+use crate::sweep::activity::Activity;
 
 impl SubnetManager {
     /// Applies the effects of a component in order. The consequences of an effect precede the

@@ -1,11 +1,11 @@
 //! Which activity begins when no request is outstanding, and after events of the local port.
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::io::LocalPortEvent;
 use crate::kept_tables::due_ports;
 use crate::report::SweepKind;
 use crate::schedule::Due;
+use crate::sweep::activity::Activity;
 
 use ferrosm_mad::attr::SmState;
 

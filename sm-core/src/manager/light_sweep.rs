@@ -8,12 +8,12 @@ use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::ids::PortNum;
 
 use super::SubnetManager;
-use super::activity::{Activity, LightSweep};
 use crate::discovery::silent_ports::{ports_to_guid_owner, silent_ports};
 use crate::event::{Event, LocalSweepReasons};
-use crate::mastership;
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
+use crate::sweep::activity::Activity;
+use crate::sweep::light::{self, LightSweep};
 
 impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {
@@ -38,7 +38,7 @@ impl SubnetManager {
             return;
         };
         if !core::mem::replace(&mut sweep.has_read_fabric, true) {
-            self.read_fabric_lightly();
+            with_ctx!(self, |ctx| light::read_fabric(ctx));
             if !self.smps.is_idle() {
                 return;
             }
@@ -70,39 +70,18 @@ impl SubnetManager {
         let Some(own_port) = self.own_link_port() else {
             return;
         };
-        let (now, timeout) = (self.now, self.cfg.smp_timeout);
-        let Some(sweep) = self.activity.light_sweep() else {
-            return;
-        };
         let read = SmpOp::PortInfo(own_port);
-        if op != read && sweep.own_port_due <= now {
-            sweep.own_port_due = now + timeout;
+        if let Some(sweep) = self.activity.light_sweep()
+            && op != read
+            && sweep.rereads_own_port(self.now, self.cfg.smp_timeout)
+        {
             self.smps.enqueue_first(read);
         }
     }
 
-    fn read_fabric_lightly(&mut self) {
-        let switches: Vec<NodeIdx> = self.fabric.switches().map(|(i, _)| i).collect();
-        for n in switches {
-            self.enqueue(SmpOp::SwitchInfo(n));
-        }
-        for p in mastership::sm_ports(&self.fabric) {
-            self.enqueue(SmpOp::SmInfo(p));
-        }
-        let undescribed: Vec<NodeIdx> = self
-            .fabric
-            .nodes()
-            .filter(|(_, n)| !n.is_description_current)
-            .map(|(i, _)| i)
-            .collect();
-        for n in undescribed {
-            self.enqueue(SmpOp::NodeDescription(n));
-        }
-    }
-
     fn finish_light_sweep(&mut self) {
-        let silent_switches = self.activity.light_sweep().map(core::mem::take);
-        for n in silent_switches.unwrap_or_default().silent_switches {
+        let sweep = self.activity.light_sweep().map(core::mem::take);
+        for n in sweep.unwrap_or_default().silent_switches {
             self.schedule.record_inconsistency(self.now);
             self.on_outcome(SmpOp::SwitchInfo(n), &SmpOutcome::Unanswered);
         }

@@ -10,7 +10,6 @@ use ferrosm_mad::mad::{Address, MadIn};
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
-use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
@@ -21,6 +20,8 @@ use crate::records::RestoredState;
 use crate::smp::op::{SmpOp, Target};
 use crate::smp::sender::SenderQuery;
 use crate::smp::{SmpTransaction, UNTRACKED};
+use crate::sweep::SweepPhase;
+use crate::sweep::activity::Activity;
 
 impl SubnetManager {
     /// The SM state.
@@ -104,7 +105,7 @@ impl SubnetManager {
     pub(super) fn send_untracked(&mut self, op: SmpOp) {
         let transaction = SmpTransaction {
             op,
-            paths: self.path_policy(),
+            paths: self.activity.paths(),
         };
         if let Some(mad) = self.build_mad(&transaction, 0, UNTRACKED) {
             self.count_request(op);

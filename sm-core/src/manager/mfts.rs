@@ -8,10 +8,11 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
 
 use super::SubnetManager;
-use super::activity::{Activity, SweepPhase};
 use crate::mfts::{TreeInputs, mlid_count};
 use crate::report::routing_message::RoutingMessage;
 use crate::sa::SaState;
+use crate::sweep::SweepPhase;
+use crate::sweep::activity::Activity;
 
 fn tree_inputs<'a>(
     sa: &'a SaState,

@@ -4,12 +4,12 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`activity`] | what the SM is doing, and the state of the running sweep |
+//! | [`transitions`] | the current activity and phase |
 //! | [`sweep`], [`discover`], [`table_update`], [`mfts`] | the phases of a sweep |
 //! | [`idle`], [`light_sweep`], [`survey`] | what happens between sweeps |
 //! | [`dispatch`], [`payload`] | responses to components; the MADs of requests |
 //! | [`effects`] | consequences for other components |
-//! | [`mastership`], [`adoption`], [`sa`], [`commands`], [`progress`] | calls of these components; displays |
+//! | [`mastership`], [`adoption`], [`sa`], [`commands`] | calls of these components |
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
@@ -57,7 +57,6 @@ macro_rules! port_intents {
     };
 }
 
-mod activity;
 mod adoption;
 mod commands;
 mod discover;
@@ -68,11 +67,11 @@ mod light_sweep;
 mod mastership;
 mod mfts;
 mod payload;
-mod progress;
 mod sa;
 mod survey;
 mod sweep;
 mod table_update;
+mod transitions;
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -109,10 +108,11 @@ use crate::schedule::SweepSchedule;
 use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
+use crate::sweep::activity::Activity;
+use crate::sweep::history::SweepHistory;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
-use activity::{Activity, SweepHistory};
-pub use progress::Progress;
+pub use transitions::Progress;
 
 /// An InfiniBand subnet manager without I/O.
 ///

@@ -8,7 +8,6 @@ use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
-use super::activity::{SweepPhase, TableUpdate};
 use crate::adoption::Adoption;
 use crate::lids::LidTable;
 use crate::mastership::{Mastership, with_sm_lid};
@@ -19,6 +18,7 @@ use crate::sa::SaState;
 use crate::sa::alias_guids::alias_guid_block;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec, Target};
 use crate::smp::{SmpTransaction, route};
+use crate::sweep::{SweepPhase, TableUpdate};
 use crate::vls::{ConfiguredTable, VlTables};
 
 impl SubnetManager {

@@ -11,8 +11,8 @@ use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::sa::{ViewInputs, build_snapshot, sm_record};
+use crate::sweep::activity::Activity;
 use crate::vls;
 use ferrosm_sa::View;
 use ferrosm_sa::refusal_log::RefusalLog;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::SubnetManager;
-use super::activity::Activity;
 use crate::discovery::budget::{Budget, BudgetScope};
 use crate::discovery::survey::SurveyResult;
 use crate::event::Event;
 use crate::report::ProblemKind;
+use crate::sweep::activity::Activity;
 
 impl SubnetManager {
     /// The limits of a sweep that begins.

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::{Activity, Sweep, SweepPhase, TableReadback};
 use crate::discovery::exclusion::report_excluded;
 use crate::discovery::problems::ProblemLocator;
 use crate::discovery::silent_ports::silent_ports;
@@ -25,12 +25,10 @@ use crate::lfts::update::LftUpdate;
 use crate::lids::plan::LidPolicy;
 use crate::mfts::{MftReadback, report_conflicting};
 use crate::pkeys;
-use crate::pkeys::absent_members::absent_members;
 use crate::ports::link_setup::{self, Arming};
-use crate::report::absent_member::AbsentMember;
 use crate::report::routing_failure::RoutingFailure;
 use crate::report::routing_message::RoutingMessage;
-use crate::report::{Problem, ProblemKind, SweepKind};
+use crate::report::{Problem, ProblemKind, SweepKind, SweepReport};
 use crate::routing::NewRouting;
 use crate::routing::desired_lfts::DesiredLfts;
 use crate::routing::installed_groups::InstalledGroups;
@@ -40,6 +38,8 @@ use crate::schedule::scope::SweepScope;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
 use crate::smp::queue::Limits;
+use crate::sweep::activity::Activity;
+use crate::sweep::{Sweep, SweepPhase, TableReadback};
 use crate::vls::kept_readback::{self, KeptReadback};
 
 impl SubnetManager {
@@ -82,40 +82,10 @@ impl SubnetManager {
         self.announce_phase();
     }
 
-    /// Reports what was added to the fabric since a sweep was complete. By the end of discovery,
-    /// the names of new nodes are known.
+    /// Reports what was added to the fabric since a sweep was complete.
     pub(super) fn report_additions(&mut self) {
-        let added_nodes = core::mem::take(&mut self.last_sweep.added_nodes);
-        for &n in &added_nodes {
-            if let Some(node) = self.fabric.get(n) {
-                let ports = node.physical_ports().map(|p| PortRef::new(n, p));
-                let links = ports.filter(|p| self.fabric.peer(*p).is_some()).count();
-                self.outbox.emit(Event::NodeAdded(node.name(), links));
-            }
-        }
-        for (a, b) in core::mem::take(&mut self.last_sweep.added_links) {
-            let is_of_added_node = [a, b].iter().any(|p| added_nodes.contains(&p.node));
-            if !is_of_added_node && self.fabric.peer(a) == Some(b) {
-                let (a, b) = (self.fabric.port_name(a), self.fabric.port_name(b));
-                self.outbox.emit(Event::LinkUp(a, b));
-            }
-        }
-    }
-
-    /// Reports members of partitions that were not absent in the last sweep.
-    fn report_absent_members(&mut self) {
-        let absent = absent_members(&self.cfg.partitions, &self.fabric);
-        let last = core::mem::take(&mut self.last_sweep.absent_members);
-        // Both are in order of GUID; a partition file can have many members.
-        let is_new = |member: &&AbsentMember| {
-            let found = last.binary_search_by_key(&member.guid, |m| m.guid);
-            found.map_or(true, |at| last[at] != **member)
-        };
-        let new: Vec<AbsentMember> = absent.iter().filter(is_new).cloned().collect();
-        self.last_sweep.absent_members = absent;
-        if !new.is_empty() {
-            self.emit(Event::PartitionMembersAbsent(new));
-        }
+        self.last_sweep
+            .report_additions(&self.fabric, &mut self.outbox);
     }
 
     /// Adds a problem to the report of the sweep. Between sweeps it is an event, unless the last
@@ -401,6 +371,43 @@ impl SubnetManager {
         };
         let has_link = self.last_sweep.no_link.is_none();
         let configured = !self.read_only && has_link && !sweep.report.failed;
+        self.report_leftovers(configured);
+        let Some(mut sweep) = self.activity.take_sweep() else {
+            return;
+        };
+        self.report_additions();
+        let is_full = !sweep.report.is_local();
+        if !self.read_only {
+            with_ctx!(self, |ctx| self.last_sweep.link_rates.report(ctx, is_full));
+        }
+        sweep.end_phase(self.now);
+        self.announce_phase();
+        let problems = self.locate_problems(core::mem::take(&mut sweep.problems));
+        let mut report = self.complete_report(&sweep, problems, configured);
+        self.surveys.forget_linked(&self.fabric);
+        if configured {
+            self.confirm_configuration(is_full);
+        }
+        self.last_sweep.report = Some(report.clone());
+        with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared_switches));
+        if !self.read_only {
+            self.schedule_next_sweep(sweep.scope.light_due());
+        }
+        if configured {
+            self.publish_view();
+            report
+                .problems
+                .extend(self.sa.ports_below_broadcast_group());
+            self.last_sweep.report = Some(report.clone());
+        }
+        self.emit(Event::SweepCompleted(Box::new(report.clone())));
+        if is_full {
+            self.commands.on_full_sweep_done(&mut self.outbox, &report);
+        }
+    }
+
+    /// Reports what the sweep leaves: inactive and excluded ports, kept tables, ports out of reach.
+    fn report_leftovers(&mut self, configured: bool) {
         if configured && let Some(scope) = self.activity.scope() {
             let inactive = link_setup::inactive_ports(&self.fabric, scope);
             with_ctx!(self, |ctx| self
@@ -410,36 +417,33 @@ impl SubnetManager {
         with_ctx!(self, |ctx| report_excluded(ctx));
         if !self.read_only {
             self.last_sweep.next_table_retry = with_ctx!(self, |ctx| report_kept(ctx));
-            if self.fabric.nodes().any(|(_, node)| node.is_switch()) {
+            if self.fabric.switches().next().is_some() {
                 self.report_unreached();
             }
         }
-        let Activity::Sweep(mut sweep) = core::mem::replace(&mut self.activity, Activity::Idle)
-        else {
-            return;
-        };
-        self.report_additions();
-        if !self.read_only {
-            let is_full = !sweep.report.is_local();
-            with_ctx!(self, |ctx| self.last_sweep.link_rates.report(ctx, is_full));
-        }
-        let light_due = sweep.scope.light_due();
-        sweep.end_phase(self.now);
-        self.announce_phase();
-        let mut report = sweep.report;
-        report.problems = self.locate_problems(sweep.problems);
+    }
+
+    /// The report of a sweep, with what the fabric and its tables are now.
+    fn complete_report(
+        &self,
+        sweep: &Sweep,
+        problems: Vec<Problem>,
+        configured: bool,
+    ) -> SweepReport {
         let count = |t: NodeType| {
-            self.fabric
-                .nodes()
-                .filter(|(_, n)| n.info.node_type == t)
-                .count()
+            let nodes = self.fabric.nodes();
+            nodes.filter(|(_, n)| n.info.node_type == t).count()
         };
-        report.switches = count(NodeType::Switch);
-        report.cas = count(NodeType::Ca);
-        report.routers = count(NodeType::Router);
-        report.links = self.fabric.link_count();
-        report.took = self.now.since(sweep.started);
-        report.role = self.role();
+        let mut report = SweepReport {
+            problems,
+            switches: count(NodeType::Switch),
+            cas: count(NodeType::Ca),
+            routers: count(NodeType::Router),
+            links: self.fabric.link_count(),
+            took: self.now.since(sweep.started),
+            role: self.role(),
+            ..sweep.report.clone()
+        };
         if !self.read_only {
             report.lids = self.lids.count();
             report.top_lid = self.lids.top();
@@ -448,48 +452,31 @@ impl SubnetManager {
         if report.switches > 0 && configured {
             self.routing.report(&mut report, &self.cfg);
         }
-        self.surveys.forget_linked(&self.fabric);
-        if configured {
-            self.lids.confirm(&self.fabric);
-            if self.is_master() && !report.is_local() {
-                self.lids.on_full_sweep(self.last_sweep.number);
-            }
-            self.adoption.forget_installed();
-            if self.is_master() {
-                with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
-            }
-            self.mastership.finish_sweep();
-            self.report_absent_members();
+        report
+    }
+
+    /// The sweep wrote what it planned: what ports report confirms it.
+    fn confirm_configuration(&mut self, is_full: bool) {
+        self.lids.confirm(&self.fabric);
+        if self.is_master() && is_full {
+            self.lids.on_full_sweep(self.last_sweep.number);
         }
-        if self.routing.is_stale() && configured {
+        self.adoption.forget_installed();
+        if self.is_master() {
+            with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
+        }
+        self.mastership.finish_sweep();
+        with_ctx!(self, |ctx| self.last_sweep.report_absent_members(ctx));
+        if self.routing.is_stale() {
             // The fabric changed after routes were computed.
             self.request_local_sweep();
         }
-        self.last_sweep.report = Some(report.clone());
-        with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared_switches));
-        if !self.read_only {
-            let has_silent_ports =
-                self.cfg.sweep_interval.is_zero() && !silent_ports(&self.fabric).is_empty();
-            self.schedule.set_silent_ports(has_silent_ports);
-            self.schedule
-                .finish_sweep(self.now, self.cfg.sweep_interval, light_due);
-        }
-        if configured {
-            self.publish_view();
-            let unfit = self.sa.ports_below_broadcast_group();
-            if let Some(last) = self
-                .last_sweep
-                .report
-                .as_mut()
-                .filter(|_| !unfit.is_empty())
-            {
-                report.problems.extend(unfit);
-                last.problems.clone_from(&report.problems);
-            }
-        }
-        self.emit(Event::SweepCompleted(Box::new(report.clone())));
-        if !report.is_local() {
-            self.commands.on_full_sweep_done(&mut self.outbox, &report);
-        }
+    }
+
+    fn schedule_next_sweep(&mut self, light_due: Option<Instant>) {
+        let interval = self.cfg.sweep_interval;
+        let has_silent_ports = interval.is_zero() && !silent_ports(&self.fabric).is_empty();
+        self.schedule.set_silent_ports(has_silent_ports);
+        self.schedule.finish_sweep(self.now, interval, light_due);
     }
 }

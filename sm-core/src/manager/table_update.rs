@@ -6,7 +6,6 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::{Activity, SweepPhase, TableUpdate};
 use crate::lfts::update::{DrainState, LftPrecondition, LftUpdate, on_switch_info_set};
 use crate::mfts::clear_entries;
 use crate::ports::link_setup;
@@ -15,6 +14,8 @@ use crate::report::SweepKind;
 use crate::routing::AbortedUpdate;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::outcome::SmpOutcome;
+use crate::sweep::activity::Activity;
+use crate::sweep::{SweepPhase, TableUpdate};
 
 impl SubnetManager {
     /// Begins to write tables; `conflicting` are the multicast entries to clear before the LFTs.

@@ -1,5 +1,5 @@
 //! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components
-//! together.
+//! together; the sweep and its phases ([`OWNERS`]) hold them.
 //!
 //! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of the
 //! state of a phase, except the values that components share ([`SHARED`]). Code under
@@ -148,7 +148,7 @@ pub(crate) fn violations(src: &Path) -> Vec<String> {
         };
         for (name, fields) in &file.types {
             let all: BTreeSet<String> = fields.iter().flatten().cloned().collect();
-            if components_in(&all).len() > 1 {
+            if components_in(&all).len() > 1 && !OWNERS.contains(&name.as_str()) {
                 results.push(format!("{shown}: {name} holds {:?}", components_in(&all)));
             }
         }
