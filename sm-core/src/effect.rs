@@ -57,6 +57,9 @@ pub(crate) enum Effect {
     InvalidResponse,
     /// Something that routes depend on has changed.
     RoutesOutdated,
+    /// The tables that devices keep have changed: an engine computes routes again. A reroute of the
+    /// routing in force might preserve what a kept table cost it.
+    KeptTablesChanged,
     /// A switch port rejected a table which LFTs depend on, if their order matters.
     TableRejected(PortRef),
     /// VL tables are written with a new epoch: knowledge of earlier epochs is invalid.
@@ -173,7 +176,7 @@ impl Effects {
 
     /// The tables that switches keep have changed: routes are computed with them at once.
     pub(crate) fn reroute_now(&mut self) {
-        self.push(Effect::RoutesOutdated);
+        self.push(Effect::KeptTablesChanged);
         self.push(Effect::RequestLocalSweep);
     }
 }

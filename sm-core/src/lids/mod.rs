@@ -95,6 +95,13 @@ impl LidTable {
         self.confirmed.confirm(fabric, &self.map);
     }
 
+    /// The ports that did not report their LIDs when they were last read.
+    pub(crate) fn differing_ports(&self, fabric: &ObservedFabric) -> Vec<PortRef> {
+        let assigned = self.plan.lids.iter();
+        let differing = assigned.filter(|(p, lid, _)| reported_lid(fabric, *p) != *lid);
+        differing.map(|(p, _, _)| *p).collect()
+    }
+
     /// A Set reached another port than the one it was for.
     pub(crate) const fn on_misdirected_set(&mut self, sweep: u32) {
         self.confirmed.on_misdirected_set(sweep);
@@ -124,12 +131,6 @@ impl LidTable {
             let port0 = PortRef::new(limited.node, PortNum::ZERO);
             effects.problem(port0, plan.lft_problem(fabric, limited));
         }
-        let reported = |p: PortRef| {
-            let port = fabric.port(p);
-            port.map_or(Lid::NONE, |port| PortInfo::lid.read(&port.raw))
-        };
-        let assigned = plan.lids.iter();
-        let changed = assigned.filter(|(p, lid, _)| reported(*p) != *lid).count();
         let own_before = self.confirmed.without_foreign(&self.map);
         if plan.is_map_of_other_subnet && policy != LidPolicy::Reassign {
             self.confirmed.mark_foreign(&self.map);
@@ -146,7 +147,7 @@ impl LidTable {
         let plan_changed = plan.lids != self.plan.lids;
         self.plan = plan;
         Assignment {
-            changed,
+            changed: self.differing_ports(fabric).len(),
             plan_changed,
             updates,
         }
@@ -166,4 +167,9 @@ impl LidTable {
     pub(crate) fn absent(&self) -> usize {
         self.map.len().saturating_sub(self.plan.lids.len())
     }
+}
+
+fn reported_lid(fabric: &ObservedFabric, p: PortRef) -> Lid {
+    let port = fabric.port(p);
+    port.map_or(Lid::NONE, |port| PortInfo::lid.read(&port.raw))
 }

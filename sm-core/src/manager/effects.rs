@@ -5,6 +5,7 @@ use ferrosm_mad::attr::SmState;
 use super::SubnetManager;
 use crate::effect::Effect;
 use crate::event::Event;
+use crate::routing::routes::RoutingStart;
 use crate::sweep::activity::Activity;
 
 impl SubnetManager {
@@ -65,6 +66,7 @@ impl SubnetManager {
             Effect::LinksContradict => self.schedule.record_link_conflict(self.now),
             Effect::InvalidResponse => self.schedule.record_inconsistency(self.now),
             Effect::RoutesOutdated => self.routing.mark_stale(),
+            Effect::KeptTablesChanged => self.routing.reroute_from(RoutingStart::InstalledTables),
             Effect::TableRejected(port) => {
                 if let Some(update) = self.activity.table_update()
                     && update.lfts.is_ordered()

@@ -458,6 +458,10 @@ impl SubnetManager {
     /// The sweep wrote what it planned: what ports report confirms it.
     fn confirm_configuration(&mut self, is_full: bool) {
         self.lids.confirm(&self.fabric);
+        for p in self.lids.differing_ports(&self.fabric) {
+            // Only the ports of the sweep were configured.
+            self.schedule.reread_port_later(p);
+        }
         if self.is_master() && is_full {
             self.lids.on_full_sweep(self.last_sweep.number);
         }
