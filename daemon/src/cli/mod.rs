@@ -244,10 +244,8 @@ pub enum TopologyFormat {
     Ibnet,
     /// JSON.
     Json,
-    /// Graphviz.
+    /// Graphviz. For an image, pipe it to `sfdp -Tsvg` or `dot -Tsvg`.
     Dot,
-    /// SVG image.
-    Svg,
     /// Table.
     Table,
 }

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 #[cfg(feature = "simulator")]
 use crate::offline::{fabric, spec};
 use crate::output::progress::{SweepBar, Terminal};
-use crate::output::{self, dot, ibnet, json, log, svg, table};
+use crate::output::{self, dot, ibnet, json, log, table};
 use crate::port::{ThreadedPort, local_port};
 use crate::run::driver::{Driver, Reload, Shell};
 use crate::run::signals::{self, Signals};
@@ -55,7 +55,6 @@ pub fn render(snapshot: &Snapshot, format: TopologyFormat) -> String {
     let _ = match format {
         TopologyFormat::Ibnet => ibnet::render(snapshot, &mut text),
         TopologyFormat::Dot => dot::render(snapshot, &mut text),
-        TopologyFormat::Svg => svg::render(snapshot, &mut text),
         TopologyFormat::Json => {
             text = json::pretty(&json::topology::document(snapshot));
             Ok(())
