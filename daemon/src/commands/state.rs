@@ -13,7 +13,8 @@ use crate::cli::{StateArgs, StateCommand};
 use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
-use crate::output::{self, json, log, state, table};
+use crate::output::state::StateSummary;
+use crate::output::{self, json, log, table};
 
 const IMPORT_WHILE_STOPPED: &str = "A subnet manager reads its state only when it starts: stop the service, import, and start it again.";
 /// Most errors of a file that are reported.
@@ -77,14 +78,14 @@ fn show(inspection: &StateInspection, as_json: bool) -> Result<(), Failure> {
     let (sequence, written) = inspection.last_batch();
     let (restored, invalid) = restore(inspection.records(), now);
     let age_s = unix_s(now).saturating_sub(written);
-    let document = state::Document::new(sequence, age_s, &restored, &invalid);
+    let state = StateSummary::new(sequence, age_s, &restored, &invalid);
     if as_json {
-        return output::print(&json::pretty(&document));
+        return output::print(&json::pretty(&json::state::document(&state)));
     }
     let user = inspection
         .user()
         .map(|user| format!("in use by {user}; saved so far:\n"));
-    output::print(&(user.unwrap_or_default() + &document.render()))
+    output::print(&(user.unwrap_or_default() + &state.render()))
 }
 
 fn export(inspection: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {

@@ -12,6 +12,7 @@
 //! | routing proof | `ferrosm route --json` | `routing` |
 //! | explanation | `ferrosm explain --json` | `explain` |
 //! | local ports | `ferrosm ports --json` | [`ports`] |
+//! | persisted state | `ferrosm state show --json` | [`state`] |
 //!
 //! [`message`] has the messages in these documents. `object!` defines a document: each member once,
 //! with its value.
@@ -38,6 +39,7 @@ pub mod message;
 pub mod ports;
 #[cfg(feature = "simulator")]
 pub mod routing;
+pub mod state;
 pub mod sweep;
 pub mod topology;
 
