@@ -38,8 +38,7 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
         let warnings: Vec<String> = settings.warnings.iter().map(line).collect();
         let count = match warnings.len() {
             0 => "no errors".to_owned(),
-            1 => "no errors, 1 warning".to_owned(),
-            count => format!("no errors, {count} warnings"),
+            n => format!("no errors, {}", table::count(n, "warning", "warnings")),
         };
         text.push_str(&warnings.concat());
         text.push_str(&format!("{}: {count}\n", file.display()));
