@@ -10,7 +10,7 @@ use ferrosm_store::{StateDir, StateError, StateInspection, atomic, export, resto
 
 use super::config;
 use crate::cli::{StateArgs, StateCommand};
-use crate::config::{LogFormat, LogSettings};
+use crate::config::LogSettings;
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::state::StateSummary;
@@ -55,11 +55,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
             // Read all files before any change.
             let (batch, omitted, from) = read_import_files(files, opensm_dir)?;
             // Opening the directory logs as at a start of the SM.
-            let settings = LogSettings {
-                format: LogFormat::Compact,
-                level: "info".to_owned(),
-            };
-            let _ = log::init(&settings, &Terminal::detect());
+            let _ = log::init(&LogSettings::default(), &Terminal::detect());
             let mut dir = StateDir::open(&path).map_err(|e| match e {
                 StateError::InUse { .. } => Failure::with_hint(e, IMPORT_WHILE_STOPPED),
                 StateError::Directory { .. }

@@ -11,9 +11,9 @@ use tokio::sync::mpsc;
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::clock::Clock;
 use crate::commands::config;
-use crate::config::Settings;
 #[cfg(feature = "simulator")]
-use crate::config::{LogFormat, LogSettings};
+use crate::config::LogSettings;
+use crate::config::Settings;
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
 use crate::offline::{fabric, spec};
@@ -33,11 +33,7 @@ const INBOX: usize = 8192;
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
     #[cfg(feature = "simulator")]
     if let Some(from) = &args.from {
-        let level = LogSettings {
-            format: LogFormat::Compact,
-            level: args.log_level.clone(),
-        };
-        let _log = log::init(&level, &Terminal::detect());
+        let _log = log::init(&LogSettings::compact(&args.log_level), &Terminal::detect());
         let fabric = spec::observed(&fabric::load(from)?);
         fabric::warn_of_parts(&fabric);
         let snapshot = spec::snapshot(&fabric, None, None);

@@ -239,12 +239,20 @@ pub struct LogSettings {
     pub level: String,
 }
 
-impl Default for LogSettings {
-    fn default() -> Self {
+impl LogSettings {
+    /// Text of a level.
+    #[must_use]
+    pub fn compact(level: &str) -> Self {
         Self {
             format: LogFormat::Compact,
-            level: "info".to_owned(),
+            level: level.to_owned(),
         }
+    }
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self::compact("info")
     }
 }
 
