@@ -14,8 +14,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
+use ferrosm_umad::libibumad::PortSelection;
 
-use crate::config::{LogFormat, PortChoice, Settings, names_no_engine, parse_engine};
+use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
@@ -331,10 +332,10 @@ impl PortArgs {
             return;
         }
         // A port given by flags replaces the whole section.
-        settings.port = PortChoice {
+        settings.port = PortSelection {
             ca: self.ca.clone(),
-            number: self.port.filter(|number| *number != 0).map(PortNum),
-            guid: self.port_guid,
+            port: self.port.filter(|number| *number != 0).map(PortNum),
+            port_guid: self.port_guid,
         };
     }
 }
@@ -407,7 +408,7 @@ mod tests {
         assert!(args.sm.once);
         let mut expected = Settings::default();
         expected.port.ca = Some("mlx5_0".to_owned());
-        expected.port.number = Some(PortNum(1));
+        expected.port.port = Some(PortNum(1));
         expected.sm.engines = vec!["updn".to_owned(), "no_fallback".to_owned()];
         expected.sm.routing_vls = 4;
         expected.sm.lmc = Lmc(2);

@@ -49,7 +49,11 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
 
 /// What an SM with these settings would do, on one line.
 fn summary(settings: &Settings) -> String {
-    let port = match (&settings.port.guid, &settings.port.ca, settings.port.number) {
+    let port = match (
+        &settings.port.port_guid,
+        &settings.port.ca,
+        settings.port.port,
+    ) {
         (Some(guid), ..) => format!("port GUID {guid}"),
         (None, Some(ca), Some(port)) => format!("{ca} port {port}"),
         (None, Some(ca), None) => format!("the port of {ca} with a link"),
