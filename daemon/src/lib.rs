@@ -13,7 +13,7 @@
 //! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
 //! | [`metrics`] | metrics and their HTTP endpoint |
-//! | [`output`] | tables, ibnet, JSON, dot, SVG, reports, dumps, the log |
+//! | [`output`] | tables, ibnet, JSON, dot, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
 //! | [`clock`] | monotonic time and time since boot |

@@ -37,7 +37,8 @@ impl fmt::Display for ParsePathError {
 impl core::error::Error for ParsePathError {}
 
 /// Parses decimal or `0x` hexadecimal.
-fn parse_u64(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_u64(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),

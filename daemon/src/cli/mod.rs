@@ -14,8 +14,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
+use ferrosm_umad::libibumad::PortSelection;
 
-use crate::config::{LogFormat, PortChoice, Settings, names_no_engine, parse_engine};
+use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use control::{ServiceArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
@@ -244,10 +245,8 @@ pub enum TopologyFormat {
     Ibnet,
     /// JSON.
     Json,
-    /// Graphviz.
+    /// Graphviz. For an image, pipe it to `sfdp -Tsvg` or `dot -Tsvg`.
     Dot,
-    /// SVG image.
-    Svg,
     /// Table.
     Table,
 }
@@ -333,10 +332,10 @@ impl PortArgs {
             return;
         }
         // A port given by flags replaces the whole section.
-        settings.port = PortChoice {
+        settings.port = PortSelection {
             ca: self.ca.clone(),
-            number: self.port.filter(|number| *number != 0).map(PortNum),
-            guid: self.port_guid,
+            port: self.port.filter(|number| *number != 0).map(PortNum),
+            port_guid: self.port_guid,
         };
     }
 }
@@ -344,48 +343,39 @@ impl PortArgs {
 impl SmArgs {
     /// Overrides keys of the configuration file with these flags.
     pub fn apply(&self, settings: &mut Settings) {
-        if let Some(engines) = &self.engine {
-            settings.sm.engines.clone_from(engines);
-        }
-        if let Some(vls) = self.vls {
-            settings.sm.routing_vls = vls;
-        }
-        if let Some(lmc) = self.lmc {
-            settings.sm.lmc = Lmc(lmc);
-        }
-        if let Some(priority) = self.priority {
-            settings.sm.priority = priority;
-        }
+        set(&mut settings.sm.engines, &self.engine);
+        set(&mut settings.sm.routing_vls, &self.vls);
+        set(&mut settings.sm.lmc, &self.lmc.map(Lmc));
+        set(&mut settings.sm.priority, &self.priority);
         // Paths in the configuration file are relative to its directory, those of flags to the
         // working directory.
         let absolute = |file: &PathBuf| std::path::absolute(file).unwrap_or_else(|_| file.clone());
-        if let Some(file) = &self.partitions_file {
-            settings.partitions.file = Some(absolute(file));
+        for (setting, flag) in [
+            (&mut settings.partitions.file, &self.partitions_file),
+            (&mut settings.qos_policy_file, &self.qos_policy_file),
+            (&mut settings.prefix_routes_file, &self.prefix_routes_file),
+        ] {
+            set_optional(setting, &flag.as_ref().map(absolute));
         }
-        if let Some(file) = &self.qos_policy_file {
-            settings.qos_policy_file = Some(absolute(file));
-        }
-        if let Some(file) = &self.prefix_routes_file {
-            settings.prefix_routes_file = Some(absolute(file));
-        }
-        if let Some(dir) = &self.state_dir {
-            settings.state_dir = Some(dir.clone());
-        }
-        if let Some(dir) = &self.dump_dir {
-            settings.dump_dir = Some(dir.clone());
-        }
-        if let Some(file) = &self.capture {
-            settings.capture = Some(file.clone());
-        }
-        if let Some(address) = self.metrics_listen {
-            settings.metrics = Some(address);
-        }
-        if let Some(format) = self.log_format {
-            settings.log.format = format;
-        }
-        if let Some(level) = &self.log_level {
-            settings.log.level.clone_from(level);
-        }
+        set_optional(&mut settings.state_dir, &self.state_dir);
+        set_optional(&mut settings.dump_dir, &self.dump_dir);
+        set_optional(&mut settings.capture, &self.capture);
+        set_optional(&mut settings.metrics, &self.metrics_listen);
+        set(&mut settings.log.format, &self.log_format);
+        set(&mut settings.log.level, &self.log_level);
+    }
+}
+
+/// Overrides a setting, if the flag is given.
+fn set<T: Clone>(setting: &mut T, flag: &Option<T>) {
+    if let Some(value) = flag {
+        setting.clone_from(value);
+    }
+}
+
+fn set_optional<T: Clone>(setting: &mut Option<T>, flag: &Option<T>) {
+    if flag.is_some() {
+        setting.clone_from(flag);
     }
 }
 
@@ -418,7 +408,7 @@ mod tests {
         assert!(args.sm.once);
         let mut expected = Settings::default();
         expected.port.ca = Some("mlx5_0".to_owned());
-        expected.port.number = Some(PortNum(1));
+        expected.port.port = Some(PortNum(1));
         expected.sm.engines = vec!["updn".to_owned(), "no_fallback".to_owned()];
         expected.sm.routing_vls = 4;
         expected.sm.lmc = Lmc(2);

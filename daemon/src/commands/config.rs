@@ -38,8 +38,7 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
         let warnings: Vec<String> = settings.warnings.iter().map(line).collect();
         let count = match warnings.len() {
             0 => "no errors".to_owned(),
-            1 => "no errors, 1 warning".to_owned(),
-            count => format!("no errors, {count} warnings"),
+            n => format!("no errors, {}", table::count(n, "warning", "warnings")),
         };
         text.push_str(&warnings.concat());
         text.push_str(&format!("{}: {count}\n", file.display()));
@@ -50,7 +49,11 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
 
 /// What an SM with these settings would do, on one line.
 fn summary(settings: &Settings) -> String {
-    let port = match (&settings.port.guid, &settings.port.ca, settings.port.number) {
+    let port = match (
+        &settings.port.port_guid,
+        &settings.port.ca,
+        settings.port.port,
+    ) {
         (Some(guid), ..) => format!("port GUID {guid}"),
         (None, Some(ca), Some(port)) => format!("{ca} port {port}"),
         (None, Some(ca), None) => format!("the port of {ca} with a link"),

@@ -10,10 +10,11 @@ use ferrosm_store::{StateDir, StateError, StateInspection, atomic, export, resto
 
 use super::config;
 use crate::cli::{StateArgs, StateCommand};
-use crate::config::{LogFormat, LogSettings};
+use crate::config::LogSettings;
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
-use crate::output::{self, json, log, state, table};
+use crate::output::state::StateSummary;
+use crate::output::{self, json, log, table};
 
 const IMPORT_WHILE_STOPPED: &str = "A subnet manager reads its state only when it starts: stop the service, import, and start it again.";
 /// Most errors of a file that are reported.
@@ -54,11 +55,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
             // Read all files before any change.
             let (batch, omitted, from) = read_import_files(files, opensm_dir)?;
             // Opening the directory logs as at a start of the SM.
-            let settings = LogSettings {
-                format: LogFormat::Compact,
-                level: "info".to_owned(),
-            };
-            let _ = log::init(&settings, &Terminal::detect());
+            let _ = log::init(&LogSettings::default(), &Terminal::detect());
             let mut dir = StateDir::open(&path).map_err(|e| match e {
                 StateError::InUse { .. } => Failure::with_hint(e, IMPORT_WHILE_STOPPED),
                 StateError::Directory { .. }
@@ -77,14 +74,14 @@ fn show(inspection: &StateInspection, as_json: bool) -> Result<(), Failure> {
     let (sequence, written) = inspection.last_batch();
     let (restored, invalid) = restore(inspection.records(), now);
     let age_s = unix_s(now).saturating_sub(written);
-    let document = state::Document::new(sequence, age_s, &restored, &invalid);
+    let state = StateSummary::new(sequence, age_s, &restored, &invalid);
     if as_json {
-        return output::print(&json::pretty(&document));
+        return output::print(&json::pretty(&json::state::document(&state)));
     }
     let user = inspection
         .user()
         .map(|user| format!("in use by {user}; saved so far:\n"));
-    output::print(&(user.unwrap_or_default() + &document.render()))
+    output::print(&(user.unwrap_or_default() + &state.render()))
 }
 
 fn export(inspection: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {

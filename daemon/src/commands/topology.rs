@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::clock::Clock;
 use crate::commands::config;
-use crate::config::Settings;
 #[cfg(feature = "simulator")]
-use crate::config::{LogFormat, LogSettings};
+use crate::config::LogSettings;
+use crate::config::Settings;
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
 use crate::offline::{fabric, spec};
 use crate::output::progress::{SweepBar, Terminal};
-use crate::output::{self, dot, ibnet, json, log, svg, table};
+use crate::output::{self, dot, ibnet, json, log, table};
 use crate::port::{ThreadedPort, local_port};
 use crate::run::driver::{Driver, Reload, Shell};
 use crate::run::signals::{self, Signals};
@@ -33,11 +33,7 @@ const INBOX: usize = 8192;
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
     #[cfg(feature = "simulator")]
     if let Some(from) = &args.from {
-        let level = LogSettings {
-            format: LogFormat::Compact,
-            level: args.log_level.clone(),
-        };
-        let _log = log::init(&level, &Terminal::detect());
+        let _log = log::init(&LogSettings::compact(&args.log_level), &Terminal::detect());
         let fabric = spec::observed(&fabric::load(from)?);
         fabric::warn_of_parts(&fabric);
         let snapshot = spec::snapshot(&fabric, None, None);
@@ -55,7 +51,6 @@ pub fn render(snapshot: &Snapshot, format: TopologyFormat) -> String {
     let _ = match format {
         TopologyFormat::Ibnet => ibnet::render(snapshot, &mut text),
         TopologyFormat::Dot => dot::render(snapshot, &mut text),
-        TopologyFormat::Svg => svg::render(snapshot, &mut text),
         TopologyFormat::Json => {
             text = json::pretty(&json::topology::document(snapshot));
             Ok(())

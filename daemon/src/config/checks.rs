@@ -33,10 +33,10 @@ pub(super) fn invalid_combinations(settings: &Settings) -> Vec<KeyMessage> {
         );
     }
     let port = &settings.port;
-    if port.guid.is_some() && (port.ca.is_some() || port.number.is_some()) {
+    if port.port_guid.is_some() && (port.ca.is_some() || port.port.is_some()) {
         report("port.guid", "excludes port.ca and port.number");
     }
-    if port.number.is_some() && port.ca.is_none() && port.guid.is_none() {
+    if port.port.is_some() && port.ca.is_none() && port.port_guid.is_none() {
         report("port.number", "requires port.ca");
     }
     replication::check_keys(&settings.replication, &mut report);

@@ -109,7 +109,7 @@ fn shown(source: &ConfigSource) -> String {
 /// port number.
 fn port_name(settings: &Settings) -> Option<String> {
     let port = &settings.port;
-    match (&port.guid, &port.ca, port.number) {
+    match (&port.port_guid, &port.ca, port.port) {
         (Some(guid), ..) => Some(guid.to_string()),
         (None, Some(ca), Some(number)) => Some(format!("{ca} port {}", number.0)),
         (None, Some(_), None) | (None, None, _) => None,

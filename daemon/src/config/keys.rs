@@ -102,8 +102,8 @@ const ETCD_MEMBER: Text = Text {
 #[rustfmt::skip]
 pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "port.ca" Restart settings.port.ca => TEXT;
-    "port.number" Restart settings.port.number => OptionalPortNum;
-    "port.guid" Restart settings.port.guid => Hex;
+    "port.number" Restart settings.port.port => OptionalPortNum;
+    "port.guid" Restart settings.port.port_guid => Hex;
 
     "sm.priority" Reload settings.sm.priority => Whole(0..=15);
     "sm.sm-key" Reload settings.sm.sm_key => Secret;

@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use ferrosm_core::config::SmConfig;
 use ferrosm_core::config::partitions::Enforcement;
-use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_opensm_compat::input::RoutingInputFiles;
 use ferrosm_replication::Timing;
 use ferrosm_sa::admission::AdmissionLimits;
+use ferrosm_umad::libibumad::PortSelection;
 
 use super::error::ConfigError;
 
@@ -24,7 +24,7 @@ pub struct Settings {
     /// SA limits.
     pub sa: AdmissionLimits,
     /// Local port.
-    pub port: PortChoice,
+    pub port: PortSelection,
     /// OpenSM input files of the routing.
     pub routing_files: RoutingInputFiles,
     /// File of routes to other subnets, if any.
@@ -58,7 +58,7 @@ impl Default for Settings {
         Self {
             sm: SmConfig::default(),
             sa: AdmissionLimits::default(),
-            port: PortChoice::default(),
+            port: PortSelection::default(),
             routing_files: RoutingInputFiles::default(),
             prefix_routes_file: None,
             qos_policy_file: None,
@@ -105,17 +105,6 @@ impl Settings {
             || self.prefix_routes_file.is_some()
             || self.routing_files != RoutingInputFiles::default()
     }
-}
-
-/// Selection of the local port.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PortChoice {
-    /// Name of the CA; `None` for any.
-    pub ca: Option<String>,
-    /// Port of the CA; `None` for any.
-    pub number: Option<PortNum>,
-    /// Port GUID; excludes the other fields.
-    pub guid: Option<PortGuid>,
 }
 
 /// Rules of all partitions.
@@ -239,12 +228,20 @@ pub struct LogSettings {
     pub level: String,
 }
 
-impl Default for LogSettings {
-    fn default() -> Self {
+impl LogSettings {
+    /// Text of a level.
+    #[must_use]
+    pub fn compact(level: &str) -> Self {
         Self {
             format: LogFormat::Compact,
-            level: "info".to_owned(),
+            level: level.to_owned(),
         }
+    }
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self::compact("info")
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{MKey, PortGuid, PortNum, parse_u64};
 use ferrosm_opensm_compat::keyword::nearest_keyword;
 use ferrosm_routing::DATA_VLS_MAX;
 use ferrosm_routing::select::{NO_FALLBACK, engine_names};
@@ -301,13 +301,7 @@ pub(super) struct Hex;
 impl Format<u64> for Hex {
     fn read(&self, value: &Spanned<DeValue<'_>>) -> Result<u64, Vec<SpannedError>> {
         let text = value.get_ref().as_str();
-        let from_text = text.and_then(|text| {
-            let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-            match digits {
-                Some(digits) => u64::from_str_radix(digits, 16).ok(),
-                None => text.parse().ok(),
-            }
-        });
+        let from_text = text.and_then(parse_u64);
         from_text.or_else(|| read_u64(value)).ok_or_else(|| {
             rejected(
                 value,

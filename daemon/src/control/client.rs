@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::{ControlReply, ControlRequest, REPLY_MAX, SOCKET_NAME, TRANSFER_TIMEOUT};
+use crate::output::json;
 
 /// Why there is no reply.
 #[derive(Debug)]
@@ -69,8 +70,7 @@ fn exchange(
 ) -> io::Result<String> {
     stream.set_write_timeout(Some(TRANSFER_TIMEOUT))?;
     stream.set_read_timeout(Some(wait))?;
-    let mut line = serde_json::to_string(&request)?;
-    line.push('\n');
+    let mut line = json::to_line(&request);
     // A service that is busy replies before it reads.
     let sent = stream.write_all(line.as_bytes());
     line.clear();

@@ -18,6 +18,7 @@ use super::{
     CLIENTS_MAX, CommandRequest, ControlReply, ControlRequest, REQUEST_MAX, Reason, SOCKET_NAME,
     TRANSFER_TIMEOUT, WAIT_MAX,
 };
+use crate::output::json;
 
 /// Delay after a failed accept: the process has no file descriptor left.
 const ACCEPT_RETRY: Duration = Duration::from_secs(1);
@@ -95,14 +96,8 @@ fn reject(stream: UnixStream) {
     let reply = ControlReply::failed(Reason::Busy, "too many control clients");
     if let Ok(mut stream) = stream.into_std() {
         // Fails only if the client is gone.
-        let _ = stream.write_all(to_line(&reply).as_bytes());
+        let _ = stream.write_all(json::to_line(&reply).as_bytes());
     }
-}
-
-fn to_line(reply: &ControlReply) -> String {
-    let mut line = serde_json::to_string(reply).unwrap_or_default();
-    line.push('\n');
-    line
 }
 
 /// Serves the requests of a client in turn.
@@ -128,7 +123,7 @@ async fn serve_client(stream: UnixStream, requests: mpsc::Sender<CommandRequest>
             let message = format!("request longer than {REQUEST_MAX} bytes, or without newline");
             ControlReply::failed(Reason::InvalidRequest, message)
         };
-        let line = to_line(&reply);
+        let line = json::to_line(&reply);
         let sent = timeout(TRANSFER_TIMEOUT, write.write_all(line.as_bytes())).await;
         if !is_complete || !matches!(sent, Ok(Ok(()))) {
             return;

@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::metrics::{MetricType, TypedMetric};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::sa_server::counters::{ServiceTimeCounts, TIME_BOUNDS_US};
 
@@ -120,92 +120,87 @@ impl Families {
         to.register("build", "Program version", version);
         // 1 ms (local sweep) to 131 s (first sweep of a large fabric).
         let durations: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 18));
-        let sweep_duration = Histograms::new_with_constructor(durations);
-        to.register_with_unit(
-            "sweep_duration",
-            "Time from the first SMP of a sweep to the last response",
-            Unit::Seconds,
-            sweep_duration.clone(),
-        );
-        let last_clean_sweep = Seconds::default();
-        to.register_with_unit(
-            "last_clean_sweep_timestamp",
-            "Time of the last full sweep without problems",
-            Unit::Seconds,
-            last_clean_sweep.clone(),
-        );
-        let sa_service_times = Family::default();
-        to.register_with_unit(
-            "sa_service_time",
-            "Time from the receipt of an SA request to its reply",
-            Unit::Seconds,
-            Family::clone(&sa_service_times),
-        );
-        let mut counters = |name, help| {
-            let family = Counters::default();
-            to.register(name, help, family.clone());
-            family
-        };
-        let state_changes = counters("sm_state_changes", "SM state changes");
-        let events = counters("events", "Logged events, by event");
-        let traps = counters("traps", "Traps received, by number");
-        let sweeps = counters("sweeps", "Completed sweeps");
-        let sweep_smps = counters("sweep_smps", "SMPs sent in sweeps, including retries");
-        let sweep_smp_timeouts = counters("sweep_smp_timeouts", "SMPs of sweeps that timed out");
-        let lft_blocks_written = counters("lft_blocks_written", "LFT blocks written");
-        let drained_lids = counters(
-            "drained_lids",
-            "LIDs drained before new routes were written",
-        );
-        let lids_changed = counters("lids_changed", "LIDs assigned or changed");
-        let sa_requests = counters("sa_requests", "SA requests, by kind and outcome");
-        let sa_refusals = counters("sa_refusals", "Refused SA requests, by kind and cause");
-        let mut gauges = |name, help| {
-            let family = Gauges::default();
-            to.register(name, help, family.0.clone());
-            family
-        };
+        // The order of registration is that of the text.
         Self {
-            served: gauges("served", "Whether this process serves the fabric"),
-            state: gauges("sm_state", "1 for the current SM state"),
-            nodes: gauges("nodes", "Nodes in the subnet, by type"),
-            links: gauges("links", "Links that are up"),
-            lids: gauges("lids", "LIDs in use"),
+            sweep_duration: seconds(
+                to,
+                "sweep_duration",
+                "Time from the first SMP of a sweep to the last response",
+                Histograms::new_with_constructor(durations),
+            ),
+            last_clean_sweep: seconds(
+                to,
+                "last_clean_sweep_timestamp",
+                "Time of the last full sweep without problems",
+                Seconds::default(),
+            ),
+            sa_service_times: seconds(
+                to,
+                "sa_service_time",
+                "Time from the receipt of an SA request to its reply",
+                Family::default(),
+            ),
+            state_changes: register(to, "sm_state_changes", "SM state changes"),
+            events: register(to, "events", "Logged events, by event"),
+            traps: register(to, "traps", "Traps received, by number"),
+            sweeps: register(to, "sweeps", "Completed sweeps"),
+            sweep_smps: register(to, "sweep_smps", "SMPs sent in sweeps, including retries"),
+            sweep_smp_timeouts: register(to, "sweep_smp_timeouts", "SMPs of sweeps that timed out"),
+            lft_blocks_written: register(to, "lft_blocks_written", "LFT blocks written"),
+            drained_lids: register(
+                to,
+                "drained_lids",
+                "LIDs drained before new routes were written",
+            ),
+            lids_changed: register(to, "lids_changed", "LIDs assigned or changed"),
+            sa_requests: register(to, "sa_requests", "SA requests, by kind and outcome"),
+            sa_refusals: register(to, "sa_refusals", "Refused SA requests, by kind and cause"),
+            served: gauges(to, "served", "Whether this process serves the fabric"),
+            state: gauges(to, "sm_state", "1 for the current SM state"),
+            nodes: gauges(to, "nodes", "Nodes in the subnet, by type"),
+            links: gauges(to, "links", "Links that are up"),
+            lids: gauges(to, "lids", "LIDs in use"),
             absent: gauges(
+                to,
                 "absent_ports",
                 "Ports with a LID that are not in the subnet",
             ),
-            problems: gauges("problems", "Problems found by the last full sweep"),
+            problems: gauges(to, "problems", "Problems found by the last full sweep"),
             engine: gauges(
+                to,
                 "routing_engine",
                 "1 for the engine whose routing is installed",
             ),
             standbys: gauges(
+                to,
                 "standbys",
                 "Connected standbys, by whether they are in sync",
             ),
             protected: gauges(
+                to,
                 "protected",
                 "Whether every acknowledged record is stored on another node as well",
             ),
             replica_in_sync: gauges(
+                to,
                 "replica_in_sync",
                 "Whether the replica of this node is in sync",
             ),
-            state_changes,
-            events,
-            traps,
-            sweeps,
-            sweep_duration,
-            last_clean_sweep,
-            sweep_smps,
-            sweep_smp_timeouts,
-            lft_blocks_written,
-            drained_lids,
-            lids_changed,
-            sa_requests,
-            sa_refusals,
-            sa_service_times,
         }
     }
+}
+
+fn register<M: Metric + Clone + Default>(to: &mut Registry, name: &str, help: &str) -> M {
+    let family = M::default();
+    to.register(name, help, family.clone());
+    family
+}
+
+fn gauges(to: &mut Registry, name: &str, help: &str) -> Gauges {
+    Gauges(register(to, name, help))
+}
+
+fn seconds<M: Metric + Clone>(to: &mut Registry, name: &str, help: &str, family: M) -> M {
+    to.register_with_unit(name, help, Unit::Seconds, family.clone());
+    family
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ferrosm_fabric::snapshot::{
     InstalledRouting, PortIdx, ReportedEndPort, Snapshot, SnapshotNode,
 };
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::ids::{Lid, PortNum, parse_u64};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
 use ferrosm_sim_server::similar_names::suggest;
 
@@ -61,12 +61,7 @@ fn find_where(
     text: &str,
     is_candidate: PortFilter<'_>,
 ) -> Result<PortIdx, String> {
-    if let Some(number) = text.parse().ok().or_else(|| {
-        let hex = text
-            .strip_prefix("0x")
-            .or_else(|| text.strip_prefix("0X"))?;
-        u64::from_str_radix(hex, 16).ok()
-    }) {
+    if let Some(number) = parse_u64(text) {
         return by_number(snapshot, number, is_candidate)
             .ok_or_else(|| format!("no port of this fabric has the LID or GUID {text}"));
     }

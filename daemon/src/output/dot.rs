@@ -20,8 +20,16 @@ pub fn render(snapshot: &Snapshot, out: &mut impl Write) -> fmt::Result {
             NodeType::Router => "diamond",
             _ => "ellipse",
         };
-        let lids = super::lids(snapshot, slot);
-        let lid = lids.map_or_else(String::new, |lids| format!("\\nLID {lids}"));
+        let lids: Vec<String> = snapshot
+            .reported_end_ports(slot)
+            .filter(|end_port| end_port.lid.0 != 0)
+            .map(|end_port| end_port.lid.to_string())
+            .collect();
+        let lid = if lids.is_empty() {
+            String::new()
+        } else {
+            format!("\\nLID {}", lids.join(", "))
+        };
         writeln!(
             out,
             "  \"{}\" [shape={shape}, label=\"{}{lid}\"];",

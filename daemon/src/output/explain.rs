@@ -3,6 +3,7 @@
 use ferrosm_fabric::snapshot::Snapshot;
 
 use super::proof::sl_of_replies;
+use super::table::count;
 use crate::offline::trace::{Hop, Trace};
 use crate::offline::{OfflineRouting, SelectedRouting};
 
@@ -47,13 +48,11 @@ pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     let used = selected.proof.vls_used.max(1);
     let replies = sl_of_replies(&selected.proof);
     let planned = selected.routing().vl_plan.vls;
-    let noun = if used == 1 { "VL" } else { "VLs" };
+    let vls = count(used.into(), "data VL", "data VLs");
     if planned > used {
-        format!(
-            "It uses {used} data {noun}, with SLtoVL tables for {planned} of {allowed}; {replies}."
-        )
+        format!("It uses {vls}, with SLtoVL tables for {planned} of {allowed}; {replies}.")
     } else {
-        format!("It uses {used} data {noun} of {allowed}; {replies}.")
+        format!("It uses {vls} of {allowed}; {replies}.")
     }
 }
 
@@ -90,15 +89,9 @@ fn path(snapshot: &Snapshot, trace: &Trace, engine: &str) -> String {
 /// Why a path has its length.
 #[must_use]
 pub fn length_reason(trace: &Trace, engine: &str) -> String {
-    let links = |n: usize| {
-        if n == 1 {
-            "1 link".to_owned()
-        } else {
-            format!("{n} links")
-        }
-    };
+    let links = count(trace.length, "link", "links");
     if trace.length == trace.shortest {
-        return format!("{} between switches: a shortest path.", links(trace.length));
+        return format!("{links} between switches: a shortest path.");
     }
     let reason = match engine {
         "updn" | "dnup" => "up/down routing does not turn up after down, or down after up",
@@ -109,8 +102,7 @@ pub fn length_reason(trace: &Trace, engine: &str) -> String {
         _ => "shorter paths carry more load, or conflict with other routes",
     };
     format!(
-        "{} between switches; the shortest path has {}: {reason}.",
-        links(trace.length),
+        "{links} between switches; the shortest path has {}: {reason}.",
         trace.shortest
     )
 }

@@ -1,11 +1,11 @@
-//! Output: topologies, reports, tables, images.
+//! Output: topologies, reports, tables.
 //!
-//! Renderers are pure functions from a [`Snapshot`] or a report to text; only [`print`](fn@print)
+//! Renderers are pure functions from a snapshot or a report to text; only [`print`](fn@print)
 //! writes to standard output.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | output formats |
+//! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | persisted state |
@@ -27,12 +27,9 @@ pub mod progress;
 pub mod proof;
 pub mod report;
 pub mod state;
-pub mod svg;
 pub mod table;
 
 use std::io::{self, Write};
-
-use ferrosm_fabric::snapshot::Snapshot;
 
 use crate::failure::Failure;
 
@@ -48,16 +45,4 @@ pub fn print(text: &str) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// The base LIDs of a node's end ports, separated by commas; `None` without a LID.
-fn lids(snapshot: &Snapshot, node: u32) -> Option<String> {
-    let lids = snapshot
-        .reported_end_ports(node)
-        .map(|end_port| end_port.lid);
-    let lids: Vec<String> = lids
-        .filter(|lid| lid.0 != 0)
-        .map(|lid| lid.to_string())
-        .collect();
-    (!lids.is_empty()).then(|| lids.join(", "))
 }

@@ -11,7 +11,6 @@ use ferrosm_umad::libibumad::{
 };
 use tracing::warn;
 
-use crate::config::PortChoice;
 use crate::failure::Failure;
 
 pub(crate) const DEMO: &str =
@@ -29,16 +28,6 @@ pub fn response_timeout_ms(sm: &SmConfig) -> u32 {
     u32::try_from(max_wait.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// The port selection of configuration and flags.
-#[must_use]
-pub fn selection(choice: &PortChoice) -> PortSelection {
-    PortSelection {
-        ca: choice.ca.clone(),
-        port: choice.number,
-        port_guid: choice.guid,
-    }
-}
-
 /// The ports of this host.
 ///
 /// # Errors
@@ -51,13 +40,12 @@ pub fn enumerate() -> Result<Vec<LocalPort>, Failure> {
 ///
 /// # Errors
 /// No port has a link, with the reason for each.
-pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
+pub fn choose_for_reading(selection: &PortSelection) -> Result<LocalPort, Failure> {
     let ports = enumerate()?;
-    let selection = selection(choice);
-    let port = libibumad::choose_port_for_discovery(&ports, &selection)
+    let port = libibumad::choose_port_for_discovery(&ports, selection)
         .map_err(|e| selection_failure(&e))?;
     if matches!(
-        libibumad::choose_port(&ports, &selection, None),
+        libibumad::choose_port(&ports, selection, None),
         Err(PortChoiceError::Ambiguous { .. })
     ) {
         warn!(ca = port.ca, port = port.port_num.0, port_guid = %port.port_guid,

@@ -10,12 +10,11 @@
 use core::time::Duration;
 
 use ferrosm_mad::ids::PortGuid;
-use ferrosm_umad::libibumad::{self, LocalPort, PortChoiceError, SkipReason};
+use ferrosm_umad::libibumad::{self, LocalPort, PortChoiceError, PortSelection, SkipReason};
 use tokio::time::Instant;
 use tracing::warn;
 
 use super::service_manager::ServiceManager;
-use crate::config::PortChoice;
 use crate::failure::Failure;
 use crate::port::local_port;
 
@@ -62,18 +61,17 @@ impl WaitLimits {
 /// # Errors
 /// No port can be selected in time.
 pub async fn wait_for_port(
-    choice: &PortChoice,
+    selection: &PortSelection,
     mut last: Option<PortGuid>,
     limits: WaitLimits,
     service: &ServiceManager,
 ) -> Result<LocalPort, Failure> {
-    let selection = local_port::selection(choice);
     let heartbeat = service.supervise_loop();
     let mut started = Instant::now();
     let (mut logged, mut settled) = (String::new(), selection.names_one_port());
     loop {
         let ports = local_port::enumerate()?;
-        let (failure, limit, awaited) = match libibumad::choose_port(&ports, &selection, last) {
+        let (failure, limit, awaited) = match libibumad::choose_port(&ports, selection, last) {
             Ok(port) => match limits.link.filter(|_| !port.has_link()) {
                 Some(link) => (local_port::no_link(port, link), link, Awaited::Link(port)),
                 // The kernel lists a device before ib_umad has created its files.
@@ -87,7 +85,7 @@ pub async fn wait_for_port(
                 None if settled
                     || last == Some(port.port_guid)
                     || (logged.is_empty()
-                        && libibumad::candidates(&ports, &selection).len() == 1) =>
+                        && libibumad::candidates(&ports, selection).len() == 1) =>
                 {
                     return Ok(port.clone());
                 }

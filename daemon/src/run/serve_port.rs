@@ -77,7 +77,7 @@ pub fn serve_one(
             Ok(())
         };
     };
-    let selection = local_port::selection(&settings.port);
+    let selection = settings.port.clone();
     let open = OpenOptions {
         as_sm: true,
         response_timeout_ms: local_port::response_timeout_ms(&settings.sm),

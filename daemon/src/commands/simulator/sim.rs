@@ -14,23 +14,19 @@ use ferrosm_sim_server::socket::{ListenError, ServerSocket};
 use tracing::info;
 
 use crate::cli::SimArgs;
-use crate::config::{LogFormat, LogSettings};
+use crate::config::LogSettings;
 use crate::failure::Failure;
 use crate::offline::{fabric, spec};
 use crate::output::progress::Terminal;
 use crate::output::{self, log, table};
-use crate::run::capture;
+use crate::run::{capture, signals};
 
 /// Runs the command.
 ///
 /// # Errors
 /// The fabric does not exist, the socket is in use, or a file cannot be created.
 pub(super) fn run(args: &SimArgs) -> Result<(), Failure> {
-    let level = LogSettings {
-        format: LogFormat::Compact,
-        level: args.log_level.clone(),
-    };
-    let _log = log::init(&level, &Terminal::detect());
+    let _log = log::init(&LogSettings::compact(&args.log_level), &Terminal::detect());
     let spec = fabric::load(&args.fabric)?;
     let described = spec::observed(&spec);
     fabric::warn_of_parts(&described);
@@ -83,10 +79,7 @@ fn listen_failure(error: ListenError) -> Failure {
 fn stop_on_signals(requests: RequestSender) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let failure = |e: io::Error| Failure::runtime(format!("cannot register signal handlers: {e}"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(failure)?;
+    let runtime = signals::runtime()?;
     let (mut interrupt, mut terminate) = {
         let _inside = runtime.enter();
         (

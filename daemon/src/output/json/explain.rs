@@ -21,85 +21,47 @@
 use ferrosm_fabric::snapshot::Snapshot;
 use serde::Serialize;
 
-use super::message::{MessageMember, RejectedEngine};
+use super::message;
 use crate::offline::OfflineRouting;
 use crate::offline::trace::Trace;
 use crate::output::explain::length_reason;
 
 /// The document of `ferrosm explain --json`.
-#[derive(Debug, Serialize)]
-pub struct Document<'a> {
-    schema: u32,
-    error: Option<&'static str>,
-    engine: &'static str,
-    messages: Vec<MessageMember<'a>>,
-    rejections: Vec<RejectedEngine<'a>>,
-    warnings: Vec<MessageMember<'a>>,
-    vls_allowed: u8,
-    vls_used: Option<u8>,
-    reversible: Option<bool>,
-    paths: Vec<Path>,
-}
-
-#[derive(Debug, Serialize)]
-struct Path {
-    lid: u16,
-    sl: u8,
-    length: usize,
-    shortest: usize,
-    reason: String,
-    hops: Vec<Hop>,
-}
-
-#[derive(Debug, Serialize)]
-struct Hop {
-    name: String,
-    guid: String,
-    in_port: Option<u8>,
-    out_port: Option<u8>,
-    vl: Option<u8>,
-}
-
-/// Builds the document.
 #[must_use]
-pub fn document<'a>(routed: &'a OfflineRouting, traces: &[Trace]) -> Document<'a> {
+pub fn document(routed: &OfflineRouting, traces: &[Trace]) -> impl Serialize {
     let selected = routed.selected.as_ref();
     let engine = selected.map_or("", |c| c.routing().engine);
-    Document {
+    let paths = traces.iter().map(|t| path(&routed.snapshot, t, engine));
+    object! {
         schema: super::SCHEMA,
         error: routed.error(),
-        engine,
-        messages: MessageMember::of_engine(&routed.messages),
-        rejections: RejectedEngine::list(&routed.rejected),
-        warnings: routed
-            .warnings
-            .iter()
-            .map(|w| MessageMember::new(w.kind(), w))
-            .collect(),
+        engine: engine,
+        messages: message::routing_messages(&routed.messages),
+        rejections: message::rejections(&routed.rejected),
+        warnings: message::warnings(&routed.warnings),
         vls_allowed: routed.vls_allowed,
         vls_used: selected.map(|c| c.proof.vls_used),
         reversible: selected.map(|c| c.proof.reversible),
-        paths: traces
-            .iter()
-            .map(|t| path(&routed.snapshot, t, engine))
-            .collect(),
+        paths: paths.collect::<Vec<_>>(),
     }
 }
 
-fn path(snapshot: &Snapshot, trace: &Trace, engine: &str) -> Path {
-    let hops = trace.hops.iter().map(|h| Hop {
-        name: snapshot.node(h.node).name(),
-        guid: snapshot.node(h.node).guid.to_string(),
-        in_port: h.input.map(|p| p.0),
-        out_port: h.output.map(|(p, _)| p.0),
-        vl: h.output.map(|(_, vl)| vl),
+fn path(snapshot: &Snapshot, trace: &Trace, engine: &str) -> impl Serialize {
+    let hops = trace.hops.iter().map(|hop| {
+        object! {
+            name: snapshot.node(hop.node).name(),
+            guid: snapshot.node(hop.node).guid,
+            in_port: hop.input,
+            out_port: hop.output.map(|(port, _)| port),
+            vl: hop.output.map(|(_, vl)| vl),
+        }
     });
-    Path {
-        lid: trace.lid.0,
+    object! {
+        lid: trace.lid,
         sl: trace.sl,
         length: trace.length,
         shortest: trace.shortest,
         reason: length_reason(trace, engine),
-        hops: hops.collect(),
+        hops: hops.collect::<Vec<_>>(),
     }
 }

@@ -22,52 +22,34 @@ use ferrosm_core::report::switch_names::WithSwitchNames;
 use ferrosm_routing::EngineRejection;
 use serde::Serialize;
 
-/// A message.
-#[derive(Debug, Serialize)]
-pub struct MessageMember<'a> {
-    kind: &'a str,
-    text: String,
+#[cfg(feature = "simulator")]
+use crate::offline::OfflineWarning;
+
+/// Routing messages.
+#[must_use]
+pub fn routing_messages(messages: &[RoutingMessage]) -> Vec<impl Serialize> {
+    messages.iter().map(|m| message(m.kind(), m)).collect()
 }
 
-impl<'a> MessageMember<'a> {
-    /// The member of a message.
-    #[must_use]
-    pub fn new(kind: &'a str, text: &impl Display) -> Self {
-        Self {
-            kind,
-            text: text.to_string(),
-        }
-    }
-
-    /// The members of routing messages.
-    #[must_use]
-    pub fn of_engine(messages: &'a [RoutingMessage]) -> Vec<Self> {
-        messages.iter().map(|m| Self::new(m.kind(), m)).collect()
-    }
+/// Warnings.
+#[cfg(feature = "simulator")]
+#[must_use]
+pub fn warnings(warnings: &[OfflineWarning]) -> Vec<impl Serialize> {
+    warnings.iter().map(|w| message(w.kind(), w)).collect()
 }
 
-/// An engine that cannot route the fabric, or whose tables fail verification.
-#[derive(Debug, Serialize)]
-pub struct RejectedEngine<'a> {
-    engine: &'a str,
-    kind: &'static str,
-    reason: String,
+fn message(kind: &str, text: &impl Display) -> impl Serialize {
+    object! { kind: kind, text: text.to_string() }
 }
 
-impl<'a> RejectedEngine<'a> {
-    /// The members of rejected engines.
-    #[must_use]
-    pub fn list(rejected: &'a [WithSwitchNames<EngineRejection>]) -> Vec<Self> {
-        rejected
-            .iter()
-            .map(|named| {
-                let EngineRejection { engine, reason } = &named.message;
-                Self {
-                    engine,
-                    kind: reason.kind(),
-                    reason: named.describe(reason),
-                }
-            })
-            .collect()
-    }
+/// Engines that cannot route the fabric, or whose tables fail verification.
+#[must_use]
+pub fn rejections(rejected: &[WithSwitchNames<EngineRejection>]) -> Vec<impl Serialize> {
+    rejected
+        .iter()
+        .map(|named| {
+            let EngineRejection { engine, reason } = &named.message;
+            object! { engine: engine, kind: reason.kind(), reason: named.describe(reason) }
+        })
+        .collect()
 }

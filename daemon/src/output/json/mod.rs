@@ -12,8 +12,26 @@
 //! | routing proof | `ferrosm route --json` | `routing` |
 //! | explanation | `ferrosm explain --json` | `explain` |
 //! | local ports | `ferrosm ports --json` | [`ports`] |
+//! | persisted state | `ferrosm state show --json` | [`state`] |
 //!
-//! [`message`] has the messages in these documents.
+//! [`message`] has the messages in these documents. `object!` defines a document: each member once,
+//! with its value.
+
+#![allow(
+    non_camel_case_types,
+    reason = "`object!` names the type of a member as the member"
+)]
+
+/// A JSON object with these members, in this order.
+macro_rules! object {
+    ($($name:ident: $value:expr),+ $(,)?) => {{
+        #[derive(serde::Serialize)]
+        struct Object<$($name),+> {
+            $($name: $name),+
+        }
+        Object { $($name: $value),+ }
+    }};
+}
 
 #[cfg(feature = "simulator")]
 pub mod explain;
@@ -21,6 +39,7 @@ pub mod message;
 pub mod ports;
 #[cfg(feature = "simulator")]
 pub mod routing;
+pub mod state;
 pub mod sweep;
 pub mod topology;
 

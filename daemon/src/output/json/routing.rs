@@ -51,141 +51,56 @@
 use core::time::Duration;
 
 use ferrosm_mad::attr::NodeType;
-use ferrosm_routing::quality::{self, Quality};
+use ferrosm_routing::quality::{Quality, ShiftCongestion};
 use serde::Serialize;
 
-use super::message::{MessageMember, RejectedEngine};
-use super::sweep::{ProofMembers, ms};
-use crate::offline::{OfflineRouting, SelectedRouting, SlowLink};
+use super::message;
+use super::sweep::{ms, proof};
+use crate::offline::{self, OfflineRouting};
 use crate::output::table;
 
 /// The document of `ferrosm route --json`.
-#[derive(Debug, Serialize)]
-pub struct Document<'a> {
-    schema: u32,
-    error: Option<&'static str>,
-    engine: &'static str,
-    vls: u8,
-    vls_allowed: u8,
-    switches: usize,
-    cas: usize,
-    routers: usize,
-    links: usize,
-    lids: usize,
-    nodes_outside: usize,
-    rejections: Vec<RejectedEngine<'a>>,
-    messages: Vec<MessageMember<'a>>,
-    warnings: Vec<MessageMember<'a>>,
-    slow_links: &'a [SlowLink],
-    proof: Option<ProofMembers<'a>>,
-    vl_usage: Option<VlUsage<'a>>,
-    quality: Option<QualityMembers<'a>>,
-    compute_ms: f64,
-    engine_ms: Option<f64>,
-    proof_ms: Option<f64>,
-    quality_ms: Option<f64>,
-    peak_memory_bytes: Option<u64>,
-}
-
-#[derive(Debug, Serialize)]
-struct VlUsage<'a> {
-    used: u8,
-    channels: &'a [usize],
-    reversible: bool,
-    sl_pairs: &'a [u64],
-}
-
-#[derive(Debug, Serialize)]
-struct QualityMembers<'a> {
-    hosts: usize,
-    channels: usize,
-    pairs: u64,
-    max_load: u64,
-    max_load_by_rate: Option<f64>,
-    mean_load: f64,
-    max_load_bound: f64,
-    hop_histogram: &'a [u64],
-    bisection: Option<Spread>,
-    all_to_all: u64,
-    random_permutation: u32,
-    shift: Shift,
-    shift_by_leaf: Shift,
-}
-
-#[derive(Debug, Serialize)]
-struct Spread {
-    mean: f64,
-    min: f64,
-    max: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Shift {
-    stages: usize,
-    worst: u32,
-    worst_distance: usize,
-    mean: f64,
-}
-
-/// Builds the document.
 #[must_use]
-pub fn document<'a>(
-    routed: &'a OfflineRouting,
-    quality: Option<&'a (Quality, Duration)>,
-) -> Document<'a> {
+pub fn document(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) -> impl Serialize {
     let selected = routed.selected.as_ref();
-    let snapshot = &routed.snapshot;
-    Document {
+    let count = |node_type| table::count_nodes(&routed.snapshot, node_type);
+    object! {
         schema: super::SCHEMA,
         error: routed.error(),
         engine: selected.map_or("", |c| c.routing().engine),
         vls: selected.map_or(1, |c| c.routing().vl_plan.vls),
         vls_allowed: routed.vls_allowed,
-        switches: table::count_nodes(snapshot, NodeType::Switch),
-        cas: table::count_nodes(snapshot, NodeType::Ca),
-        routers: table::count_nodes(snapshot, NodeType::Router),
-        links: snapshot.links().len(),
+        switches: count(NodeType::Switch),
+        cas: count(NodeType::Ca),
+        routers: count(NodeType::Router),
+        links: routed.snapshot.links().len(),
         lids: routed.lids,
         nodes_outside: routed.nodes_outside,
-        rejections: RejectedEngine::list(&routed.rejected),
-        messages: MessageMember::of_engine(&routed.messages),
-        warnings: routed
-            .warnings
-            .iter()
-            .map(|w| MessageMember::new(w.kind(), w))
-            .collect(),
+        rejections: message::rejections(&routed.rejected),
+        messages: message::routing_messages(&routed.messages),
+        warnings: message::warnings(&routed.warnings),
         slow_links: &routed.slow_links,
-        proof: selected.map(|c| ProofMembers::new(&c.proof)),
-        vl_usage: selected.map(|c| vl_usage(c, quality)),
+        proof: selected.map(|c| proof(&c.proof)),
+        vl_usage: selected.map(|c| object! {
+            used: c.proof.vls_used,
+            channels: &c.proof.vl_channels,
+            reversible: c.proof.reversible,
+            sl_pairs: quality.map_or(&[][..], |(q, _)| &q.sl_pairs),
+        }),
         quality: quality.map(|(q, _)| quality_members(q)),
         compute_ms: ms(routed.took),
         engine_ms: selected.map(|c| ms(c.engine_took)),
         proof_ms: selected.map(|c| ms(c.proof_took)),
         quality_ms: quality.map(|(_, took)| ms(*took)),
-        peak_memory_bytes: crate::offline::peak_memory_bytes(),
+        peak_memory_bytes: offline::peak_memory_bytes(),
     }
 }
 
-fn vl_usage<'a>(
-    selected: &'a SelectedRouting,
-    quality: Option<&'a (Quality, Duration)>,
-) -> VlUsage<'a> {
-    VlUsage {
-        used: selected.proof.vls_used,
-        channels: &selected.proof.vl_channels,
-        reversible: selected.proof.reversible,
-        sl_pairs: quality.map_or(&[], |(q, _)| q.sl_pairs.as_slice()),
-    }
-}
-
-fn quality_members(q: &Quality) -> QualityMembers<'_> {
-    let shift = |s: quality::ShiftCongestion| Shift {
-        stages: s.stages,
-        worst: s.worst,
-        worst_distance: s.worst_distance,
-        mean: s.mean,
+fn quality_members(q: &Quality) -> impl Serialize {
+    let shift = |s: ShiftCongestion| {
+        object! { stages: s.stages, worst: s.worst, worst_distance: s.worst_distance, mean: s.mean }
     };
-    QualityMembers {
+    object! {
         hosts: q.hosts,
         channels: q.channels,
         pairs: q.pairs,
@@ -194,11 +109,7 @@ fn quality_members(q: &Quality) -> QualityMembers<'_> {
         mean_load: q.mean_load,
         max_load_bound: q.max_load_bound,
         hop_histogram: &q.hop_histogram,
-        bisection: q.bisection.map(|b| Spread {
-            mean: b.mean,
-            min: b.min,
-            max: b.max,
-        }),
+        bisection: q.bisection.map(|b| object! { mean: b.mean, min: b.min, max: b.max }),
         all_to_all: q.all_to_all,
         random_permutation: q.random_permutation,
         shift: shift(q.shift),

@@ -31,126 +31,33 @@ use ferrosm_mad::attr::id;
 use ferrosm_routing::Proof;
 use serde::Serialize;
 
-use super::message::MessageMember;
+use super::message;
 
-/// The document.
-#[derive(Debug, Serialize)]
-pub struct Document<'a> {
-    schema: u32,
-    sweep: u32,
-    kind: &'static str,
-    role: String,
-    clean: bool,
-    switches: usize,
-    cas: usize,
-    routers: usize,
-    links: usize,
-    lids: usize,
-    top_lid: u16,
-    lids_changed: usize,
-    absent_ports: usize,
-    engine: &'static str,
-    routing_messages: Vec<MessageMember<'a>>,
-    proof: Option<ProofMembers<'a>>,
-    fullest_pkey_table: Option<PKeyTableUsage>,
-    lft_blocks_written: u64,
-    smps_sent: u64,
-    smps: Vec<Smps>,
-    phases: Vec<Phase>,
-    took_ms: f64,
-    problems: Vec<Problem>,
-}
-
-/// The proof in the sweep and routing documents.
-#[derive(Debug, Serialize)]
-pub struct ProofMembers<'a> {
-    pairs: u64,
-    idle_unreachable: u64,
-    max_hops: u32,
-    mean_hops: f64,
-    max_load: u64,
-    mean_load: f64,
-    channels: usize,
-    hop_histogram: &'a [u64],
-}
-
-#[derive(Debug, Serialize)]
-struct PKeyTableUsage {
-    location: String,
-    used: usize,
-    capacity: u16,
-}
-
-#[derive(Debug, Serialize)]
-struct Smps {
-    attribute: String,
-    id: u16,
-    gets: u64,
-    sets: u64,
-    timeouts: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Phase {
-    phase: String,
-    ms: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Problem {
-    location: String,
-    kind: &'static str,
-    message: String,
-    severity: &'static str,
-}
-
-/// Severities of problems: part of the subnet is down, or not.
-pub const SEVERITIES: [&str; 2] = ["problem", "minor-problem"];
-
-/// Milliseconds, rounded to microseconds.
+/// The document of `ferrosm run --json` and `demo --json`.
 #[must_use]
-pub fn ms(d: Duration) -> f64 {
-    (d.as_secs_f64() * 1e6).round() / 1e3
-}
-
-impl<'a> ProofMembers<'a> {
-    /// The members of a verification result.
-    #[must_use]
-    pub fn new(proof: &'a Proof) -> Self {
-        Self {
-            pairs: proof.pairs,
-            idle_unreachable: proof.idle_unreachable,
-            max_hops: proof.max_hops,
-            mean_hops: proof.mean_hops(),
-            max_load: proof.max_load,
-            mean_load: proof.mean_load,
-            channels: proof.channels,
-            hop_histogram: &proof.hop_histogram,
+pub fn document(report: &SweepReport) -> impl Serialize {
+    let smps = report.smps.iter().map(|(attr, count)| {
+        object! {
+            attribute: id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned),
+            id: attr.0,
+            gets: count.gets,
+            sets: count.sets,
+            timeouts: count.timeouts,
         }
-    }
-}
-
-/// Builds the document.
-#[must_use]
-pub fn document(report: &SweepReport) -> Document<'_> {
-    let smps = report.smps.iter().map(|(attr, c)| Smps {
-        attribute: id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned),
-        id: attr.0,
-        gets: c.gets,
-        sets: c.sets,
-        timeouts: c.timeouts,
     });
-    let problems = report.problems.iter().map(|p| Problem {
-        location: p.location.to_string(),
-        kind: p.kind.name(),
-        message: p.kind.to_string(),
-        severity: SEVERITIES[usize::from(!p.kind.is_severe())],
+    let phases = report
+        .phases
+        .iter()
+        .map(|(phase, took)| object! { phase: phase.to_string(), ms: ms(*took) });
+    let problems = report.problems.iter().map(|p| {
+        object! {
+            location: p.location.to_string(),
+            kind: p.kind.name(),
+            message: p.kind.to_string(),
+            severity: if p.kind.is_severe() { "problem" } else { "minor-problem" },
+        }
     });
-    let phases = report.phases.iter().map(|(p, d)| Phase {
-        phase: p.to_string(),
-        ms: ms(*d),
-    });
-    Document {
+    object! {
         schema: super::SCHEMA,
         sweep: report.number,
         kind: report.kind.name(),
@@ -161,27 +68,45 @@ pub fn document(report: &SweepReport) -> Document<'_> {
         routers: report.routers,
         links: report.links,
         lids: report.lids,
-        top_lid: report.top_lid.0,
+        top_lid: report.top_lid,
         lids_changed: report.lids_changed,
         absent_ports: report.absent,
         engine: report.engine,
-        routing_messages: MessageMember::of_engine(&report.routing_messages),
-        proof: report.proof.as_ref().map(ProofMembers::new),
-        fullest_pkey_table: report
-            .fullest_pkey_table
-            .as_ref()
-            .map(|table| PKeyTableUsage {
-                location: table.location.to_string(),
-                used: table.used,
-                capacity: table.capacity,
-            }),
+        routing_messages: message::routing_messages(&report.routing_messages),
+        proof: report.proof.as_ref().map(proof),
+        fullest_pkey_table: report.fullest_pkey_table.as_ref().map(|table| object! {
+            location: table.location.to_string(),
+            used: table.used,
+            capacity: table.capacity,
+        }),
         lft_blocks_written: report.lft_blocks_written,
         smps_sent: report.smps_sent(),
-        smps: smps.collect(),
-        phases: phases.collect(),
+        smps: smps.collect::<Vec<_>>(),
+        phases: phases.collect::<Vec<_>>(),
         took_ms: ms(report.took),
-        problems: problems.collect(),
+        problems: problems.collect::<Vec<_>>(),
     }
+}
+
+/// The proof in this document and that of `route`.
+#[must_use]
+pub fn proof(proof: &Proof) -> impl Serialize {
+    object! {
+        pairs: proof.pairs,
+        idle_unreachable: proof.idle_unreachable,
+        max_hops: proof.max_hops,
+        mean_hops: proof.mean_hops(),
+        max_load: proof.max_load,
+        mean_load: proof.mean_load,
+        channels: proof.channels,
+        hop_histogram: &proof.hop_histogram,
+    }
+}
+
+/// Milliseconds, rounded to microseconds.
+#[must_use]
+pub fn ms(d: Duration) -> f64 {
+    (d.as_secs_f64() * 1e6).round() / 1e3
 }
 
 #[cfg(test)]

@@ -22,71 +22,19 @@
 use crate::output::table::node_type_name;
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::LinkSpeed;
-use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};
 use serde::Serialize;
 
-/// The document.
-#[derive(Debug, Serialize)]
-pub struct Document {
-    schema: u32,
-    sm: Option<Endpoint>,
-    nodes: Vec<Node>,
-    links: Vec<Link>,
-}
-
-#[derive(Debug, Serialize)]
-struct Node {
-    guid: NodeGuid,
-    kind: &'static str,
-    description: String,
-    system_image_guid: SystemImageGuid,
-    vendor_id: u32,
-    device_id: u16,
-    ports: u8,
-    enhanced_port0: bool,
-    end_ports: Vec<EndPort>,
-}
-
-#[derive(Debug, Serialize)]
-struct EndPort {
-    port: u8,
-    guid: PortGuid,
-    lid: u16,
-    lmc: u8,
-}
-
-#[derive(Debug, Serialize)]
-struct Endpoint {
-    guid: NodeGuid,
-    port: u8,
-}
-
-#[derive(Debug, Serialize)]
-struct Link {
-    a: Endpoint,
-    b: Endpoint,
-    width: Option<u8>,
-    speed: Option<&'static str>,
-    state: Option<String>,
-}
-
-/// Builds the document.
+/// The document of `ferrosm topology --format json`.
 #[must_use]
-pub fn document(snapshot: &Snapshot) -> Document {
-    let endpoint = |at: PortIdx| Endpoint {
-        guid: snapshot.node(at.node()).guid,
-        port: at.num().0,
-    };
+pub fn document(snapshot: &Snapshot) -> impl Serialize {
+    let endpoint = |at: PortIdx| object! { guid: snapshot.node(at.node()).guid, port: at.num() };
     let nodes = snapshot.slots().map(|slot| {
         let node = snapshot.node(slot);
         let info = node.node_info();
-        let end_ports = snapshot.reported_end_ports(slot).map(|e| EndPort {
-            port: e.num.0,
-            guid: e.guid,
-            lid: e.lid.0,
-            lmc: e.lmc.0,
-        });
-        Node {
+        let end_ports = snapshot
+            .reported_end_ports(slot)
+            .map(|e| object! { port: e.num, guid: e.guid, lid: e.lid, lmc: e.lmc });
+        object! {
             guid: node.guid,
             kind: node_type_name(node.node_type),
             description: node.node_description().to_string(),
@@ -95,12 +43,12 @@ pub fn document(snapshot: &Snapshot) -> Document {
             device_id: info.device_id,
             ports: info.num_ports,
             enhanced_port0: node.switch_info().is_some_and(|s| s.enhanced_port0),
-            end_ports: end_ports.collect(),
+            end_ports: end_ports.collect::<Vec<_>>(),
         }
     });
     let links = snapshot.links().iter().map(|link| {
         let reported = snapshot.reported_link(*link);
-        Link {
+        object! {
             a: endpoint(link.a),
             b: endpoint(link.b),
             width: reported.width.map(|w| w.0),
@@ -109,11 +57,11 @@ pub fn document(snapshot: &Snapshot) -> Document {
         }
     });
     let sm = snapshot.local.map(|local| snapshot.end_port(local).port);
-    Document {
+    object! {
         schema: super::SCHEMA,
         sm: sm.map(endpoint),
-        nodes: nodes.collect(),
-        links: links.collect(),
+        nodes: nodes.collect::<Vec<_>>(),
+        links: links.collect::<Vec<_>>(),
     }
 }
 

@@ -14,15 +14,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 use super::driver::Control;
-use crate::output::json::ports::VerbsDevice;
-
-/// All devices of this host.
-///
-/// # Errors
-/// The devices cannot be listed. A host without RDMA devices is not an error.
-pub fn devices() -> io::Result<Vec<VerbsDevice>> {
-    sys::devices()
-}
+pub(crate) use sys::devices;
 
 /// An asynchronous event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -161,8 +161,9 @@ impl Drop for Context {
     }
 }
 
-/// All devices. An error if one of them cannot be opened or queried.
-pub(super) fn devices() -> io::Result<Vec<VerbsDevice>> {
+/// All devices of this host; none without RDMA devices. An error if one of them cannot be opened or
+/// queried.
+pub(crate) fn devices() -> io::Result<Vec<VerbsDevice>> {
     let list = List::enumerate()?;
     list.iter()
         .map(|device| Context::open_device(device)?.describe(device_name(device)))
