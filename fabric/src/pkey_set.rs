@@ -77,7 +77,8 @@ impl PKeySet {
     #[inline]
     #[must_use]
     pub fn common_pkey(&self, other: &Self) -> Option<PKey> {
-        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        let mut a = self.0.iter().peekable();
+        let mut b = other.0.iter().peekable();
         while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
             match partition_number(**x).cmp(&partition_number(**y)) {
                 core::cmp::Ordering::Less => a.next(),

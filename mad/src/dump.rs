@@ -41,7 +41,8 @@ macro_rules! fields {
 }
 
 fn write_mad(out: &mut String, mad: &Mad) -> fmt::Result {
-    let (class, bytes) = (mad.mgmt_class(), mad.as_bytes());
+    let class = mad.mgmt_class();
+    let bytes = mad.as_bytes();
     write!(out, "{class} {} ", mad.method())?;
     let smp = class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid;
     let name = match class {
@@ -151,7 +152,8 @@ fn write_field(out: &mut String, bytes: &[u8], field: &Field, value: &FieldText)
     if field.name == "data_details" {
         return Ok(());
     }
-    let (from, to) = (field.bit / 8, (field.bit + field.width).div_ceil(8));
+    let from = field.bit / 8;
+    let to = (field.bit + field.width).div_ceil(8);
     if field.name == "diag_data" || field.name == "dr_return_path" {
         return write_hex(out, field.name, &bytes[from..to]);
     }

@@ -185,6 +185,20 @@ impl Lid {
     /// The permissive LID: directed routes start and end with it.
     pub const PERMISSIVE: Self = Self(0xFFFF);
 
+    /// The LID at an index of a per-LID array.
+    ///
+    /// # Panics
+    /// If the index has more than 16 bits.
+    #[inline]
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "a saturated index would name another LID"
+    )]
+    pub fn from_index(index: usize) -> Self {
+        Self(u16::try_from(index).expect("an index of at most 16 bits"))
+    }
+
     /// Whether a port may own it (1 to 0xBFFF).
     #[must_use]
     pub const fn is_unicast(self) -> bool {
@@ -203,6 +217,20 @@ impl PortNum {
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// The port at an index of a per-port array.
+    ///
+    /// # Panics
+    /// If the index has more than 8 bits.
+    #[inline]
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "a saturated index would name another port"
+    )]
+    pub fn from_index(index: usize) -> Self {
+        Self(u8::try_from(index).expect("an index of at most 8 bits"))
     }
 }
 

@@ -143,7 +143,8 @@ impl ComponentSelection {
 /// Number of parts of a layout that component masks can select, for [`components`].
 #[must_use]
 pub const fn component_count(selections: &[ComponentSelection]) -> usize {
-    let (mut count, mut i) = (0, 0);
+    let mut count = 0;
+    let mut i = 0;
     while i < selections.len() {
         count += selections[i].len();
         i += 1;
@@ -158,7 +159,8 @@ pub const fn components<const N: usize>(
     selections: &[ComponentSelection],
 ) -> [Field; N] {
     let mut selected = [fields[0]; N];
-    let (mut count, mut i) = (0, 0);
+    let mut count = 0;
+    let mut i = 0;
     while i < fields.len() {
         let mut n = 0;
         while n < selections[i].len() {
@@ -224,7 +226,8 @@ pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
 /// Writes the low `width` (1 to 64) bits of `value` at bit offset `bit`; other bits are unchanged.
 #[inline]
 pub fn set_bits(buf: &mut [u8], bit: usize, width: usize, value: u64) {
-    let (first, last) = (bit / 8, (bit + width - 1) / 8);
+    let first = bit / 8;
+    let last = (bit + width - 1) / 8;
     let shift = (last + 1) * 8 - bit - width;
     let mask64 = if width == 64 {
         u64::MAX
@@ -234,9 +237,9 @@ pub fn set_bits(buf: &mut [u8], bit: usize, width: usize, value: u64) {
     let mut mask = u128::from(mask64) << shift;
     let mut v = u128::from(value & mask64) << shift;
     for byte in buf[first..=last].iter_mut().rev() {
-        #[expect(clippy::cast_possible_truncation, reason = "one byte at a time")]
-        let (m, b) = (mask as u8, v as u8);
-        *byte = (*byte & !m) | (b & m);
+        let [mask_byte, ..] = mask.to_le_bytes();
+        let [value_byte, ..] = v.to_le_bytes();
+        *byte = (*byte & !mask_byte) | (value_byte & mask_byte);
         mask >>= 8;
         v >>= 8;
     }

@@ -176,7 +176,8 @@ impl Recorder {
             self.append_input(RecordedInput::new(&input), now);
             return input;
         };
-        let (load, complete) = (loaded.load, loaded.complete);
+        let load = loaded.load;
+        let complete = loaded.complete;
         let both = loaded
             .restored
             .map(|restored| RecordedRestored::with_replayed(*restored));
@@ -230,6 +231,7 @@ impl Entry<&Input> {
 /// A payload with its header.
 fn frame(payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ENTRY_HEADER + payload.len());
+    // saturates: readers stop at an entry that is longer than the recording.
     let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&len.to_le_bytes());
     bytes.extend_from_slice(&digest::hash(payload).to_le_bytes());

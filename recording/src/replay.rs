@@ -99,10 +99,13 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If it is not a recording, of another version, or damaged before the SM starts.
     pub fn open(recording: &'a [u8]) -> Result<Self, ReplayError> {
-        let remaining = recording.strip_prefix(MAGIC);
-        let remaining = remaining.ok_or(ReplayError::NotARecording)?;
-        let version = remaining.first_chunk().ok_or(ReplayError::NotARecording)?;
-        let version = u16::from_le_bytes(*version);
+        let remaining = recording
+            .strip_prefix(MAGIC)
+            .ok_or(ReplayError::NotARecording)?;
+        let version = remaining
+            .first_chunk()
+            .map(|bytes| u16::from_le_bytes(*bytes))
+            .ok_or(ReplayError::NotARecording)?;
         if version != VERSION {
             return Err(ReplayError::Version(version));
         }
@@ -236,8 +239,10 @@ impl<'a> Replay<'a> {
                 complete,
                 restored,
             } => {
-                let restored = restored.map(|restored| restored.restore()).transpose();
-                let restored = restored.map_err(|reason| self.damaged(reason))?;
+                let restored = restored
+                    .map(|restored| restored.restore())
+                    .transpose()
+                    .map_err(|reason| self.damaged(reason))?;
                 Ok(Input::Replica(ReplicaEvent::Loaded(LoadedReplica {
                     load,
                     complete,
@@ -245,13 +250,19 @@ impl<'a> Replay<'a> {
                 })))
             }
             RecordedInput::RoutingComputed { job, digest } => {
-                let computed = self.jobs.remove(&job).and_then(|job| job.run());
-                let computed = computed.ok_or_else(|| {
-                    self.damaged(format!("result of routing job {job}, which is unknown"))
-                })?;
+                let computed = self
+                    .jobs
+                    .remove(&job)
+                    .and_then(|job| job.run())
+                    .ok_or_else(|| {
+                        self.damaged(format!("result of routing job {job}, which is unknown"))
+                    })?;
                 if digest_of_result(&computed) != digest {
-                    let (entry, now) = (self.entry, self.now);
-                    return Err(ReplayError::RoutingDiffers { entry, job, now });
+                    return Err(ReplayError::RoutingDiffers {
+                        entry: self.entry,
+                        job,
+                        now: self.now,
+                    });
                 }
                 Ok(Input::RoutingComputed(Box::new(computed)))
             }

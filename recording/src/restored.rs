@@ -71,7 +71,8 @@ impl RecordedRestored {
 
 impl RecordedView {
     fn new(snapshot: &RestoredSnapshot) -> Self {
-        let (mut head, mut node_records) = (Vec::new(), Vec::new());
+        let mut head = Vec::new();
+        let mut node_records = Vec::new();
         for_each_record(&snapshot.snapshot, &mut |change| match change {
             persist::SnapshotRecordUpdate::Put(guid, kind, bytes) => {
                 node_records.push((guid.0, kind as u8, bytes.to_vec()));

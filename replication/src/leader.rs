@@ -192,8 +192,10 @@ impl Leader {
         if !self.followers.contains_key(&hello.guid) && self.followers.len() >= FOLLOWERS_MAX {
             return Err(Refusal::Full);
         }
-        let resume_seq = hello.position.and_then(|at| self.log.locate(at));
-        let resume_seq = resume_seq.filter(|seq| self.log.has_all_after(*seq));
+        let resume_seq = hello
+            .position
+            .and_then(|at| self.log.locate(at))
+            .filter(|seq| self.log.has_all_after(*seq));
         let goal = self.log.end_position().seq;
         let phase = resume_seq.map_or(Phase::NeedsSnapshot, |sent| Phase::Streaming { sent, goal });
         let epoch = self.log.end_position().epoch;

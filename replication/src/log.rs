@@ -156,7 +156,7 @@ impl BatchLog {
 
     /// Number of the oldest available batch, or of the next one if there is none.
     fn first(&self) -> u64 {
-        let count = u64::try_from(self.batches.len()).unwrap_or(u64::MAX);
+        let count = self.batches.len() as u64;
         self.last.saturating_add(1).saturating_sub(count)
     }
 }

@@ -42,8 +42,10 @@ impl Worker {
                 // Do not wait for a hanging disk or name server.
                 runtime.shutdown_background();
             })?;
-        let thread = Some(thread);
-        Ok(Self { stop, thread })
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
     }
 
     /// Stops the thread and waits for its end. A panic is logged.

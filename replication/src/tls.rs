@@ -242,7 +242,8 @@ impl TlsFiles {
     #[cfg(any(feature = "etcd", test))]
     #[must_use]
     pub(crate) fn client_notice(&self, at: UnixTime) -> Option<CertificateNotice> {
-        let (roots, chain) = (self.roots().ok()?, certificates(&self.certificate).ok()?);
+        let roots = self.roots().ok()?;
+        let chain = certificates(&self.certificate).ok()?;
         let provider = Arc::new(ring::default_provider());
         self.expiry_notice(&chain, &roots, &provider, at)
     }
@@ -385,9 +386,8 @@ impl TlsFiles {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
-    let certificates =
-        CertificateDer::pem_file_iter(path).map_err(|e| pem_error(path, "certificate", &e))?;
-    let certificates: Vec<_> = certificates
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(|e| pem_error(path, "certificate", &e))?
         .collect::<Result<_, _>>()
         .map_err(|e| pem_error(path, "certificate", &e))?;
     if certificates.is_empty() {

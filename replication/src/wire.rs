@@ -239,16 +239,18 @@ pub(crate) fn decode_batch(bytes: &[u8]) -> Result<RecordBatch, WireError> {
         return Err(WireError::Garbled);
     }
     let key = |bytes: RawBytes<'_>| RecordKey::from_bytes(bytes.0).ok_or(WireError::Garbled);
-    let changes = changes.into_iter().map(|change| {
-        Ok(match change {
-            WireChange::Clear(kind) => {
-                RecordChange::Clear(RecordKind::from_number(kind).ok_or(WireError::Garbled)?)
-            }
-            WireChange::Put((k, value)) => RecordChange::Put(key(k)?, value.0.into()),
-            WireChange::Remove(k) => RecordChange::Remove(key(k)?),
+    let changes = changes
+        .into_iter()
+        .map(|change| {
+            Ok(match change {
+                WireChange::Clear(kind) => {
+                    RecordChange::Clear(RecordKind::from_number(kind).ok_or(WireError::Garbled)?)
+                }
+                WireChange::Put((k, value)) => RecordChange::Put(key(k)?, value.0.into()),
+                WireChange::Remove(k) => RecordChange::Remove(key(k)?),
+            })
         })
-    });
-    let changes = changes.collect::<Result<_, WireError>>()?;
+        .collect::<Result<_, WireError>>()?;
     Ok(RecordBatch { changes })
 }
 

@@ -17,7 +17,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::routing::Routing;
 use crate::tables::{BLOCK_LIDS, Lft, Tables};
-use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
+use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology, index_to_u16};
 use crate::vl_plan::{SLS, SlToVl, SlToVlMaps, VlPlan};
 
 /// The tables that one switch keeps.
@@ -92,12 +92,12 @@ impl KeptTables {
         if self.is_empty() {
             return vec![full];
         }
-        let one_link = self
+        let home_ports = self
             .switches
             .iter()
-            .map(|(&s, kept)| (s, self.home_port(topo, s, kept)));
-        let one_link = topo.with_limited(&one_link.collect());
-        let one_link = (KeptSwitchUse::EndPortsOnly, one_link);
+            .map(|(&s, kept)| (s, self.home_port(topo, s, kept)))
+            .collect();
+        let one_link = (KeptSwitchUse::EndPortsOnly, topo.with_limited(&home_ports));
         let keeps_lft = |kept: &KeptSwitch| !kept.lft_blocks.is_empty();
         if !self.cut_off.is_empty() || self.switches.values().any(keeps_lft) {
             vec![one_link, full]
@@ -253,8 +253,10 @@ impl KeptTables {
     /// keeps this entry, or it drops packets that would be lost at a later switch.
     pub(crate) fn excuses(
         &self,
-        (from, dest): (SwitchIdx, &Destination),
-        (at, entry): (SwitchIdx, PortNum),
+        from: SwitchIdx,
+        dest: &Destination,
+        at: SwitchIdx,
+        entry: PortNum,
     ) -> bool {
         let block = block_of(dest.lid);
         let keeps = |kept: &KeptSwitch| kept.lft_blocks.contains_key(&block);
@@ -312,7 +314,7 @@ fn inputs(topo: &Topology, s: SwitchIdx, output: PortNum) -> impl Iterator<Item 
 }
 
 fn block_of(lid: Lid) -> u16 {
-    u16::try_from(usize::from(lid.raw()) / BLOCK_LIDS).unwrap_or(u16::MAX)
+    index_to_u16(usize::from(lid.raw()) / BLOCK_LIDS)
 }
 
 /// Whether packets from a switch reach a LID.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 use serde::{Deserialize, Serialize};
 
+use crate::topology::index_to_u16;
+
 /// Entries in one LFT block (IBA 14.2.5.10).
 pub const BLOCK_LIDS: usize = 64;
 
@@ -90,7 +92,7 @@ impl Lft {
     /// Number of blocks.
     #[must_use]
     pub fn num_blocks(&self) -> u16 {
-        u16::try_from(self.entries.len().div_ceil(BLOCK_LIDS)).unwrap_or(u16::MAX)
+        index_to_u16(self.entries.len().div_ceil(BLOCK_LIDS))
     }
 }
 

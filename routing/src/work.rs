@@ -134,7 +134,7 @@ impl WorkBudget {
     /// # Errors
     /// As [`Self::spend`].
     pub(crate) fn spend_len(&self, units: usize) -> Result<(), BudgetExceeded> {
-        self.spend(u64::try_from(units).unwrap_or(u64::MAX))
+        self.spend(units as u64)
     }
 
     /// Checks the limit and the token.

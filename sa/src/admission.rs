@@ -486,7 +486,7 @@ impl<T> AdmissionQueue<T> {
     /// Records that a table of `bytes` bytes was sent.
     pub fn record_sent_table(&mut self, bytes: usize, now: Instant) {
         let from = self.tables_delivered_at.max(now);
-        self.tables_delivered_at = from + transfer_time(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.tables_delivered_at = from + transfer_time(bytes as u64);
     }
 
     /// Whether [`Self::take`] would return a request.

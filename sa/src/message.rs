@@ -213,6 +213,7 @@ impl SaReply {
         }
         let sa = SaHeader {
             sm_key: MKey::NONE,
+            // saturates: no record has 512 KiB.
             attribute_offset: u16::try_from(self.stride / 8).unwrap_or(u16::MAX),
             component_mask: request.component_mask,
         };

@@ -72,8 +72,10 @@ impl RequestKind {
     /// The kind of an attribute and a method.
     #[must_use]
     pub fn new(attr: AttrId, method: Method) -> Self {
-        let attribute = ATTRIBUTES.iter().position(|a| *a == attr);
-        let attribute = attribute.unwrap_or(ATTRIBUTES.len());
+        let attribute = ATTRIBUTES
+            .iter()
+            .position(|a| *a == attr)
+            .unwrap_or(ATTRIBUTES.len());
         let method = METHODS.iter().position(|m| *m == method);
         let index = attribute * (METHODS.len() + 1) + method.unwrap_or(METHODS.len());
         u8::try_from(index).map_or(Self::OTHER, Self)

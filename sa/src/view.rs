@@ -12,6 +12,10 @@ use ferrosm_mad::ids::MKey;
 use crate::refusal::SaRefusal;
 use crate::settings::SaSettings;
 
+/// [`BLOCK_LEN`] in the type of GUIDCap.
+const ENTRIES_PER_BLOCK: u8 = 8;
+const _: () = assert!(ENTRIES_PER_BLOCK as usize == BLOCK_LEN);
+
 /// A snapshot of the fabric, and the settings that replies depend on. Empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct View {
@@ -36,13 +40,17 @@ impl View {
 
     /// Number of entries in the GUIDInfo table of an end port, at least the port GUID.
     pub(crate) fn guid_entries(&self, at: EndPortIdx) -> usize {
-        let port = self.port(self.end_port(at).port);
-        usize::from(PortInfo::guid_cap.read(&port.raw)).max(1)
+        usize::from(self.guid_cap(at))
     }
 
     /// Number of blocks in the GUIDInfo table of an end port.
     pub(crate) fn guid_blocks(&self, at: EndPortIdx) -> u8 {
-        u8::try_from(self.guid_entries(at).div_ceil(BLOCK_LEN)).unwrap_or(u8::MAX)
+        self.guid_cap(at).div_ceil(ENTRIES_PER_BLOCK)
+    }
+
+    fn guid_cap(&self, at: EndPortIdx) -> u8 {
+        let port = self.port(self.end_port(at).port);
+        PortInfo::guid_cap.read(&port.raw).max(1)
     }
 
     /// The same settings with another snapshot.

@@ -171,8 +171,9 @@ impl StateDir {
         self.store.own_epoch = own_epoch;
         let result = self.store.commit(batch, at, now);
         result.map_err(|e| self.store_error(e))?;
-        let records = core::mem::take(&mut self.contents.records);
-        let mut records: BTreeMap<_, _> = records.into_iter().collect();
+        let mut records: BTreeMap<_, _> = core::mem::take(&mut self.contents.records)
+            .into_iter()
+            .collect();
         batch.apply(&mut records);
         self.contents.records = records.into_iter().collect();
         (self.contents.epoch, self.contents.sequence) = (at.epoch, at.seq);

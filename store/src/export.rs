@@ -59,15 +59,16 @@ struct RecordBytes {
     value: Vec<u8>,
 }
 
-/// Writes records.
+/// Writes records. `last_batch` is the number of the last batch and its time in seconds since 1970.
 ///
 /// # Errors
 /// I/O errors of `out`.
 pub fn write(
     records: &[(RecordKey, Box<[u8]>)],
-    (sequence, written_unix_s): (u64, u64),
+    last_batch: (u64, u64),
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let (sequence, written_unix_s) = last_batch;
     let header = Header {
         kind: KIND.to_owned(),
         version: VERSION,
@@ -131,7 +132,8 @@ pub fn read(text: &str) -> Result<RecordBatch, (usize, String)> {
         return Err((1, "empty file".to_owned()));
     };
     let expected = read_header(header).map_err(|message| (first, message))?;
-    let (mut last, mut num_records) = (first, 0);
+    let mut last = first;
+    let mut num_records = 0;
     for (number, line) in lines {
         changes.push(read_line(line).map_err(|message| (number, message))?);
         (last, num_records) = (number, num_records + 1);

@@ -25,7 +25,7 @@ use crate::crash_marker::CrashMarker;
 /// Name of the file.
 pub(crate) const FILE: &str = "store.redb";
 /// Version of the file layout, in addition to that of the records.
-const LAYOUT: u32 = 2;
+const LAYOUT: u8 = 2;
 /// Page cache in bytes; records are read once, sequentially.
 const CACHE: usize = 4 << 20;
 
@@ -134,7 +134,8 @@ impl RecordChecksum {
 impl StoreContents {
     /// Position in a history, if any.
     pub(crate) const fn position(&self) -> Option<Position> {
-        let (epoch, seq) = (self.epoch, self.sequence);
+        let epoch = self.epoch;
+        let seq = self.sequence;
         if epoch == 0 {
             return None;
         }
@@ -245,7 +246,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let own_epoch = self.own_epoch;
         let transaction = self.open()?.begin_write().map_err(redb_error)?;
-        write_changes(&transaction, produce, (at, own_epoch), now)?;
+        write_changes(&transaction, produce, at, own_epoch, now)?;
         transaction.commit().map_err(redb_error)
     }
 }
@@ -357,10 +358,12 @@ pub(crate) fn read_contents(database: &Database) -> Result<StoreContents, StoreE
             None => unreadable(format!("the checksum of metadata `{name}` is wrong")),
         }
     };
-    let (format, expected) = (value_of(FORMAT)?, format_bytes());
+    let format = value_of(FORMAT)?;
+    let expected = format_bytes();
     if format != expected {
         let version = |b: &[u8]| b.iter().map(u8::to_string).collect::<Vec<_>>().join(".");
-        let (found_version, expected) = (version(&format), version(&expected));
+        let found_version = version(&format);
+        let expected = version(&expected);
         return unreadable(format!("format {found_version} instead of {expected}"));
     }
     let checksum = value_of(CHECKSUM)?;
@@ -375,7 +378,8 @@ pub(crate) fn read_contents(database: &Database) -> Result<StoreContents, StoreE
     let mut computed = RecordChecksum::default();
     for record in records.iter().map_err(redb_error)? {
         let (key, value) = record.map_err(redb_error)?;
-        let (key, value) = (key.value(), value.value());
+        let key = key.value();
+        let value = value.value();
         computed.add(value);
         let valid = checked(value, |bytes| crc(key, bytes)).zip(RecordKey::from_bytes(key));
         match valid {
@@ -405,8 +409,10 @@ fn read_u64(bytes: &[u8]) -> u64 {
 }
 
 fn format_bytes() -> [u8; 2] {
-    let low = |n: u32| u8::try_from(n).unwrap_or(u8::MAX);
-    [low(LAYOUT), low(VERSION)]
+    const {
+        assert!(VERSION <= 0xFF);
+    }
+    [LAYOUT, VERSION.to_le_bytes()[0]]
 }
 
 /// Applies a change to the records of a transaction.
@@ -415,7 +421,8 @@ type ApplyChange<'a> = dyn FnMut(&RecordChange) -> Result<(), StoreError> + 'a;
 fn write_changes(
     transaction: &WriteTransaction,
     produce: impl FnOnce(&mut ApplyChange<'_>) -> Result<(), StoreError>,
-    (at, own_epoch): (Position, u64),
+    at: Position,
+    own_epoch: u64,
     now: SystemTime,
 ) -> Result<(), StoreError> {
     let mut metadata = transaction.open_table(METADATA).map_err(redb_error)?;
@@ -428,7 +435,8 @@ fn write_changes(
     produce(&mut |change| {
         match change {
             RecordChange::Clear(kind) => {
-                let (first, end) = ([*kind as u8], [*kind as u8 + 1]);
+                let first = [*kind as u8];
+                let end = [*kind as u8 + 1];
                 let remove = |_: &[u8], value: &[u8]| {
                     checksum.remove(value);
                     false

@@ -165,22 +165,27 @@ impl StateFileParser {
 
     fn parse_lids(&mut self, line: &str, number: usize) -> ParsedRecords {
         let [port, first, last] = split_words(line, ["port GUID", "first LID", "last LID"])?;
-        let (port, first, last) = (guid(port)?, parse_hex(first)?, parse_hex(last)?);
+        let port = guid(port)?;
+        let first = parse_hex(first)?;
+        let last = parse_hex(last)?;
         let to_lid = |n: u64| u16::try_from(n).map_err(|_| format!("invalid LID {n:#x}"));
-        let (first, last) = (to_lid(first)?, to_lid(last)?);
+        let first = to_lid(first)?;
+        let last = to_lid(last)?;
         let count = u32::from(last) + 1 - u32::from(first).min(u32::from(last));
         let aligned = u32::from(first) % count == 0;
-        if last < first || !count.is_power_of_two() || count > 128 || !aligned {
+        let Some(lmc) = (0..=7)
+            .find(|lmc| count == 1 << lmc)
+            .filter(|_| first <= last && aligned)
+        else {
             return Err(format!(
                 "{first:#06x} to {last:#06x} is not the range of a base LID and LMC"
             ));
-        }
+        };
         let preceding = self.ranges.range(..=last).next_back();
         if let Some((_, (_, before))) = preceding.filter(|(_, (end, _))| *end >= first) {
             return Err(format!("LIDs overlap those in line {before}"));
         }
         self.ranges.insert(first, (last, number));
-        let lmc = u8::try_from(count.trailing_zeros()).unwrap_or(u8::MAX);
         Ok(vec![Record::Lid {
             port,
             lid: Lid(first),
@@ -201,11 +206,13 @@ impl StateFileParser {
             let (port, number) = text
                 .split_once(':')
                 .ok_or_else(|| format!("invalid port `{text}`: expected GUID:PORT"))?;
-            let number = number.parse();
-            let number = number.map_err(|_| format!("invalid port number in `{text}`"))?;
+            let number = number
+                .parse()
+                .map_err(|_| format!("invalid port number in `{text}`"))?;
             Ok::<_, String>((guid(port)?, PortNum(number)))
         };
-        let (node, to) = (parse_location(of)?, parse_location(to)?);
+        let node = parse_location(of)?;
+        let to = parse_location(to)?;
         Ok(vec![Record::Neighbour { of: node, to }])
     }
 
@@ -437,8 +444,10 @@ struct FieldReader<'a>(&'a str);
 impl FieldReader<'_> {
     /// Skips to the value of a field.
     fn skip_to(&mut self, name: &str) -> Result<(), String> {
-        let at = self.0.find(name);
-        let at = at.ok_or_else(|| format!("missing `{}`", name.trim_start()))?;
+        let at = self
+            .0
+            .find(name)
+            .ok_or_else(|| format!("missing `{}`", name.trim_start()))?;
         self.0 = &self.0[at + name.len()..];
         Ok(())
     }

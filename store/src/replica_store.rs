@@ -56,8 +56,11 @@ impl RecordStore for ReplicaStore {
     }
 
     fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
-        let changes = batches.iter().flat_map(|batch| batch.changes.iter());
-        let changes = changes.cloned().collect();
+        let changes = batches
+            .iter()
+            .flat_map(|batch| batch.changes.iter())
+            .cloned()
+            .collect();
         flatten(self.request(|on_done| StoreRequest::Apply(at, RecordBatch { changes }, on_done)))
     }
 

@@ -63,10 +63,10 @@ impl StateWriter {
     fn start(dir: StateDir) -> io::Result<Self> {
         let (sender, inbox) = channel();
         let durable = Arc::new(DurabilityTracker::default());
-        let mut thread = StoreThread::new(dir, Arc::clone(&durable));
+        let mut store = StoreThread::new(dir, Arc::clone(&durable));
         let thread = std::thread::Builder::new()
             .name("state".to_owned())
-            .spawn(move || thread.run(&inbox))?;
+            .spawn(move || store.run(&inbox))?;
         Ok(Self {
             requests: sender,
             tickets: AtomicU64::new(0),
@@ -449,8 +449,10 @@ impl StoreThread {
                     return Ok(());
                 }
                 Err(StoreError::Unreadable(why)) => {
-                    let renamed_to = self.dir.rename_unreadable_store();
-                    let renamed_to = renamed_to.map_err(io::Error::other)?;
+                    let renamed_to = self
+                        .dir
+                        .rename_unreadable_store()
+                        .map_err(io::Error::other)?;
                     warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
                 }
                 Err(e @ (StoreError::Io(_) | StoreError::Busy)) => return Err(e.into()),

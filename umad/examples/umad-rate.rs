@@ -112,7 +112,8 @@ fn one_thread(
     window: u64,
 ) -> Result<Count, Failure> {
     let path: DrPath = "0,1".parse()?;
-    let (mut counted, mut sent) = (Count::default(), 0);
+    let mut counted = Count::default();
+    let mut sent = 0;
     while counted.answered + counted.failed < count {
         while sent < count && sent - counted.answered - counted.failed < window {
             sent += 1;

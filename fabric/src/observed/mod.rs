@@ -170,9 +170,13 @@ impl ObservedFabric {
         self.nodes().map(|(i, _)| i)
     }
 
+    #[expect(
+        clippy::expect_used,
+        reason = "a saturated index would name another node"
+    )]
     fn idx(index: NodeIndex<u32>, node: &Node) -> NodeIdx {
         NodeIdx {
-            index: u32::try_from(index.index()).unwrap_or(u32::MAX),
+            index: u32::try_from(index.index()).expect("an index of at most 32 bits"),
             generation: node.generation,
         }
     }
@@ -249,7 +253,8 @@ impl ObservedFabric {
     pub fn port_by_lid(&self, lid: Lid) -> Option<PortRef> {
         self.end_ports().find(|p| {
             self.port(*p).is_some_and(|port| {
-                let (base, lmc) = (PortInfo::lid.read(&port.raw), PortInfo::lmc.read(&port.raw));
+                let base = PortInfo::lid.read(&port.raw);
+                let lmc = PortInfo::lmc.read(&port.raw);
                 base.is_unicast()
                     && lid.0 >= base.0
                     && u32::from(lid.0) < u32::from(base.0) + (1 << lmc.0)

@@ -276,8 +276,10 @@ impl Node {
     /// ports are shared.
     pub fn store_port_info(&mut self, num: PortNum, bytes: &[u8; 64]) {
         let index = num.index();
-        let nearby = index.saturating_sub(1)..self.ports.len().min(index + 2);
-        let nearby = self.ports.get(nearby).unwrap_or_default();
+        let nearby = self
+            .ports
+            .get(index.saturating_sub(1)..self.ports.len().min(index + 2))
+            .unwrap_or_default();
         let raw = PortInfoBytes::shared(bytes, nearby.iter().map(|port| &port.raw));
         if let Some(port) = self.ports.get_mut(index) {
             let before = port.state();
@@ -477,7 +479,7 @@ impl Node {
             1..self.ports.len()
         };
         all_ports
-            .map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
+            .map(PortNum::from_index)
             .filter(|num| self.is_end_port(*num))
     }
 

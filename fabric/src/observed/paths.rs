@@ -119,8 +119,9 @@ impl ObservedFabric {
     #[must_use]
     pub fn alternative_paths(&self, node: NodeIdx, path: &DrPath) -> Vec<DrPath> {
         let used = self.links_on_path(path);
-        let disjoint = self.path_avoiding(node, &used);
-        let disjoint = disjoint.or_else(|| self.path_avoiding(node, used.get(1..)?));
+        let disjoint = self
+            .path_avoiding(node, &used)
+            .or_else(|| self.path_avoiding(node, used.get(1..)?));
         let mut paths = vec![*path];
         for other in [disjoint, self.detour(node, path)].into_iter().flatten() {
             if !paths.contains(&other) {

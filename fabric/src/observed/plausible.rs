@@ -65,7 +65,8 @@ pub fn implausible_port_info(info: &PortInfo, has_link: bool) -> Option<&'static
 /// Whether LinearFDBTop is above the table. The SM writes this value, so the switch can be used.
 #[must_use]
 pub fn has_invalid_lft_top(info: &SwitchInfo) -> bool {
-    let (top, entries) = (info.linear_fdb_top, info.linear_fdb_cap);
+    let top = info.linear_fdb_top;
+    let entries = info.linear_fdb_cap;
     entries > 0 && top <= Lid::UNICAST_MAX.0 && top > entries
 }
 

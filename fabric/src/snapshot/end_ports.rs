@@ -49,17 +49,17 @@ impl EndPortTable {
     /// Appends an end port. The index by port GUID refers to it if `is_indexed`: false if another
     /// port with the same GUID is indexed.
     pub(super) fn push(&mut self, end_port: EndPort, is_indexed: bool) {
-        let idx = u32::try_from(self.ports.len()).unwrap_or(u32::MAX);
+        let idx = EndPortIdx::from_index(self.ports.len());
         if end_port.lid.is_unicast() {
             let from = usize::from(end_port.lid.0);
             let to = from + usize::from(end_port.num_lids());
             if self.by_lid.len() < to {
                 self.by_lid.resize(to, u32::MAX);
             }
-            self.by_lid[from..to].fill(idx);
+            self.by_lid[from..to].fill(idx.0);
         }
         if is_indexed {
-            self.by_guid.insert(end_port.guid, EndPortIdx(idx));
+            self.by_guid.insert(end_port.guid, idx);
         }
         self.ports.push(end_port);
     }

@@ -47,8 +47,9 @@ impl ForwardingNode {
         ports: &[SnapshotPort],
         previous: Option<&Self>,
     ) -> Self {
-        let unchanged = previous.map(|previous| &previous.hops);
-        let unchanged = unchanged.filter(|before| before.iter().copied().eq(hops(ports)));
+        let unchanged = previous
+            .map(|previous| &previous.hops)
+            .filter(|before| before.iter().copied().eq(hops(ports)));
         let switch = node.switch.as_ref();
         Self {
             is_switch: switch.is_some(),

@@ -52,6 +52,15 @@ impl EndPortIdx {
     pub const fn index(self) -> usize {
         self.0 as usize
     }
+
+    #[inline]
+    #[expect(
+        clippy::expect_used,
+        reason = "a saturated index would name another end port"
+    )]
+    fn from_index(index: usize) -> Self {
+        Self(u32::try_from(index).expect("an index of at most 32 bits"))
+    }
 }
 
 /// A port of the snapshot: the slot of its node and its port number. Stable while the node is in
@@ -398,7 +407,7 @@ impl Snapshot {
 
     /// Indices of all end ports.
     pub fn end_port_indices(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
-        (0..u32::try_from(self.end_ports.as_slice().len()).unwrap_or(u32::MAX)).map(EndPortIdx)
+        (0..self.end_ports.as_slice().len()).map(EndPortIdx::from_index)
     }
 
     /// An end port.

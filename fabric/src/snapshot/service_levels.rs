@@ -177,7 +177,6 @@ impl ServiceLevels {
             Self::Restored(restored) => Some(restored.lookup.clone()),
             Self::Routed { run, .. } => {
                 let destinations = run.topo.destinations().iter();
-                let index = |switch: SwitchIdx| u32::try_from(switch.index()).unwrap_or(u32::MAX);
                 Some(SlLookup {
                     single_vl: run.routing.vl_plan.is_single(),
                     multicast_sl: self.multicast_sl().map(|sl| sl.0),
@@ -187,7 +186,7 @@ impl ServiceLevels {
                         PathSl::BySwitches(_) => SlIndexing::Switches,
                         PathSl::BySwitchAndLid(_) => SlIndexing::SwitchAndLid,
                     },
-                    destinations: destinations.map(|d| (d.lid.0, index(d.switch))).collect(),
+                    destinations: destinations.map(|d| (d.lid.0, d.switch.0)).collect(),
                 })
             }
         }

@@ -94,8 +94,8 @@ impl Default for NodeDescription {
 impl fmt::Display for NodeDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = self.bytes.iter().position(|b| *b == 0).unwrap_or(64);
-        let text = String::from_utf8_lossy(&self.bytes[..end]);
-        let text = text.trim_end();
+        let padded = String::from_utf8_lossy(&self.bytes[..end]);
+        let text = padded.trim_end();
         if text.contains(is_unprintable) {
             f.pad(&text.replace(is_unprintable, "\u{FFFD}"))
         } else {

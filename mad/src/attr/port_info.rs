@@ -411,7 +411,8 @@ impl LinkRate {
 
 impl core::fmt::Display for LinkRate {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (gbps, tenths) = (self.mbps() / 1000, self.mbps() % 1000 / 100);
+        let gbps = self.mbps() / 1000;
+        let tenths = self.mbps() % 1000 / 100;
         write!(f, "{}X {} {gbps}", self.width.0, self.speed.name())?;
         if tenths != 0 {
             write!(f, ".{tenths}")?;

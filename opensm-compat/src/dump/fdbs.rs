@@ -64,7 +64,8 @@ pub(super) fn render(
                 writeln!(out, "0x{:04X} : UNREACHABLE", lid.0)?;
                 continue;
             };
-            let (hops, shortest) = (hops_via(port), distance[s].saturating_add(host_hop));
+            let hops = hops_via(port);
+            let shortest = distance[s].saturating_add(host_hop);
             if hops == UNREACHED {
                 writeln!(out, "0x{:04X} : {:03}  : HOPS UNKNOWN", lid.0, port.0)?;
             } else if hops == shortest {

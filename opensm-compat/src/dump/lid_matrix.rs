@@ -26,8 +26,11 @@ pub(super) fn render(snapshot: &Snapshot, _: &LidOwners, out: &mut dyn Write) ->
         if end_port.lid.is_unicast() {
             let comment = format!(" # portguid {}\n", end_port.guid);
             // Hop counts above 254 count as no path.
-            let hops = |d: u16| u8::try_from(d).unwrap_or(NONE);
-            let hops = graph.distances(s).into_iter().map(hops).collect();
+            let hops = graph
+                .distances(s)
+                .into_iter()
+                .map(|d| u8::try_from(d).unwrap_or(NONE))
+                .collect();
             rows.push((end_port.lid.0, comment, s, hops));
         }
     }

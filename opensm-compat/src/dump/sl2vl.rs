@@ -15,7 +15,8 @@ pub(super) fn render(snapshot: &Snapshot, _: &LidOwners, out: &mut dyn Write) ->
     let Some(routing) = snapshot.installed_routing() else {
         return Ok(());
     };
-    let (topo, vl_plan) = (&*routing.run.topo, &routing.run.routing.vl_plan);
+    let topo = &*routing.run.topo;
+    let vl_plan = &routing.run.routing.vl_plan;
     for slot in snapshot.slots() {
         let linked_ports = || snapshot.linked_ports(slot);
         if let Some(s) = routing.switch(slot) {

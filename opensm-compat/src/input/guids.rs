@@ -74,7 +74,7 @@ pub fn hop_weights(text: &str) -> Result<Vec<(NodeGuid, PortNum, u8)>, Vec<Input
         let (guid, port) = seen.new_port(&mut line, "weight")?;
         let hops = line.number("weight", 1, 255)?;
         line.expect_end()?;
-        Ok((guid, port, u8::try_from(hops).unwrap_or(u8::MAX)))
+        Ok((guid, port, hops))
     })
 }
 
@@ -132,7 +132,8 @@ impl Seen {
     }
 
     fn new_port(&mut self, line: &mut Line<'_>, item: &str) -> Parsed<(NodeGuid, PortNum)> {
-        let (guid, port) = (line.guid()?, line.port()?);
+        let guid = line.guid()?;
+        let port = line.port()?;
         if !self.0.insert((guid, port.raw())) {
             return Err(line.error(0, format!("duplicate {item} for this port")));
         }

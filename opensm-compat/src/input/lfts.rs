@@ -143,8 +143,10 @@ impl LftsParser {
                 return Err(line.missing("the port GUID"));
             };
             let hex = word.trim_end_matches(':').strip_prefix("0x");
-            let guid = hex.and_then(|h| parse_digits(h, 16)).map(PortGuid);
-            let guid = guid.ok_or_else(|| line.error(at, format!("invalid port GUID `{word}`")))?;
+            let guid = hex
+                .and_then(|h| parse_digits(h, 16))
+                .map(PortGuid)
+                .ok_or_else(|| line.error(at, format!("invalid port GUID `{word}`")))?;
             if self.owners.len() <= lid {
                 self.owners.resize(lid + 1, None);
             }

@@ -37,7 +37,8 @@ pub(super) fn parse_lines<'a, T>(
     lines: impl Iterator<Item = Line<'a>>,
     mut read: impl FnMut(Line<'a>) -> Parsed<T>,
 ) -> Result<Vec<T>, Vec<InputError>> {
-    let (mut values, mut errors) = (Vec::new(), Vec::new());
+    let mut values = Vec::new();
+    let mut errors = Vec::new();
     for line in lines {
         match read(line) {
             Ok(v) => values.push(v),
@@ -91,10 +92,11 @@ impl<'a> Line<'a> {
     }
 
     /// The next word as a number within bounds.
-    pub(super) fn number(&mut self, item: &str, low: u64, high: u64) -> Parsed<u64> {
+    pub(super) fn number<N: TryFrom<u64>>(&mut self, item: &str, low: u64, high: u64) -> Parsed<N> {
         let (at, word) = self.next_word().ok_or_else(|| self.missing(item))?;
         parse_number(word)
             .filter(|v| (low..=high).contains(v))
+            .and_then(|v| N::try_from(v).ok())
             .ok_or_else(|| {
                 let expected = if high == u64::MAX {
                     "a number".to_owned()
@@ -118,8 +120,7 @@ impl<'a> Line<'a> {
 
     /// The next word as a switch port number.
     pub(super) fn port(&mut self) -> Parsed<PortNum> {
-        let port = self.number("port", 1, 254)?;
-        Ok(PortNum(u8::try_from(port).unwrap_or(u8::MAX)))
+        Ok(PortNum(self.number("port", 1, 254)?))
     }
 
     /// Expects the end of the line.

@@ -37,8 +37,7 @@ fn hex(line: &mut Line<'_>, item: &str) -> Parsed<Option<u64>> {
     let digits = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
     let value = Some(digits.unwrap_or(word))
         .filter(|bare| !bare.is_empty())
-        .and_then(|bare| parse_digits(bare, 16));
-    let value = value.ok_or_else(|| {
+        .and_then(|bare| parse_digits(bare, 16)).ok_or_else(|| {
         let message = format!(
             "invalid {item} `{word}`: expected 16 hexadecimal digits such as 0xfec0000000000001, or `*`"
         );

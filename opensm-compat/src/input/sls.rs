@@ -42,6 +42,7 @@ pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Inpu
             line.number("input port", 0, 254)?
         } else {
             parse_digits(word, 10)
+                .and_then(|p| u8::try_from(p).ok())
                 .filter(|p| *p < 255)
                 .ok_or_else(|| line.error(at, format!("invalid input port `{word}`")))?
         };
@@ -53,8 +54,7 @@ pub fn parse_sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Inpu
         };
         line.expect_end()?;
         let pairs = blocks.current(&line)?;
-        let port = |p: u64| PortNum(u8::try_from(p).unwrap_or(u8::MAX));
-        let pair = (port(input), port(output));
+        let pair = (PortNum(input), PortNum(output));
         // Pairs of a switch are ordered, so comparing the last ones finds a repeated line.
         if pairs
             .iter()
@@ -92,8 +92,7 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
             lid(word).ok_or_else(|| line.error(at, format!("invalid unicast LID `{word}`")))?
         } else {
             blocks.select(guid(&line, at, word)?);
-            let raw = line.number("LID", 1, u64::from(Lid::UNICAST_MAX.0))?;
-            Lid(u16::try_from(raw).unwrap_or_default())
+            Lid(line.number("LID", 1, u64::from(Lid::UNICAST_MAX.0))?)
         };
         let sl = line.number("SL", 0, 15)?;
         line.expect_end()?;
@@ -102,7 +101,6 @@ pub fn parse_path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
         if row.len() <= index {
             row.resize(index + 1, GuidTables::NO_SL);
         }
-        let sl = u8::try_from(sl).unwrap_or_default();
         if row[index] != GuidTables::NO_SL && row[index] != sl {
             return Err(line.error(
                 at,

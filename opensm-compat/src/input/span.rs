@@ -21,7 +21,8 @@ impl SourceText {
 
     fn read(text: &str, quotes: bool) -> Self {
         let mut plain = String::with_capacity(text.len());
-        let (mut comment, mut quoted) = (false, false);
+        let mut comment = false;
+        let mut quoted = false;
         for c in text.chars() {
             quoted = quotes && c != '\n' && (quoted ^ (c == '"' && !comment));
             comment = c != '\n' && (comment || c == '#' && !quoted);
@@ -182,7 +183,9 @@ impl<'a> Span<'a> {
 
     /// The items of a comma-separated list; commas within double quotes do not separate.
     pub(super) fn items(&self) -> Vec<Self> {
-        let (mut items, mut from, mut quoted) = (Vec::new(), 0, false);
+        let mut items = Vec::new();
+        let mut from = 0;
+        let mut quoted = false;
         for (at, c) in self.raw().char_indices() {
             quoted ^= c == '"';
             if c == ',' && !quoted {

@@ -97,12 +97,11 @@ impl TorusParser {
             "torus" | "mesh" => self.parse_shape(&mut line, at, word == "torus")?,
             "next_seed" => self.next_seed(),
             "portgroup_max_ports" => {
-                let max_ports = line.number("number of ports", 1, 255)?;
-                self.portgroup_max_ports = u16::try_from(max_ports).unwrap_or(u16::MAX);
+                self.portgroup_max_ports = line.number("number of ports", 1, 255)?;
             }
             "port_order" => self.parse_port_order(line)?,
             "max_changes" => {
-                line.number("number", 0, u64::from(u32::MAX))?;
+                line.number::<u32>("number", 0, u64::from(u32::MAX))?;
             }
             _ => {
                 let keywords = LINKS
@@ -124,7 +123,8 @@ impl TorusParser {
         if self.shape.is_some() {
             return Err(line.error(at, "duplicate `torus` or `mesh`"));
         }
-        let (mut radix, mut wraps) = ([1; 3], [is_torus; 3]);
+        let mut radix = [1; 3];
+        let mut wraps = [is_torus; 3];
         for (radix, wraps) in radix.iter_mut().zip(&mut wraps) {
             let (at, word) = line.next_word().ok_or_else(|| line.missing("a radix"))?;
             let digits = word.trim_end_matches(['t', 'T', 'm', 'M']);
@@ -155,7 +155,8 @@ impl TorusParser {
     }
 
     fn parse_link(&mut self, line: &mut Line<'_>, at: usize, direction: usize) -> Parsed<()> {
-        let (from, to) = (NodeGuid(line.guid()?), NodeGuid(line.guid()?));
+        let from = NodeGuid(line.guid()?);
+        let to = NodeGuid(line.guid()?);
         if from == to {
             return Err(line.error(at, "a link needs two different switches"));
         }
@@ -183,14 +184,14 @@ impl TorusParser {
         };
         let value = line::parse_number(digits)
             .filter(|n| *n < u64::from(max))
-            .and_then(|n| i16::try_from(n).ok());
-        let value = value.ok_or_else(|| {
-            let max = max - 1;
-            line.error(
-                at,
-                format!("invalid number `{word}`: expected -{max} to {max}"),
-            )
-        })?;
+            .and_then(|n| i16::try_from(n).ok())
+            .ok_or_else(|| {
+                let max = max - 1;
+                line.error(
+                    at,
+                    format!("invalid number `{word}`: expected -{max} to {max}"),
+                )
+            })?;
         self.seed.dateline[dimension] = if negative { -value } else { value };
         Ok(())
     }

@@ -179,8 +179,9 @@ impl Members {
         // A member without a leader reports it, instead of blocking.
         let options = ConnectOptions::new().with_require_leader(true);
         let channel = Channel::Tonic(endpoint.connect_lazy());
-        let client = Client::from_channel(channel, Some(options)).await;
-        let client = client.map_err(|e| EtcdError::Member(url.clone(), e.to_string()))?;
+        let client = Client::from_channel(channel, Some(options))
+            .await
+            .map_err(|e| EtcdError::Member(url.clone(), e.to_string()))?;
         Ok(EtcdMember {
             client,
             limit: self.settings.reply_timeout,
@@ -223,6 +224,22 @@ fn with_sources(error: &dyn std::error::Error) -> String {
         next = inner.source();
     }
     text
+}
+
+/// The keys from `from` up to `end`, which is excluded.
+pub(super) struct KeyRange {
+    pub(super) from: String,
+    /// Empty for a range of one key.
+    pub(super) end: String,
+}
+
+impl KeyRange {
+    pub(super) const fn of_key(key: String) -> Self {
+        Self {
+            from: key,
+            end: String::new(),
+        }
+    }
 }
 
 /// A member of etcd.
@@ -296,12 +313,14 @@ impl EtcdMember {
     /// All values of a range of keys, in order, at a revision.
     pub(super) async fn range(
         &self,
-        (from, to): (String, String),
+        keys: KeyRange,
         revision: i64,
     ) -> Result<Vec<KeyValue>, EtcdError> {
         let mut pairs: Vec<KeyValue> = Vec::new();
-        let mut from = from.into_bytes();
-        let options = GetOptions::new().with_range(to).with_revision(revision);
+        let mut from = keys.from.into_bytes();
+        let options = GetOptions::new()
+            .with_range(keys.end)
+            .with_revision(revision);
         let mut limit = PAGE_KEYS_FIRST;
         loop {
             let options = options.clone().with_limit(limit);
@@ -336,17 +355,15 @@ impl EtcdMember {
     }
 
     /// Watches a range of keys from a revision on.
-    pub(super) async fn watch(
-        &self,
-        (from, to): (String, String),
-        revision: i64,
-    ) -> Result<KeyWatch, EtcdError> {
+    pub(super) async fn watch(&self, keys: KeyRange, revision: i64) -> Result<KeyWatch, EtcdError> {
         let options = WatchOptions::new()
-            .with_range(to)
+            .with_range(keys.end)
             .with_start_revision(revision);
-        let client = self.client.watch_client();
-        let mut client = client.max_decoding_message_size(RESPONSE_MAX);
-        let stream = self.reply(client.watch(from, Some(options))).await?;
+        let mut client = self
+            .client
+            .watch_client()
+            .max_decoding_message_size(RESPONSE_MAX);
+        let stream = self.reply(client.watch(keys.from, Some(options))).await?;
         let member = self.clone();
         Ok(KeyWatch { member, stream })
     }
@@ -427,9 +444,11 @@ pub(super) struct KeyWatch {
 impl KeyWatch {
     /// The next changes. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<WatchResponse, EtcdError> {
-        let reply = self.stream.message().await;
-        let reply = reply.map_err(|e| self.member.failed(&e))?;
-        let reply = reply
+        let reply = self
+            .stream
+            .message()
+            .await
+            .map_err(|e| self.member.failed(&e))?
             .ok_or_else(|| EtcdError::Member(self.member.to_string(), "watch ended".to_owned()))?;
         if reply.canceled() {
             return Err(EtcdError::HistoryUnavailable);

@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::client::EtcdError;
+use super::client::{EtcdError, KeyRange};
 use crate::follower::RawRecord;
 use crate::log::Position;
 use crate::wire::{PREAMBLE, RawBytes};
@@ -117,8 +117,8 @@ impl Keys {
     }
 
     /// The range of all keys.
-    pub(super) fn range(&self) -> (String, String) {
-        (self.all.clone(), range_end(&self.all))
+    pub(super) fn range(&self) -> KeyRange {
+        prefix_range(self.all.clone())
     }
 
     /// The key that only the current master holds.
@@ -160,6 +160,14 @@ impl Keys {
 
     pub(super) fn log_part(&self, seq: u64, part: usize) -> String {
         format!("{}{part:08}", self.log_from(seq))
+    }
+}
+
+/// The keys with a prefix that ends with a slash.
+pub(super) fn prefix_range(prefix: String) -> KeyRange {
+    KeyRange {
+        end: range_end(&prefix),
+        from: prefix,
     }
 }
 
@@ -253,7 +261,7 @@ pub(super) fn encode_batch_parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8
     } else {
         body.chunks(PART_LEN).collect()
     };
-    let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
+    let count = pieces.len() as u64;
     let encode_part = |(index, bytes)| {
         let bytes = RawBytes(bytes);
         encode_value(&BatchPart {
@@ -326,9 +334,9 @@ mod tests {
     #[test]
     fn fabrics_have_disjoint_keys() {
         let keys = Keys::new("/ferrosm/", "fe80000000000000 hall/2");
-        let (from, to) = keys.range();
+        let KeyRange { from, end } = keys.range();
         assert_eq!(from, "/ferrosm/fe80000000000000_hall%2F2/");
-        let inside = |key: &str| key >= from.as_str() && key < to.as_str();
+        let inside = |key: &str| key >= from.as_str() && key < end.as_str();
         assert!(inside(&keys.master()) && inside(&keys.log_part(u64::MAX, 3)));
         let longer = Keys::new("/ferrosm", "fe80000000000000 hall/22");
         assert!(!inside(&longer.master()) && !inside(&longer.head()));

@@ -109,8 +109,11 @@ async fn hold_key(
                 held
             }
         };
-        let head = member.get(shared.keys.head()).await?.0;
-        let head = head.and_then(|pair| decode_head(shared, pair.value()));
+        let head = member
+            .get(shared.keys.head())
+            .await?
+            .0
+            .and_then(|pair| decode_head(shared, pair.value()));
         let store = shared.node.position().await;
         let now = shared.node.now();
         let successor = shared.with_state(|state| {
@@ -177,8 +180,7 @@ async fn renew(shared: &EtcdShared, held: &HeldKey) -> Result<Infallible, EtcdEr
         // etcd renews the lease when it receives the request. The time of sending is earlier, so it
         // is the safe limit.
         let sent_at = shared.node.now();
-        let member = shared.members.member().await?;
-        let member = member.with_timeout(silence / 5);
+        let member = shared.members.member().await?.with_timeout(silence / 5);
         match renew_if_allowed(shared, held, &member, held.holder.leases[older]).await {
             Ok(true) => {
                 let mut renewed_at = held.renewed_at.get();
@@ -425,11 +427,11 @@ impl Writer<'_> {
     async fn claim_complete(&self, member: &EtcdMember) -> Result<(), EtcdError> {
         let shared = self.shared;
         shared.queue(|queue| queue.begin_claim(shared.node.now()));
-        let holder_update = MasterValue {
+        let holder = MasterValue {
             incomplete: false,
             ..self.held.holder
         };
-        let holder_update = put_leased(shared.keys.master(), &holder_update)?;
+        let holder_update = put_leased(shared.keys.master(), &holder)?;
         self.execute_fenced(member, vec![holder_update]).await?;
         shared.queue(CommitQueue::end_claim);
         Ok(())
@@ -486,13 +488,17 @@ impl Writer<'_> {
 
     async fn write_all_records(&self, member: &EtcdMember) -> Result<u64, EtcdError> {
         let keys = &self.shared.keys;
-        let snapshot = self.shared.node.read_all().await;
-        let snapshot = snapshot.map_err(|e| EtcdError::Store(e.to_string()))?;
+        let snapshot = self
+            .shared
+            .node
+            .read_all()
+            .await
+            .map_err(|e| EtcdError::Store(e.to_string()))?;
         let seq = snapshot.at.map_or(0, |at| at.seq);
         let epoch = self.epoch;
         let at = Position { epoch, seq };
         let pieces = encode_record_parts(&snapshot.records)?;
-        let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
+        let count = pieces.len() as u64;
         for (n, piece) in pieces.into_iter().enumerate() {
             self.execute_fenced(
                 member,

@@ -17,7 +17,8 @@ pub(super) async fn claim_keys(shared: &EtcdShared, member: &EtcdMember) -> Resu
     if shared.owns_keys.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let (key, fabric) = (shared.keys.name(), &shared.settings.fabric);
+    let key = shared.keys.name();
+    let fabric = &shared.settings.fabric;
     let owner = loop {
         if let (Some(pair), _) = member.get(key.clone()).await? {
             break String::from_utf8_lossy(pair.value()).into_owned();
@@ -44,7 +45,8 @@ async fn report_old_records(shared: &EtcdShared, member: &EtcdMember) -> Result<
     };
     if member.get(old.name()).await?.0.is_none() && member.get(old.head()).await?.0.is_some() {
         let effect = "hosts register again; records under the old keys are not read";
-        let (old_keys, keys) = (old.range().0, shared.keys.range().0);
+        let old_keys = old.range().from;
+        let keys = shared.keys.range().from;
         tracing::warn!(
             old_keys,
             keys,

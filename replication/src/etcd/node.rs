@@ -212,9 +212,9 @@ async fn idle(shared: &Arc<EtcdShared>) {
         changed.mark_unchanged();
         if let Some(on_complete) = shared.with_state(|state| state.on_complete.take()) {
             let on_complete = PendingCallback(Some(on_complete));
-            let is_complete =
+            let result =
                 tokio::time::timeout(COMPLETE_TIMEOUT, standby::complete_replica(shared)).await;
-            let is_complete = match is_complete {
+            let is_complete = match result {
                 Ok(Ok(is_complete)) => is_complete,
                 Ok(Err(error)) => {
                     if error.is_of_member() {

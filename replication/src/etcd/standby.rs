@@ -8,8 +8,10 @@ use std::sync::Arc;
 use etcd_client::{Event as KeyEvent, KeyValue};
 use tokio::time::sleep;
 
-use super::client::{EtcdError, EtcdMember};
-use super::keys::{Assembly, Base, Head, MasterValue, Records, decode_value, range_end};
+use super::client::{EtcdError, EtcdMember, KeyRange};
+use super::keys::{
+    Assembly, Base, Head, MasterValue, Records, decode_value, prefix_range, range_end,
+};
 use super::master::{delete_master_key, is_gone, read_lease_state};
 use super::name::claim_keys;
 use super::shared::{
@@ -59,17 +61,18 @@ async fn read_missing(
         });
     };
     let head = decode_value::<Head>(head.value())?.at;
-    let base_key = (keys.base(), String::new());
-    let base = member.range(base_key, revision).await?;
-    let base: Base = decode_value(base.first().ok_or(EtcdError::Garbled("base"))?.value())?;
+    let bases = member
+        .range(KeyRange::of_key(keys.base()), revision)
+        .await?;
+    let base: Base = decode_value(bases.first().ok_or(EtcdError::Garbled("base"))?.value())?;
     let since = at.filter(|at| at.seq >= base.at.seq);
-    let from = keys.log_from(since.unwrap_or(base.at).seq);
+    let log = KeyRange {
+        from: keys.log_from(since.unwrap_or(base.at).seq),
+        end: range_end(&keys.log()),
+    };
     let mut batches = Vec::new();
     let mut assembly = Assembly::default();
-    for pair in member
-        .range((from, range_end(&keys.log())), revision)
-        .await?
-    {
+    for pair in member.range(log, revision).await? {
         if let Some((position, bytes)) = assembly.add(pair.value())?
             && position.seq <= head.seq
         {
@@ -87,10 +90,7 @@ async fn read_missing(
             let prefix = keys.snapshot(base.at);
             let mut records = Records::default();
             let mut parts = 0_u64;
-            for pair in member
-                .range((prefix.clone(), range_end(&prefix)), revision)
-                .await?
-            {
+            for pair in member.range(prefix_range(prefix), revision).await? {
                 records.add(pair.value())?;
                 parts += 1;
             }
@@ -484,8 +484,11 @@ impl Watcher<'_> {
 
     /// Reports when the replica gets in sync.
     fn report_sync(&self) -> Result<(), EtcdError> {
-        let stored = self.shared.with_state(|state| state.stored.clone());
-        let stored = stored.map_err(EtcdError::Store)?.map_or(0, |at| at.seq);
+        let stored = self
+            .shared
+            .with_state(|state| state.stored.clone())
+            .map_err(EtcdError::Store)?
+            .map_or(0, |at| at.seq);
         let last = self.last.map_or(0, |at| at.seq);
         if last.saturating_sub(stored.max(self.since)) > PENDING_MAX {
             return Err(EtcdError::Store("writes too slow".to_owned()));

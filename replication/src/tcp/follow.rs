@@ -162,8 +162,11 @@ fn certificate_name(
     shared: &TcpShared,
     peer: &str,
 ) -> Result<ServerName<'static>, ConnectionError> {
-    let host = peer.rsplit_once(':').map_or(peer, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = peer
+        .rsplit_once(':')
+        .map_or(peer, |(host, _)| host)
+        .trim_start_matches('[')
+        .trim_end_matches(']');
     let name = shared.settings.server_name.as_deref().unwrap_or(host);
     let invalid_name = |_| std::io::Error::other(format!("invalid certificate name \"{name}\""));
     Ok(ServerName::try_from(name.to_owned()).map_err(invalid_name)?)

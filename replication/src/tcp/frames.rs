@@ -98,7 +98,7 @@ pub(super) async fn receive<R: AsyncRead + Unpin>(
     max: usize,
 ) -> Result<(), ConnectionError> {
     let len = from.read_u32().await?;
-    let size = usize::try_from(len).unwrap_or(usize::MAX);
+    let size = len as usize;
     if size > max {
         return Err(WireError::TooLong { len: size, max }.into());
     }

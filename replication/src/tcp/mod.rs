@@ -116,8 +116,11 @@ impl TcpReplication {
             }
             Err(error) => return Err(listen_error(error)),
         };
-        let address = listener.as_ref().map(std::net::TcpListener::local_addr);
-        let address = address.transpose().map_err(listen_error)?;
+        let address = listener
+            .as_ref()
+            .map(std::net::TcpListener::local_addr)
+            .transpose()
+            .map_err(listen_error)?;
         let (request_sender, requests) = std::sync::mpsc::channel();
         let began = Instant::now();
         let clock = move || began.elapsed();

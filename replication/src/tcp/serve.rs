@@ -233,7 +233,7 @@ async fn send_snapshot<W: AsyncWrite + Unpin>(
         send_last(to, &Message::Refused(Refusal::NoRecords)).await?;
         return Err(Refusal::NoRecords.into());
     };
-    let records = u64::try_from(snapshot.records.len()).unwrap_or(u64::MAX);
+    let records = snapshot.records.len() as u64;
     send(to, &Message::Snapshot { at, records }).await?;
     let mut remaining = &snapshot.records[..];
     while let Some(chunk) = next_chunk(&mut remaining) {

@@ -79,7 +79,7 @@ impl<'a> Lookup<'a> {
         }
         for (out, _) in (0..=PortNum::DROP.raw()).zip(any_vl).filter(|w| w.1) {
             if ports.peer(v, out).is_some() {
-                self.add_on_all_vls(channels, (channel, v, input), out, dependencies);
+                self.add_on_all_vls(channels, channel, v, input, out, dependencies);
             }
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Lookup<'a> {
             }
         }
         for (first, input, ..) in into.into_iter().filter(|i| i.4) {
-            self.add_on_all_vls(channels, (first, v, input), out, dependencies);
+            self.add_on_all_vls(channels, first, v, input, out, dependencies);
         }
     }
 
@@ -134,7 +134,9 @@ impl<'a> Lookup<'a> {
     fn add_on_all_vls(
         &self,
         channels: &VlChannelNumbers<'_>,
-        (channel, v, input): (usize, usize, u8),
+        channel: usize,
+        v: usize,
+        input: u8,
         out: u8,
         dependencies: &mut Dependencies,
     ) {

@@ -34,7 +34,7 @@ impl RoutingChannelOrder {
         let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
         let trees = spanning_tree_constraint(topo, trees);
         let channels = VlChannelNumbers::new(channels, vl_plan);
-        let graph = dependency_graph(topo, (channels, None), &rows, &trees);
+        let graph = dependency_graph(topo, channels, None, &rows, &trees);
         Self(graph.map(RoutedDependencies::into_order))
     }
 
@@ -75,7 +75,8 @@ pub(crate) fn spanning_tree_constraint(topo: &Topology, trees: &TreeConstraint) 
 /// has a cycle. Packets also use the SLs of `before`, if given.
 pub(crate) fn dependency_graph<'a>(
     topo: &Topology,
-    (channels, before): (VlChannelNumbers<'a>, Option<VlChannelNumbers<'_>>),
+    channels: VlChannelNumbers<'a>,
+    before: Option<VlChannelNumbers<'_>>,
     rows: &[&Lft],
     trees: &TreeConstraint,
 ) -> Option<RoutedDependencies<'a>> {

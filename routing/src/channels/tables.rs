@@ -7,7 +7,7 @@ use super::dependencies::{DependencySet, set_bits};
 use super::vls::{PlannedVls, VlChannelNumbers};
 use crate::tables::{BLOCK_LIDS, Lft};
 use crate::topology::PortChannels;
-use crate::topology::{Destination, Topology};
+use crate::topology::{Destination, Topology, index_to_u8};
 use crate::vl_plan::SLS;
 
 /// Dependencies of all packets to these LIDs, with one table per switch.
@@ -240,7 +240,7 @@ impl<'a> PacketWalk<'a> {
                 let Some((v, input)) = self.links.peer(u, port) else {
                     continue;
                 };
-                self.forward((u, index, port), (v, input), dependencies);
+                self.forward(u, index, port, v, input, dependencies);
                 self.waiting[v] -= 1;
                 if self.waiting[v] == 0 {
                     self.ready.push(v);
@@ -267,8 +267,11 @@ impl<'a> PacketWalk<'a> {
     /// Forwards the packets of a channel through the switch at its end.
     fn forward(
         &mut self,
-        (u, index, port): (usize, usize, u8),
-        (v, input): (usize, u8),
+        u: usize,
+        index: usize,
+        port: u8,
+        v: usize,
+        input: u8,
         dependencies: &mut DependencySet,
     ) {
         let packets = self.leaving[u][index];
@@ -276,7 +279,7 @@ impl<'a> PacketWalk<'a> {
         for (index, out) in self.next_ports(v) {
             for (word, &bits) in packets.iter().enumerate() {
                 for bit in set_bits(&[bits]) {
-                    let sl_vl = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
+                    let sl_vl = index_to_u8(word * 64 + bit as usize);
                     let sl = sl_vl / 16;
                     let vl = sl_vl % 16;
                     if let Some(next_vl) = self.packets.vl(v, input, out, sl) {

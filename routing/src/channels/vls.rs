@@ -3,7 +3,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use crate::topology::PortChannels;
-use crate::topology::{ChannelIndex, ChannelNumbering, NONE, index_to_u32};
+use crate::topology::{ChannelIndex, ChannelNumbering, NONE, index_to_u8, index_to_u32};
 use crate::topology::{Destination, SwitchIdx};
 use crate::vl_plan::{PathSl, SlToVl, VlPlan};
 
@@ -83,7 +83,7 @@ impl<'a> VlChannelNumbers<'a> {
 
     /// The VL of a virtual channel.
     pub(crate) fn vl(&self, channel: u32) -> u8 {
-        u8::try_from(channel % self.channels.vls).unwrap_or(u8::MAX)
+        index_to_u8((channel % self.channels.vls) as usize)
     }
 }
 

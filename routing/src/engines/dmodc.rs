@@ -34,7 +34,14 @@ impl Engine for Dmodc {
         let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NotATree)?;
         let diagnostics = vec![Diagnostic::Tree(TreeFigures::from_tree(&tree))];
         let order = by_levels(&graph, &tree);
-        let tree = (Some(&tree), request.usable_vls());
-        ordered::route(self.name(), request, &graph, &order, tree, diagnostics)
+        ordered::route(
+            self.name(),
+            request,
+            &graph,
+            &order,
+            Some(&tree),
+            request.usable_vls(),
+            diagnostics,
+        )
     }
 }

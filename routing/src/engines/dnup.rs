@@ -38,7 +38,8 @@ impl Engine for DownUp {
             request,
             &graph,
             &order,
-            (tree.as_ref(), 1),
+            tree.as_ref(),
+            1,
             diagnostics,
         )
     }

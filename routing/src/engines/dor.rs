@@ -241,9 +241,8 @@ impl DatelineVls {
             let sl = if vl == 0 {
                 0
             } else {
-                self.combinations + vl - 1
+                u8::try_from(self.combinations + vl - 1).unwrap_or(0)
             };
-            let sl = u8::try_from(sl).unwrap_or(0);
             rows[a][b] = sl;
             rows[b][a] = sl;
         }

@@ -42,8 +42,15 @@ impl Engine for FatTree {
             }
         }
         let order = by_levels(&graph, &tree);
-        let tree = (Some(&tree), request.usable_vls());
-        ordered::route(self.name(), request, &graph, &order, tree, diagnostics)
+        ordered::route(
+            self.name(),
+            request,
+            &graph,
+            &order,
+            Some(&tree),
+            request.usable_vls(),
+            diagnostics,
+        )
     }
 }
 

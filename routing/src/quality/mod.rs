@@ -236,10 +236,9 @@ fn max_load_by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
     let channels = ports
         .zip(loads)
         .filter(|((s, p), _)| topo.neighbor(*s, *p).is_some());
-    let rated: Option<Vec<(u32, u64)>> = channels
+    let rated = channels
         .map(|((s, p), load)| Some((topo.rate(s, p)?, *load)))
-        .collect();
-    let rated = rated?;
+        .collect::<Option<Vec<(u32, u64)>>>()?;
     let fastest = f64::from(rated.iter().map(|(mbps, _)| *mbps).max()?);
     let weighed = rated
         .iter()

@@ -30,7 +30,7 @@ pub(super) fn bisections(paths: &RoutedPaths<'_>, effort: &Effort, both_ways: bo
                         .take(if both_ways { half } else { 0 });
                 let pairs: Vec<(usize, usize)> = forward.chain(reverse).collect();
                 flows.send(paths, &pairs);
-                let shares = pairs.iter().map(|&pair| flows.share(paths, pair));
+                let shares = pairs.iter().map(|&(from, to)| flows.share(paths, from, to));
                 shares.sum::<f64>() / pairs.len() as f64
             },
         )
@@ -126,7 +126,7 @@ impl Flows {
     }
 
     /// Share of a pair on the busiest channel of its path: 1 without channels, 0 if unreachable.
-    fn share(&self, paths: &RoutedPaths<'_>, (from, to): (usize, usize)) -> f64 {
+    fn share(&self, paths: &RoutedPaths<'_>, from: usize, to: usize) -> f64 {
         let mut worst = 1;
         let from = paths.hosts[from].switch;
         let to = &paths.hosts[to];

@@ -461,10 +461,10 @@ impl Attempts<'_, '_> {
         if budget.is_abandoned() {
             return Err(RouteError::Budget.into());
         }
-        let request = self.request.with_budget(budget);
+        let unlimited = self.request.with_budget(budget);
         let request = stage
             .vls
-            .map_or(request, |vls| request.with_vls(vls.min(request.vls)));
+            .map_or(unlimited, |vls| unlimited.with_vls(vls.min(unlimited.vls)));
         let (routing, proof) = self.route_within_kept(&*engine, &request)?;
         if proof.reversible || !stage.reversible {
             return Ok((routing, proof));

@@ -83,3 +83,29 @@ impl ChannelNumbering for ChannelIndex {
 pub(crate) fn index_to_u32(index: usize) -> u32 {
     u32::try_from(index).expect("an index of at most 32 bits")
 }
+
+/// Converts the index of an LFT block to 16 bits.
+///
+/// # Panics
+/// If it does not fit.
+#[inline]
+#[expect(
+    clippy::expect_used,
+    reason = "a truncated index would name another block"
+)]
+pub(crate) fn index_to_u16(index: usize) -> u16 {
+    u16::try_from(index).expect("an index of at most 16 bits")
+}
+
+/// Converts the index of an SL, VL or port, or their number, to 8 bits.
+///
+/// # Panics
+/// If it does not fit.
+#[inline]
+#[expect(
+    clippy::expect_used,
+    reason = "a truncated index would name another SL, VL or port"
+)]
+pub(crate) fn index_to_u8(index: usize) -> u8 {
+    u8::try_from(index).expect("an index of at most 8 bits")
+}

@@ -3,7 +3,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::topology::{SwitchIdx, Topology, index_to_u32};
+use crate::topology::{SwitchIdx, Topology, index_to_u8, index_to_u32};
 
 /// Channels: a channel is the flat number of its output port over all switches.
 ///
@@ -71,7 +71,7 @@ impl Channels {
                 heads[channel] = ChannelEnd {
                     switch: link.peer.0,
                     port: link.peer_port.raw(),
-                    index: u8::try_from(index).unwrap_or(u8::MAX),
+                    index: index_to_u8(index),
                 };
                 rows[channel] = index_to_u32(pairs);
                 pairs += topo.links(s).len();
@@ -162,7 +162,7 @@ impl Channels {
     /// Switch and port of a channel.
     pub(super) fn locate(&self, channel: usize) -> (SwitchIdx, PortNum) {
         let switch = self.base.partition_point(|&b| b <= channel) - 1;
-        let port = u8::try_from(channel - self.base[switch]).unwrap_or(u8::MAX);
-        (SwitchIdx::from_index(switch), PortNum(port))
+        let port = PortNum::from_index(channel - self.base[switch]);
+        (SwitchIdx::from_index(switch), port)
     }
 }

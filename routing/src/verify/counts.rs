@@ -11,7 +11,7 @@ use super::dependency_graph::{ChannelDependencyGraph, ones};
 use super::inject::SingleVlLid;
 use super::sink::Sink;
 use crate::tables::Tables;
-use crate::topology::{SwitchIdx, Topology, index_to_u32};
+use crate::topology::{SwitchIdx, Topology, index_to_u8, index_to_u32};
 use crate::vl_plan::VlPlan;
 
 /// Number of LIDs per dependency, and per VL of each channel. There are fewer than 2^16 LIDs.
@@ -138,10 +138,11 @@ impl DependencyCounts {
     pub(super) fn dependency(
         &self,
         first: usize,
-        (second, port): (usize, u8),
+        second: usize,
+        port: u8,
         vl: usize,
     ) -> Dependency {
-        dependency(&self.rows, self.num_vls, first, (second, port), vl)
+        dependency(&self.rows, self.num_vls, first, second, port, vl)
     }
 
     /// Subtracts the removed dependencies and nodes, then adds the added ones. Returns the new
@@ -203,7 +204,8 @@ fn dependency(
     rows: &[u32],
     num_vls: usize,
     first: usize,
-    (second, port): (usize, u8),
+    second: usize,
+    port: u8,
     vl: usize,
 ) -> Dependency {
     Dependency {
@@ -263,9 +265,9 @@ impl Sink for CountSink<'_> {
             ..
         } = self.counts;
         let next = channels.heads[first].switch as usize;
-        let port = u8::try_from(second - channels.base[next]).unwrap_or(u8::MAX);
+        let port = index_to_u8(second - channels.base[next]);
         for vl in ones(vls) {
-            let d = dependency(rows, *num_vls, first, (second, port), vl);
+            let d = dependency(rows, *num_vls, first, second, port, vl);
             let count = &dependencies[d.index as usize];
             if !self.is_added {
                 count.fetch_sub(1, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::channels::Channels;
 use super::inject::SingleVlLid;
 use crate::tables::Tables;
+use crate::topology::index_to_u8;
 use crate::vl_plan::{SlToVl, VlPlan};
 
 /// Dependencies between the VLs of channels.
@@ -141,7 +142,7 @@ impl ChannelDependencyGraph {
         } else {
             component
         };
-        (node / num_vls, u8::try_from(vl).unwrap_or(u8::MAX))
+        (node / num_vls, index_to_u8(vl))
     }
 
     /// Calls `f` with each node that depends on this one.

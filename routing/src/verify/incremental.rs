@@ -118,7 +118,7 @@ impl IncrementalVerifier {
             };
             added
                 .dependencies
-                .push(counts.dependency(first, (second, port), usize::from(vl)));
+                .push(counts.dependency(first, second, port, usize::from(vl)));
         }
         let new_dependencies = counts.apply(&CountChanges::default(), &added);
         let mut order = state.order.clone();

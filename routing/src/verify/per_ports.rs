@@ -7,7 +7,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::context::{DROPPED, Entries, Vls, WalkContext};
 use super::dependency_graph::{ChannelDependencyGraph, ones};
-use crate::topology::{Destination, SwitchIdx};
+use crate::topology::{Destination, SwitchIdx, index_to_u8};
 use crate::vl_plan::SLS;
 
 /// The routes to one LID, which form a tree.
@@ -89,7 +89,7 @@ impl LidPacketVls {
         arriving.any(|link| {
             let from = link.peer.index();
             ones(self.sls[from]).any(|sl| {
-                let number = u8::try_from(sl).unwrap_or(u8::MAX);
+                let number = index_to_u8(sl);
                 let vl = context.vl_plan.vl(owner, link.port, output, number);
                 self.vls[from][sl] != 0 && vl >= entries.limit[out]
             })
@@ -139,7 +139,7 @@ impl LidPacketVls {
                 if vls == 0 || (next == owner && !forwards) {
                     continue;
                 }
-                let number = u8::try_from(sl).unwrap_or(u8::MAX);
+                let number = index_to_u8(sl);
                 let at = SwitchIdx::from_index(next);
                 let vl = vl_plan.vl(at, PortNum(head.port), PortNum(output), number);
                 if vl >= entries.limit[onward] {

@@ -197,13 +197,13 @@ impl Evaluation<'_> {
             let (second, port, _) = self.before.hop(old_next, d)?;
             removed
                 .dependencies
-                .push(self.counts.dependency(old_channel, (second, port), vl));
+                .push(self.counts.dependency(old_channel, second, port, vl));
         }
         if new_next != owner {
             let (second, port, _) = self.after.hop(new_next, d)?;
             added
                 .dependencies
-                .push(self.counts.dependency(new_channel, (second, port), vl));
+                .push(self.counts.dependency(new_channel, second, port, vl));
         }
         self.members.clear();
         self.members.push((c, 0));
@@ -224,12 +224,14 @@ impl Evaluation<'_> {
                     let first = self.after.channels.base[u] + link.peer_port.index();
                     removed.dependencies.push(self.counts.dependency(
                         first,
-                        (old_channel, old_port),
+                        old_channel,
+                        old_port,
                         vl,
                     ));
                     added.dependencies.push(self.counts.dependency(
                         first,
-                        (new_channel, new_port),
+                        new_channel,
+                        new_port,
                         vl,
                     ));
                 }

@@ -272,9 +272,9 @@ impl<'a, S: Sink> Walker<'a, S> {
                 .checked_sub(1)
                 .map(|last| (&lids[last], &columns[last * n..][..n]));
             let dropped = if dest.port == PortNum::ZERO {
-                self.follow_packets::<true>((i, dest), column, before)
+                self.follow_packets::<true>(i, dest, column, before)
             } else {
-                self.follow_packets::<false>((i, dest), column, before)
+                self.follow_packets::<false>(i, dest, column, before)
             };
             if dropped {
                 self.result.dropped += 1;
@@ -411,17 +411,17 @@ impl<'a, S: Sink> Walker<'a, S> {
             }
             let end = SwitchIdx::from_index(at);
             let kept = self.context.kept.filter(|_| hops == LOST);
-            let pair = (SwitchIdx::from_index(from), dest);
-            let entry = (end, PortNum(column[at]));
-            if kept.is_some_and(|kept| kept.excuses(pair, entry)) {
+            let from = SwitchIdx::from_index(from);
+            let entry = PortNum(column[at]);
+            if kept.is_some_and(|kept| kept.excuses(from, dest, end, entry)) {
                 self.result.kept_unreachable += 1;
                 continue;
             }
             let packet = LostPacket {
                 lid: dest.lid,
-                from: SwitchIdx::from_index(from),
-                at: SwitchIdx::from_index(at),
-                port: PortNum(column[at]),
+                from,
+                at: end,
+                port: entry,
                 path: Vec::new(),
             };
             if hops == LOST {
@@ -436,7 +436,8 @@ impl<'a, S: Sink> Walker<'a, S> {
     /// switch. `before` is the previous LID with its entries. Returns whether packets are dropped.
     fn follow_packets<const TO_SWITCH: bool>(
         &mut self,
-        (i, dest): (usize, &Destination),
+        i: usize,
+        dest: &Destination,
         column: &[u8],
         before: Option<(&Destination, &[u8])>,
     ) -> bool {

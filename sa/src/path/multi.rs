@@ -123,7 +123,8 @@ impl MultiScan {
                 .filter(|(at, _)| view.share_partition(client, *at));
             Ok::<Vec<NamedPort>, SaRefusal>(visible.collect())
         };
-        let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
+        let sources = resolve(sources)?;
+        let destinations = resolve(destinations)?;
         let constraints = decode_constraints(request, &requested);
         if !constraints.limits.are_valid() {
             return Err(SaRefusal::InvalidField("MTU or rate"));
@@ -253,10 +254,8 @@ fn decode_gids(
     request: &SaRequest<'_>,
     requested: &MultiPathRecord,
 ) -> Result<(Vec<Gid>, Vec<Gid>), SaRefusal> {
-    let (sources, destinations) = (
-        usize::from(requested.sgid_count),
-        usize::from(requested.dgid_count),
-    );
+    let sources = usize::from(requested.sgid_count);
+    let destinations = usize::from(requested.dgid_count);
     if sources == 0 || destinations == 0 {
         return Err(SaRefusal::InvalidField("number of GIDs"));
     }

@@ -75,7 +75,8 @@ pub fn for_each_path(
     constraints: &PathConstraints,
     visit: &mut dyn FnMut(&Path) -> bool,
 ) -> PairOutcome {
-    let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
+    let from = view.end_port(path_ends.from);
+    let to = view.end_port(path_ends.to);
     let level = view
         .qos_level(path_ends, &constraints.qos)
         .map(|level| &**level);
@@ -94,17 +95,19 @@ pub fn for_each_path(
     };
     let allowed =
         |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.num_lids()));
-    let (sources, destinations) = (lids(from, path_ends.slid), lids(to, path_ends.dlid));
+    let sources = lids(from, path_ends.slid);
+    let destinations = lids(to, path_ends.dlid);
     let mut offer = |i: u16, j: u16, preference: u8| {
         outcome.evaluated += 1;
-        let (slid, dlid) = (Lid(sources.0 + i), Lid(destinations.0 + j));
+        let slid = Lid(sources.0 + i);
+        let dlid = Lid(destinations.0 + j);
         if !allowed(slid.0.wrapping_sub(from.lid.0), from)
             || !allowed(dlid.0.wrapping_sub(to.lid.0), to)
         {
             outcome.refusal.get_or_insert(SaRefusal::LidsExcluded);
             return true;
         }
-        match path(view, path_ends, constraints, level, (slid, dlid), pkey) {
+        match path(view, path_ends, constraints, level, slid, dlid, pkey) {
             Ok(path) => visit(&Path { preference, ..path }),
             Err(refusal) => {
                 outcome.refusal.get_or_insert(refusal);
@@ -142,7 +145,8 @@ fn pkey(
     constraints: &PathConstraints,
     level: Option<&QosLevel>,
 ) -> Result<PKey, SaRefusal> {
-    let (from, to) = (view.end_port(path_ends.from), view.end_port(path_ends.to));
+    let from = view.end_port(path_ends.from);
+    let to = view.end_port(path_ends.to);
     let allowed = |key| level.is_none_or(|l| l.allows_pkey(key));
     if let Some(wanted) = constraints.pkey
         && !allowed(wanted)
@@ -168,18 +172,18 @@ fn path(
     path_ends: &PathEnds,
     constraints: &PathConstraints,
     level: Option<&QosLevel>,
-    (slid, dlid): (Lid, Lid),
+    slid: Lid,
+    dlid: Lid,
     pkey: PKey,
 ) -> Result<Path, SaRefusal> {
     let limited = |(from, to, lid)| {
-        let route = follow_route(view, from, to, lid, |_| {});
-        let route = route.ok_or(SaRefusal::NoRoute {
+        let route = follow_route(view, from, to, lid, |_| {}).ok_or(SaRefusal::NoRoute {
             from: slid,
             to: dlid,
         })?;
-        let values = values(view, route);
-        let values = level.map_or(values, |l| l.apply(values));
-        constraints.limits.apply(values)
+        let of_route = values(view, route);
+        let allowed = level.map_or(of_route, |l| l.apply(of_route));
+        constraints.limits.apply(allowed)
     };
     let values = limited((path_ends.from, path_ends.to, dlid))?;
     let reverse = limited((path_ends.to, path_ends.from, slid));

@@ -83,7 +83,7 @@ pub fn answer(view: &View, request: &SaRequest<'_>) -> Option<SaReply> {
             return Err(SaRefusal::NoCommonPartition);
         }
         let mut records = ReplyRecords::new(request, PathRecord::LEN);
-        let path_ends = query.path_ends(view, (from, slid), (to, dlid));
+        let path_ends = query.path_ends(view, from, slid, to, dlid);
         let outcome = query.find(view, &path_ends, &mut records);
         match outcome.refusal {
             Some(refusal) if records.count() == 0 => Err(refusal),
@@ -231,8 +231,10 @@ impl Query {
     fn path_ends(
         &self,
         view: &View,
-        (from, slid): (EndPortIdx, Option<Lid>),
-        (to, dlid): (EndPortIdx, Option<Lid>),
+        from: EndPortIdx,
+        slid: Option<Lid>,
+        to: EndPortIdx,
+        dlid: Option<Lid>,
     ) -> PathEnds {
         PathEnds {
             from,
@@ -320,7 +322,7 @@ impl PathScan {
                 return QueryProgress::More;
             }
             self.next.1 += 1;
-            let path_ends = self.query.path_ends(view, (from, slid), (to, dlid));
+            let path_ends = self.query.path_ends(view, from, slid, to, dlid);
             let outcome = self.query.find(view, &path_ends, &mut self.records);
             self.evaluated += outcome.evaluated;
             // A Get returns the first path (docs/sm-behaviour.md 11.1).

@@ -66,7 +66,8 @@ pub fn follow_route(
     dlid: Lid,
     mut visit: impl FnMut(RouteHop),
 ) -> Option<RouteLimits> {
-    let (start, goal) = (view.end_port(from).port, view.end_port(to).port);
+    let start = view.end_port(from).port;
+    let goal = view.end_port(to).port;
     let mut node = start.node();
     let mut entry = PortNum::ZERO;
     let mut limits = RouteLimits::unlimited();

@@ -52,8 +52,11 @@ fn select_end_ports<'a>(
     let by_guid = guid.map(|guid| {
         // The view may lag behind the alias tables: a GUID may briefly be both a port GUID and an
         // alias.
-        let (guid_owner, alias) = (view.by_guid(guid), view.aliases().owner(guid));
-        let alias = alias.and_then(|owner| view.by_guid(owner));
+        let guid_owner = view.by_guid(guid);
+        let alias = view
+            .aliases()
+            .owner(guid)
+            .and_then(|owner| view.by_guid(owner));
         guid_owner
             .into_iter()
             .chain(alias.filter(|a| Some(*a) != guid_owner))

@@ -18,10 +18,8 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
     let view = search.view;
     let requested = LinkRecord::decode(search.request.data);
     let port = |component, num| search.request.has(component).then_some(num);
-    let (from_port, to_port) = (
-        port(FROM_PORT, requested.from_port),
-        port(TO_PORT, requested.to_port),
-    );
+    let from_port = port(FROM_PORT, requested.from_port);
+    let to_port = port(TO_PORT, requested.to_port);
     let requested_to = search
         .request
         .has(TO_LID)
@@ -69,7 +67,8 @@ fn links<'a>(
 ) -> impl Iterator<Item = (PortIdx, PortIdx)> + use<'a> {
     let view = search.view;
     let end_port = view.end_port(at);
-    let (own_port, node) = (end_port.port, end_port.node);
+    let own_port = end_port.port;
+    let node = end_port.node;
     let is_switch = view.node(node).switch.is_some();
     let (single, all) = match num {
         Some(num) => (view.port_by_num(node, num), None),

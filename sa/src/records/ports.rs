@@ -36,8 +36,8 @@ pub(super) fn answer(search: &Search<'_>) -> SaReply {
 /// The LID to match in PortInfo. Only end ports have one, so the index by LID applies; switch ports
 /// have 0.
 fn port_lid(search: &Search<'_>) -> Option<Lid> {
-    let lid = get_bits(search.request.data, PORT_LID.1, 16);
-    let lid = Lid(u16::try_from(lid).unwrap_or(0));
+    let bits = get_bits(search.request.data, PORT_LID.1, 16);
+    let lid = Lid(u16::try_from(bits).unwrap_or(0));
     (search.request.has(PORT_LID.0) && lid.is_unicast()).then_some(lid)
 }
 
@@ -60,7 +60,8 @@ impl PortQuery {
         let info = PortInfo::decode(&requested.port_info);
         let by_bits = request.attr_mod.0 & MATCH_BITS != 0;
         let mut mask = request.component_mask & !(LID | PortInfoRecord::OPTIONS);
-        let (mut capability_mask, mut capability_mask2) = (0, 0);
+        let mut capability_mask = 0;
+        let mut capability_mask2 = 0;
         if by_bits {
             if request.has(PortInfoRecord::CAPABILITY_MASK) {
                 capability_mask = info.capability_mask.0;

@@ -213,11 +213,15 @@ impl AliasRegistry {
         core::mem::take(&mut self.unverified_blocks)
     }
 
+    #[expect(
+        clippy::expect_used,
+        reason = "a table has at most 256 blocks, and a saturated index would name another entry"
+    )]
     fn set_entry(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
         Arc::make_mut(&mut self.tables).set_entry(port, index, alias);
-        let block = u8::try_from(index / BLOCK_LEN).unwrap_or(u8::MAX);
+        let block = u8::try_from(index / BLOCK_LEN).expect("a block of at most 8 bits");
         self.changed_blocks.insert((port, block));
-        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        let index = u16::try_from(index).expect("an index of at most 16 bits");
         self.unsaved.insert((port, index));
     }
 

@@ -200,8 +200,8 @@ impl Registry {
             .subscriptions
             .subscribed_to(snapshot, notice, issuer, pkey);
         for subscription in subscribers {
-            let to = (subscription.gid, subscription.to);
-            self.reports.enqueue(to, notice, issuer, now);
+            self.reports
+                .enqueue(subscription.gid, subscription.to, notice, issuer, now);
         }
     }
 

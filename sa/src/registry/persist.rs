@@ -43,8 +43,8 @@ impl Registry {
             RegistrationUpdate::Remove(_) => true,
         };
         registry.restore_updates = updates.into_iter().filter(differs).collect();
-        let restored = registry.registrations(now).map(|r| r.key());
-        let restored: BTreeSet<RegistrationKey> = restored.collect();
+        let restored: BTreeSet<RegistrationKey> =
+            registry.registrations(now).map(|r| r.key()).collect();
         let absent = before.into_keys().filter(|key| !restored.contains(key));
         registry
             .restore_updates

@@ -179,7 +179,8 @@ impl Registrations {
 
     /// All registrations, one by one.
     pub fn iter(&self) -> impl Iterator<Item = Registration> {
-        let (mut members, mut groups) = (Vec::new(), BTreeMap::new());
+        let mut members = Vec::new();
+        let mut groups = BTreeMap::new();
         for record in &self.members {
             let mgid = record.mgid;
             let group = groups.entry(mgid).or_insert_with(|| Registration::Group {

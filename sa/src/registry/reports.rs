@@ -57,7 +57,7 @@ pub struct ReportQueue {
 
 impl ReportQueue {
     /// Queues a notice for a subscriber; the first transmission is due at once.
-    pub fn enqueue(&mut self, (gid, to): (Gid, Peer), notice: &Notice, issuer: Gid, now: Instant) {
+    pub fn enqueue(&mut self, gid: Gid, to: Peer, notice: &Notice, issuer: Gid, now: Instant) {
         let queue = self.by_subscriber.entry(gid).or_default();
         if queue.len() >= PENDING_PER_SUBSCRIBER_MAX
             && let Some(oldest) = queue.first().copied()
@@ -188,12 +188,7 @@ mod tests {
             lid: Lid(5),
             ..Peer::default()
         };
-        reports.enqueue(
-            (Gid([1; 16]), to),
-            &Notice::default(),
-            Gid([2; 16]),
-            at_ms(0),
-        );
+        reports.enqueue(Gid([1; 16]), to, &Notice::default(), Gid([2; 16]), at_ms(0));
         reports
     }
 
@@ -229,12 +224,7 @@ mod tests {
         let mut reports = queue_with_one_report();
         for i in 0..200 {
             let to = Peer::default();
-            reports.enqueue(
-                (Gid([9; 16]), to),
-                &Notice::default(),
-                Gid([2; 16]),
-                at_ms(i),
-            );
+            reports.enqueue(Gid([9; 16]), to, &Notice::default(), Gid([2; 16]), at_ms(i));
         }
         let lids: Vec<Lid> = core::iter::from_fn(|| reports.poll(at_ms(200)))
             .map(|o| o.to.lid)

@@ -116,8 +116,11 @@ impl Services {
         if let Some(current) = self.services.get(&rid) {
             check_may_change(view, request, client, current, &record)?;
         } else {
-            let own_count = self.count_by_port.get(&registered_by);
-            let own_count = own_count.copied().unwrap_or_default();
+            let own_count = self
+                .count_by_port
+                .get(&registered_by)
+                .copied()
+                .unwrap_or_default();
             if self.services.len() >= SERVICES_MAX {
                 return Err(SaRefusal::Full("services", SERVICES_MAX));
             }
@@ -201,12 +204,11 @@ impl Services {
         request: &SaRequest<'_>,
         requested: &ServiceRecord,
     ) -> Box<dyn Iterator<Item = &'a Service> + 'a> {
-        let (id, gid, name) = (
-            requested.service_id,
-            requested.service_gid,
-            requested.service_name,
-        );
-        let (first, last) = ((0, RID_MIN.0, RID_MIN.1), (u64::MAX, RID_MAX.0, RID_MAX.1));
+        let id = requested.service_id;
+        let gid = requested.service_gid;
+        let name = requested.service_name;
+        let first = (0, RID_MIN.0, RID_MIN.1);
+        let last = (u64::MAX, RID_MAX.0, RID_MAX.1);
         let by_rid = |rid: &Rid| self.services.get(rid);
         if request.has(SERVICE_ID | SERVICE_GID) {
             let range = (id, gid, RID_MIN.1)..=(id, gid, RID_MAX.1);

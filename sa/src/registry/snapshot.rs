@@ -54,21 +54,18 @@ impl Registry {
     /// The registrations as of the last [`Self::take_updates`]. Copies only parts that changed
     /// since the previous snapshot.
     pub fn snapshot(&mut self) -> RegistrySnapshot {
-        let groups = &self.groups;
         let groups = self
             .snapshot_parts
             .groups
-            .get_or_insert_with(|| Arc::new(groups.clone()));
-        let services = &self.services;
+            .get_or_insert_with(|| Arc::new(self.groups.clone()));
         let services = self
             .snapshot_parts
             .services
-            .get_or_insert_with(|| Arc::new(services.clone()));
-        let subscriptions = &self.subscriptions;
+            .get_or_insert_with(|| Arc::new(self.services.clone()));
         let subscriptions = self
             .snapshot_parts
             .subscriptions
-            .get_or_insert_with(|| Arc::new(subscriptions.clone()));
+            .get_or_insert_with(|| Arc::new(self.subscriptions.clone()));
         RegistrySnapshot {
             revision: self.revision,
             groups: Arc::clone(groups),

@@ -185,10 +185,10 @@ impl Subscriptions {
     /// Removes the subscriptions of ports that are not in a view. Returns the GUIDs of these ports.
     pub(super) fn remove_absent(&mut self, view: &View) -> BTreeSet<PortGuid> {
         let subscribers: BTreeSet<Gid> = self.by_subscriber.keys().map(|(gid, _)| *gid).collect();
-        let absent = subscribers
+        let absent: Vec<Gid> = subscribers
             .into_iter()
-            .filter(|gid| view.by_gid(*gid).is_none());
-        let absent: Vec<Gid> = absent.collect();
+            .filter(|gid| view.by_gid(*gid).is_none())
+            .collect();
         absent
             .into_iter()
             .filter(|gid| self.remove(*gid))
@@ -236,7 +236,8 @@ impl Subscriptions {
     pub(super) fn restore(&mut self, saved: &[RegisteredSubscription]) {
         for s in saved {
             let r = &s.record;
-            let (gid, number) = (r.subscriber_gid, r.subscriber_enum);
+            let gid = r.subscriber_gid;
+            let number = r.subscriber_enum;
             let info = InformInfo {
                 gid: r.gid,
                 lid_range_begin: r.lid_range_begin,

@@ -96,7 +96,8 @@ impl Umad {
 
     /// A `read` that does not wait: `Ok(None)` without a message.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Errno> {
-        let (header, size) = (self.header_len(), buffer.len());
+        let header = self.header_len();
+        let size = buffer.len();
         if size < header {
             return Err(Errno::INVAL);
         }

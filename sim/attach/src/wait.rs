@@ -153,6 +153,7 @@ impl Waiters {
             }
         }
         let count = fds.iter().filter(|entry| entry.revents != 0).count();
+        // saturates: the caller has fewer entries.
         i32::try_from(count).unwrap_or(i32::MAX)
     }
 }

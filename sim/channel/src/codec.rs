@@ -24,7 +24,7 @@ impl Encoder {
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        // A frame that is too long is rejected when it is sent.
+        // saturates: a frame that is too long is rejected when it is sent.
         self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.raw(bytes)
     }

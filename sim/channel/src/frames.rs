@@ -151,7 +151,9 @@ impl ClientRequest {
         let mut input = Decoder::new(frame, "request");
         let request = match input.number()? {
             1 => {
-                let (version, pid, program) = (input.number()?, input.number()?, input.text()?);
+                let version = input.number()?;
+                let pid = input.number()?;
+                let program = input.text()?;
                 let mut nodes = Vec::new();
                 while !input.is_empty() {
                     nodes.push(input.text()?);
@@ -293,10 +295,10 @@ pub fn accept_magic(socket: impl AsFd) -> std::io::Result<()> {
 ///
 /// `InvalidData` if the frame is too long, or errors of the system call.
 pub fn send(socket: impl AsFd, frame: &[u8], fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
-    if frame.len() > MAX_FRAME {
-        return Err(Malformed("frame: too long").into());
-    }
-    let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+    let len = u32::try_from(frame.len())
+        .ok()
+        .filter(|_| frame.len() <= MAX_FRAME)
+        .ok_or(Malformed("frame: too long"))?;
     // Sent at once, so that the reader is woken once.
     let mut bytes = Vec::with_capacity(4 + frame.len());
     bytes.extend_from_slice(&len.to_le_bytes());

@@ -48,7 +48,7 @@ impl Mapping {
             return Err(Errno::INVAL);
         }
         // SAFETY: a fresh mapping at an address of the kernel's choice; nothing else refers to it.
-        let start = unsafe {
+        let address = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
                 len,
@@ -58,7 +58,7 @@ impl Mapping {
                 0,
             )?
         };
-        let start = NonNull::new(start.cast()).ok_or(Errno::NOMEM)?;
+        let start = NonNull::new(address.cast()).ok_or(Errno::NOMEM)?;
         Ok(Self { start, len })
     }
 

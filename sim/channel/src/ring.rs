@@ -80,8 +80,9 @@ impl Ring<'_> {
             return Ok(None);
         }
         let header = self.cell(head).load(Ordering::Relaxed);
-        #[expect(clippy::cast_possible_truncation, reason = "two halves")]
-        let (len, rest) = (header as u32 as usize, (header >> 32) as usize);
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+        let len = header as u32 as usize;
+        let rest = (header >> 32) as usize;
         if len > RING_BYTES - 8 || 8 + padded(len) > used {
             return Err(CorruptMemory("frame longer than the ring's contents"));
         }

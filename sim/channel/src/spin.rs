@@ -90,7 +90,8 @@ impl SpinWait {
 
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    let (s, ns) = (now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned());
+    let s = now.tv_sec.cast_unsigned();
+    let ns = now.tv_nsec.cast_unsigned();
     s * 1_000_000_000 + ns
 }
 

@@ -19,11 +19,11 @@ fn main() -> ExitCode {
         eprintln!("usage: gen SPEC|FILE, for example gen 'fat-tree2:36,36,18;sharp;drop=0.05'");
         return ExitCode::from(2);
     };
-    let spec = match std::fs::read_to_string(&text) {
+    let read = match std::fs::read_to_string(&text) {
         Ok(file) => ibnet::read(&file).map_err(|error| format!("{text}: {error}")),
         Err(_) => generate::from_spec(&text).map_err(|error| error.to_string()),
     };
-    let spec = match spec {
+    let spec = match read {
         Ok(spec) => spec,
         Err(error) => {
             eprintln!("{error}");

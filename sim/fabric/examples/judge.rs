@@ -27,8 +27,9 @@ use ferrosm_sim::spec::PortAt;
 const MLID: Lid = Lid(0xC000);
 
 fn main() {
-    let text = std::env::args().nth(1);
-    let text = text.unwrap_or_else(|| "fat-tree:16".to_owned());
+    let text = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "fat-tree:16".to_owned());
     let fabric = Fabric::new(&from_spec(&text).unwrap()).unwrap();
     let start = Instant::now();
     let mut state = FabricSnapshot::from(&fabric);

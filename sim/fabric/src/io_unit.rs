@@ -115,11 +115,11 @@ impl Fabric {
         };
         for port in ports {
             let at = PortAt::new(node, port);
-            let mask = self.port_info(at).map_or(0, |info| info.capability_mask.0);
+            let before = self.port_info(at).map_or(0, |info| info.capability_mask.0);
             let mask = if is_target {
-                mask | CapMask::DEVICE_MANAGEMENT
+                before | CapMask::DEVICE_MANAGEMENT
             } else {
-                mask & !CapMask::DEVICE_MANAGEMENT
+                before & !CapMask::DEVICE_MANAGEMENT
             };
             self.local_change(at, LocalChange::CapabilityMask(mask))?;
         }
@@ -144,7 +144,8 @@ impl Fabric {
         if packet.mad.method() != Method::Get {
             return Status::BAD_METHOD_ATTR;
         }
-        let (attr, modifier) = (packet.mad.attr_id(), packet.mad.attr_mod().0);
+        let attr = packet.mad.attr_id();
+        let modifier = packet.mad.attr_mod().0;
         let mut data = [0; DATA_LEN];
         let status = self.read_attribute(packet.at.node, attr, modifier, &mut data);
         if status.is_ok() {

@@ -24,6 +24,7 @@ pub mod foreign_sm;
 pub mod generate;
 pub mod hardware;
 pub mod ibnet;
+mod index;
 mod io_unit;
 pub mod net;
 pub mod oracle;

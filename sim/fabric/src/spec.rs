@@ -222,7 +222,8 @@ impl DisjointSets {
 
     /// Merges two sets; returns whether they were different.
     pub(crate) fn join(&mut self, a: usize, b: usize) -> bool {
-        let (a, b) = (self.root(a), self.root(b));
+        let a = self.root(a);
+        let b = self.root(b);
         self.0[a.max(b)] = a.min(b);
         a != b
     }

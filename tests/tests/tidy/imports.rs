@@ -256,7 +256,7 @@ impl Crate {
 }
 
 /// The file of the module `name` that is declared in `file`.
-fn child_file(file: &Path, name: &str) -> PathBuf {
+pub(crate) fn child_file(file: &Path, name: &str) -> PathBuf {
     let folder = file.parent().unwrap_or(file);
     let stem = file.file_stem().unwrap_or_default();
     let folder = if ["lib", "main", "mod"].iter().any(|own| stem == *own) {

@@ -1,6 +1,7 @@
 //! Repository rules that the compiler does not check: crate dependencies, import cycles, module
 //! docs, file sizes, stubs, `unsafe`.
 
+mod bindings;
 mod components;
 mod imports;
 mod language;
@@ -573,6 +574,16 @@ fn parts_of_nodes_have_one_writer() {
     assert_none(&components::foreign_writes(
         &workspace().join("sm-core/src"),
     ));
+}
+
+/// Rules 14 to 16 of CONTRIBUTING.md: bindings, parameters, and indices that do not fit.
+#[test]
+fn bindings_and_indices_are_plain() {
+    let found: Vec<String> = CRATES
+        .iter()
+        .flat_map(|name| bindings::unexpected(&workspace(), name))
+        .collect();
+    assert_none(&found);
 }
 
 /// `mad` has no mandatory dependencies. The core crates use no runtime and no C library, and

@@ -181,10 +181,10 @@ impl<W: Write> CaptureWriter<W> {
         self.begin_block(ENHANCED_PACKET);
         self.push_u32(0); // the only interface
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
-        let (high, low) = ((unix_ns >> 32) as u32, unix_ns as u32);
-        self.push_u32(high);
-        self.push_u32(low);
-        let record = u32::try_from(ERF_HEADER_LEN + len).unwrap_or(u32::MAX);
+        for half in [(unix_ns >> 32) as u32, unix_ns as u32] {
+            self.push_u32(half);
+        }
+        let record = u32::try_from(ERF_HEADER_LEN + len).map_err(io::Error::other)?;
         self.push_u32(record); // captured
         self.push_u32(record); // original
         self.block.extend(erf_header(unix_ns, len));
@@ -312,8 +312,10 @@ fn is_smp(mad: &Mad) -> bool {
 /// The ERF header of a packet of `len` bytes: time in 2^-32 seconds (little-endian), type and
 /// lengths.
 fn erf_header(unix_ns: u64, len: usize) -> [u8; ERF_HEADER_LEN] {
-    let (seconds, ns) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
+    let seconds = unix_ns / 1_000_000_000;
+    let ns = unix_ns % 1_000_000_000;
     let time = (seconds << 32) | ((ns << 32) / 1_000_000_000);
+    // saturates: readers take the length of a longer packet from its block.
     let bytes = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).to_be_bytes();
     let mut h = [0; ERF_HEADER_LEN];
     h[..8].copy_from_slice(&time.to_le_bytes());

@@ -71,7 +71,7 @@ impl GsiPort {
             .open_gsi_port(&ca, port.port_num.0)
             .map_err(open_error)?;
         let class = MgmtClass::SubnAdm;
-        let agent = match lib.register(fd, (class.0, CLASS_VERSION), true, SA_METHODS) {
+        let agent = match lib.register(fd, class, CLASS_VERSION, true, SA_METHODS) {
             Ok(agent) => agent,
             Err(source) => {
                 lib.close_port(fd);
@@ -133,7 +133,8 @@ impl GmpSender for GsiSender {
                 self.shared.fd,
                 self.shared.agent,
                 &mut message,
-                (timeout_ms, retries),
+                timeout_ms,
+                retries,
             )
             .map_err(|source| TransportError {
                 action: "cannot send message",

@@ -241,7 +241,7 @@ impl UmadPort {
         for (class, version) in SMI_AGENTS {
             let agent = shared
                 .lib
-                .register(fd, (class.0, version), false, methods)
+                .register(fd, class, version, false, methods)
                 .map_err(|source| UmadError::Register {
                     port: name.clone(),
                     class,
@@ -252,7 +252,7 @@ impl UmadPort {
         if shared.in_flight.is_some() {
             for class in SIMULATOR_CLASSES {
                 // Best effort: `umad2sim` has room for 32 agents.
-                let _ = shared.lib.register(fd, (class, 1), false, &[]);
+                let _ = shared.lib.register(fd, MgmtClass(class), 1, false, &[]);
             }
         }
         let mut is_sm_error = None;
@@ -268,6 +268,7 @@ impl UmadPort {
         let timeout = options
             .response_timeout_ms
             .saturating_add(options.response_timeout_ms / 4 + 50);
+        // saturates: the maximum is 24 days.
         let timeout_ms = c_int::try_from(timeout).unwrap_or(c_int::MAX);
         let shared = Arc::new(shared);
         Ok((
@@ -345,7 +346,8 @@ impl MadSender for UmadSender {
             action: "cannot send MAD",
             source,
         };
-        let (class, method) = (out.mad.mgmt_class(), out.mad.method());
+        let class = out.mad.mgmt_class();
+        let method = out.mad.method();
         let agent = self
             .shared
             .agent(class)

@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
 use std::io;
 use std::mem::MaybeUninit;
 
+use ferrosm_mad::mad::MgmtClass;
 use libloading::Library;
 
 /// Length of the longer of the two message headers (with P_Key index).
@@ -19,9 +20,9 @@ const NAME_LEN: usize = 20;
 const CA_MAX_PORTS: usize = 10;
 /// `UMAD_MAX_DEVICES`: array length for `umad_get_cas_names`. Later libraries have
 /// `umad_get_ca_device_list`, without a limit.
-const MAX_DEVICES: usize = 32;
+const MAX_DEVICES: c_int = 32;
 /// Maximum length of a device path.
-const PATH_LEN: usize = 256;
+const PATH_LEN: c_int = 256;
 /// `O_RDWR | O_NONBLOCK` on Linux; with `O_NONBLOCK`, a second open of issm fails instead of
 /// waiting.
 const O_RDWR_NONBLOCK: c_int = 0o2 | 0o4000;
@@ -195,11 +196,10 @@ impl Lib {
             }
             return Ok(names);
         }
-        let mut names = [[0; NAME_LEN]; MAX_DEVICES];
-        let max = c_int::try_from(MAX_DEVICES).unwrap_or(c_int::MAX);
-        // SAFETY: the array has `max` elements of the library's name length.
-        let n = unsafe { (self.get_cas_names)(names.as_mut_ptr(), max) };
-        let n = usize::try_from(n).map_err(|_| io::Error::last_os_error())?;
+        let mut names = [[0; NAME_LEN]; MAX_DEVICES as usize];
+        // SAFETY: the array has `MAX_DEVICES` elements of the library's name length.
+        let result = unsafe { (self.get_cas_names)(names.as_mut_ptr(), MAX_DEVICES) };
+        let n = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
         names
             .iter()
             .take(n)
@@ -261,7 +261,8 @@ impl Lib {
     pub(super) fn register(
         &self,
         fd: c_int,
-        (class, version): (u8, u8),
+        class: MgmtClass,
+        version: u8,
         rmpp: bool,
         methods: &[u8],
     ) -> io::Result<c_int> {
@@ -276,7 +277,7 @@ impl Lib {
         let id = unsafe {
             (self.register)(
                 fd,
-                c_int::from(class),
+                c_int::from(class.0),
                 c_int::from(version),
                 u8::from(rmpp),
                 mask.as_mut_ptr(),
@@ -327,7 +328,8 @@ impl Lib {
         fd: c_int,
         agent: c_int,
         message: &mut [u8],
-        (timeout_ms, retries): (c_int, c_int),
+        timeout_ms: c_int,
+        retries: c_int,
     ) -> io::Result<()> {
         let len = message
             .len()
@@ -399,11 +401,10 @@ impl Lib {
 
     /// The device that sets the port's IsSM bit while it is open.
     pub(super) fn issm_path(&self, ca: &CStr, port: u8) -> io::Result<CString> {
-        let mut path = [0; PATH_LEN];
-        let max = c_int::try_from(PATH_LEN).unwrap_or(c_int::MAX);
-        // SAFETY: a C string and room for `max` bytes.
+        let mut path = [0; PATH_LEN as usize];
+        // SAFETY: a C string and room for `PATH_LEN` bytes.
         check(unsafe {
-            (self.get_issm_path)(ca.as_ptr(), c_int::from(port), path.as_mut_ptr(), max)
+            (self.get_issm_path)(ca.as_ptr(), c_int::from(port), path.as_mut_ptr(), PATH_LEN)
         })?;
         c_string(&text(&path))
     }

@@ -194,7 +194,8 @@ impl NodeInSnapshot<'_> {
 
     /// Whether both nodes have the same record.
     fn has_same_record(&self, other: &NodeInSnapshot<'_>, kind: NodeRecordKind) -> bool {
-        let (a, b) = (self.node, other.node);
+        let a = self.node;
+        let b = other.node;
         match kind {
             NodeRecordKind::Node => {
                 let contents = |n: &SnapshotNode| (n.node_type, n.info, n.description, info_of(n));

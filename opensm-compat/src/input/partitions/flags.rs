@@ -157,14 +157,13 @@ impl GroupFlags {
     }
 
     fn set(&mut self, flag: &str, word: &str, scopes: &mut Vec<u8>) -> Result<(), String> {
-        let small = |v: u32| u8::try_from(v).unwrap_or(u8::MAX);
         match flag {
             "mtu" => self.mtu = values::mtu(word)?,
             "rate" => self.rate = values::rate(word)?,
-            "scope" => scopes.push(small(values::bounded(word, "scope", 1, 15)?)),
+            "scope" => scopes.push(values::bounded(word, "scope", 1, 15)?),
             "Q_Key" => self.qkey = Some(values::bounded(word, "Q_Key", 0, 0xFFFF_FFFF)?),
-            "TClass" => self.tclass = Some(small(values::bounded(word, "TClass", 0, 0xFF)?)),
-            "sl" => self.sl = Sl(small(values::bounded(word, "SL", 0, 15)?)),
+            "TClass" => self.tclass = Some(values::bounded(word, "TClass", 0, 0xFF)?),
+            "sl" => self.sl = Sl(values::bounded(word, "SL", 0, 15)?),
             _ => self.flow_label = values::bounded(word, "FlowLabel", 0, 0xF_FFFF)?,
         }
         Ok(())

@@ -76,10 +76,10 @@ pub fn mgid(word: &str) -> Option<Gid> {
 ///
 /// # Errors
 /// The expected range.
-pub fn bounded(word: &str, item: &str, min: u64, max: u64) -> Result<u32, String> {
+pub fn bounded<N: TryFrom<u64>>(word: &str, item: &str, min: u64, max: u64) -> Result<N, String> {
     parse_number(word)
         .filter(|v| (min..=max).contains(v))
-        .and_then(|v| u32::try_from(v).ok())
+        .and_then(|v| N::try_from(v).ok())
         .ok_or_else(|| {
             let range = if max > 0xFF {
                 format!("{min:#x} to {max:#x}")
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(membership("limi"), Some((Membership::Limited, false)));
         assert_eq!(membership("both"), Some((Membership::Both, true)));
         assert_eq!(membership("fully"), None);
-        let range = |max| bounded("x", "SL", 0, max).unwrap_err();
+        let range = |max| bounded::<u32>("x", "SL", 0, max).unwrap_err();
         assert_eq!(range(15), "invalid SL `x`: expected 0 to 15");
         assert!(range(0xF_FFFF).ends_with("expected 0x0 to 0xfffff"));
         assert!(mgid("ff12:401b::16").is_some() && mgid("fe80::1").is_none());

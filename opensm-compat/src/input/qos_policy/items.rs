@@ -174,19 +174,18 @@ impl LevelDraft {
         warnings: &mut Vec<InputError>,
     ) -> Result<(), InputError> {
         let error = |message| value.error(message);
-        let byte = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
         let level = &mut self.level;
         match key {
             "name" => value.unquoted().clone_into(&mut level.name),
             "sl" => {
-                level.sl = Sl(byte(values::bounded(value, "SL", 0, 15)?));
+                level.sl = Sl(values::bounded(value, "SL", 0, 15)?);
                 self.has_sl = true;
             }
             "mtu-limit" => level.mtu = Some(partition_values::mtu(value.text()).map_err(error)?),
             "rate-limit" => level.rate = Some(partition_values::rate(value.text()).map_err(error)?),
             "packet-life" => {
                 let life = values::bounded(value, "PacketLifeTime", 0, LIFE_MAX)?;
-                level.packet_life_time = Some(byte(life));
+                level.packet_life_time = Some(life);
             }
             "path-bits" => {
                 let bits = values::ranges(value, "path bits", PATH_BITS_MAX)?;
@@ -258,7 +257,8 @@ impl<'a> RuleDraft<'a> {
                 })
                 .collect()
         };
-        let (source, destination) = (groups(&self.source), groups(&self.destination));
+        let source = groups(&self.source);
+        let destination = groups(&self.destination);
         let name = self.level?;
         let Some(level) = name_table.level(name.unquoted()) else {
             errors.push(name.error(format!("unknown qos-level `{}`", name.unquoted())));

@@ -450,10 +450,10 @@ fn describe_misplaced(section: &Section, word: &str) -> String {
         .filter(|s| s.parent == section.keyword)
         .map(|s| s.keyword)
         .collect();
-    let items = items.join("` or `");
     format!(
-        "`{word}` is not allowed in `{}`, only `{items}`",
-        section.keyword
+        "`{word}` is not allowed in `{}`, only `{}`",
+        section.keyword,
+        items.join("` or `")
     )
 }
 

@@ -61,10 +61,10 @@ pub(super) fn parse(
     let (application, sl) = line
         .rsplit_once(':')
         .ok_or_else(|| line.error("missing `:` and SL, as in `ipoib, pkey 0x8001 : 3`"))?;
-    let sl = values::bounded(&sl, "SL", 0, 15)?;
+    let sl: u8 = values::bounded(&sl, "SL", 0, 15)?;
     let level = Arc::new(QosLevel {
         name: format!("SL {sl}"),
-        sl: Sl(u8::try_from(sl).unwrap_or(0)),
+        sl: Sl(sl),
         ..QosLevel::default()
     });
     let (protocol, rest) = match application.split_once(',') {

@@ -40,14 +40,15 @@ fn pairs(list: &Span<'_>, item_name: &str, max: u64) -> Result<Vec<(u64, u64)>, 
 }
 
 /// A number within bounds.
-pub(super) fn bounded(
+pub(super) fn bounded<N: TryFrom<u64>>(
     word: &Span<'_>,
     item_name: &str,
     min: u64,
     max: u64,
-) -> Result<u64, InputError> {
+) -> Result<N, InputError> {
     parse_number(word.text())
         .filter(|n| (min..=max).contains(n))
+        .and_then(|n| N::try_from(n).ok())
         .ok_or_else(|| {
             let text = word.text();
             word.error(if text.is_empty() {
@@ -68,8 +69,9 @@ pub(super) fn normalized_name(name: &str) -> String {
 pub(super) fn port_name(word: &Span<'_>) -> Result<(String, PortNum), InputError> {
     let name = word.unquoted();
     let parts = name.rsplit_once('/').and_then(|(node, port)| {
-        let num = parse_number(port.trim().strip_prefix(['P', 'p'])?)?;
-        let num = u8::try_from(num).ok().filter(|n| (1..=254).contains(n))?;
+        let num = parse_number(port.trim().strip_prefix(['P', 'p'])?)
+            .and_then(|n| u8::try_from(n).ok())
+            .filter(|n| (1..=254).contains(n))?;
         Some((node.trim().to_owned(), PortNum(num)))
     });
     parts.filter(|(node, _)| !node.is_empty()).ok_or_else(|| {

@@ -26,6 +26,7 @@ use crate::paths::next_hops::down_up_pairs::{DownUpPairs, NO_TRANSIT};
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::structure::tree::DetectedTree;
 use crate::topology::graph::Graph;
+use crate::topology::index_to_u8;
 
 /// Paths from all switches to one destination.
 struct DestinationPaths<C> {
@@ -121,6 +122,7 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
         .collect();
     levels.sort_unstable();
     levels.dedup();
+    // saturates: more VLs than a port can have.
     pairs.vls = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
     if pairs.vls > vls || wanted == 0 {
         return;
@@ -133,8 +135,7 @@ pub(crate) fn find_down_up_pairs<C: HopCell>(
     }
     for (&d, paths) in non_leaves.iter().zip(&paths_by_dest) {
         for &(v, cell, descends) in &paths.down_up {
-            let vl = if descends { number(d) } else { 1 };
-            let vl = u8::try_from(vl).unwrap_or(u8::MAX);
+            let vl = if descends { index_to_u8(number(d)) } else { 1 };
             // Both directions of a pair use the same VL.
             for at in [v * n + d, d * n + v] {
                 pairs.vl[at] = pairs.vl[at].max(vl);

@@ -56,6 +56,7 @@ impl Closeness {
                     .sum()
             })
             .collect();
+        // saturates: an average number of steps, which orders switches.
         let class = sum
             .iter()
             .map(|s| u32::try_from((STEPS_PER_HOP * s + total / 2) / total).unwrap_or(u32::MAX))

@@ -25,7 +25,8 @@ pub(crate) fn route(
     request: &RoutingRequest<'_>,
     graph: &Graph,
     order: &[usize],
-    (tree, vls): (Option<&DetectedTree>, u8),
+    tree: Option<&DetectedTree>,
+    vls: u8,
     mut diagnostics: Vec<Diagnostic>,
 ) -> Result<Routing, RouteError> {
     let (tables, down_up) = with_smallest_cells(

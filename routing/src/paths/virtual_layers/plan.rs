@@ -24,6 +24,7 @@ use crate::request::{PreviousRouting, RoutingRequest};
 use crate::routing::{Routing, TreeConstraint};
 use crate::structure::tree::tree_in;
 use crate::topology::graph::Graph;
+use crate::topology::index_to_u8;
 use crate::vl_plan::{PathSl, VlPlan};
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::PortNum;
@@ -310,7 +311,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             if fitting.iter().any(is_sufficient) {
                 break;
             }
-            match self.try_preference((kind, granularity), directions, usable, &mut min_load) {
+            match self.try_preference(kind, granularity, directions, usable, &mut min_load) {
                 Ok(Attempt::Fits(found)) => {
                     vls_needed = vls_needed.min(found.assignment.layers.len());
                     fitting.push(found);
@@ -341,7 +342,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
     /// with the lightest paths, once known.
     fn try_preference(
         &self,
-        (kind, granularity): (PreferenceKind, Granularity),
+        kind: PreferenceKind,
+        granularity: Granularity,
         directions: Directions,
         usable: usize,
         min_load: &mut u64,
@@ -518,7 +520,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 self.request.budget,
             );
         }
-        let vls = u8::try_from(assignment.layers.len()).unwrap_or(u8::MAX);
+        let vls = index_to_u8(assignment.layers.len());
         let rows = assignment.layer_of.chunks(n).map(Arc::from).collect();
         let mut diagnostics = vec![Diagnostic::Vls(vls)];
         if directions == Directions::Separate {

@@ -164,9 +164,8 @@ impl<'a, C: HopCell> Refinement<'a, C> {
                         let visits_left = self.visits_left;
                         self.build_tree(lid_trees.column(column));
                         moves += self.improve(lid_trees.column_mut(column), power, constraints);
-                        let units = u64::try_from(COLUMN_UNITS * self.graph.len())
-                            .unwrap_or(u64::MAX)
-                            .saturating_add(visits_left - self.visits_left);
+                        let visits = visits_left - self.visits_left;
+                        let units = visits.saturating_add((COLUMN_UNITS * self.graph.len()) as u64);
                         if self.budget.spend(units).is_err() {
                             return;
                         }
@@ -306,10 +305,8 @@ impl<'a, C: HopCell> Refinement<'a, C> {
         let mut new_port = choice.port;
         loop {
             self.visits_left = self.visits_left.saturating_sub(1);
-            let (from, to) = (
-                old * 256 + usize::from(old_port),
-                new * 256 + usize::from(new_port),
-            );
+            let from = old * 256 + usize::from(old_port);
+            let to = new * 256 + usize::from(new_port);
             if self.is_counted[from] {
                 delta += sum_of(self.load[from] - flow) - sum_of(self.load[from]);
             }

@@ -15,7 +15,7 @@ use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::paths::next_hops::cell::HopCell;
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::paths::weighted::SwitchOrders;
-use crate::topology::index_to_u32;
+use crate::topology::{index_to_u8, index_to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Whether both directions of a pair share a layer.
@@ -168,7 +168,7 @@ fn collect_dependencies(
 
 impl VlAssignment {
     fn assign(&mut self, n: usize, (a, b): Pair, vl: usize) {
-        let vl = u8::try_from(vl).unwrap_or(u8::MAX);
+        let vl = index_to_u8(vl);
         self.layer_of[a as usize * n + b as usize] = vl;
         if self.directions == Directions::Shared {
             self.layer_of[b as usize * n + a as usize] = vl;
@@ -264,7 +264,7 @@ impl VlAssignment {
             if usize::from(*l) == vl {
                 *l = 0;
             } else if *l == 0 {
-                *l = u8::try_from(vl).unwrap_or(u8::MAX);
+                *l = index_to_u8(vl);
             }
         }
     }

@@ -224,7 +224,8 @@ impl DirectedEdgeSets {
 
     /// Joins the sets of two edges, which have the same direction or opposite directions.
     fn join(&mut self, e: usize, f: usize, is_opposite: bool) {
-        let ((a, x), (b, y)) = (self.find(e), self.find(f));
+        let (a, x) = self.find(e);
+        let (b, y) = self.find(f);
         let is_reversed = x ^ y ^ is_opposite;
         if a == b {
             self.conflicting[a] |= is_reversed;

@@ -55,37 +55,39 @@ impl Guard<'_> {
         }
     }
 
-    /// Whether `v` may send packets for `d` over `hop` (port, next switch) without a search: the
-    /// new dependencies agree with the topological order.
+    /// Whether `v` may send packets for `d` through `port` to the switch `next` without a search:
+    /// the new dependencies agree with the topological order.
     pub(super) fn allows_without_search(
         &self,
         routes: &LidRoutes<'_>,
         d: &Destination,
         v: usize,
-        hop: (u8, usize),
+        port: u8,
+        next: usize,
         stage: Stage,
     ) -> bool {
         match self {
-            Self::Order => order_allows(routes, v, hop.1, stage),
+            Self::Order => order_allows(routes, v, next, stage),
             Self::Graph { graph, .. } => self
-                .dependencies(routes, d, v, hop)
+                .dependencies(routes, d, v, port, next)
                 .is_some_and(|dependencies| graph.agrees_with(&dependencies)),
         }
     }
 
-    /// Whether `v` may send packets for `d` over `hop` (port, next switch). If so, adds the
+    /// Whether `v` may send packets for `d` through `port` to the switch `next`. If so, adds the
     /// dependencies to the graph.
     pub(super) fn try_add(
         &mut self,
         routes: &LidRoutes<'_>,
         d: &Destination,
         v: usize,
-        hop: (u8, usize),
+        port: u8,
+        next: usize,
         stage: Stage,
     ) -> bool {
-        let dependencies = self.dependencies(routes, d, v, hop);
+        let dependencies = self.dependencies(routes, d, v, port, next);
         match self {
-            Self::Order => order_allows(routes, v, hop.1, stage),
+            Self::Order => order_allows(routes, v, next, stage),
             Self::Graph { graph, .. } => {
                 dependencies.is_some_and(|dependencies| graph.admit(&dependencies))
             }
@@ -99,7 +101,8 @@ impl Guard<'_> {
         routes: &LidRoutes<'_>,
         d: &Destination,
         v: usize,
-        (port, next): (u8, usize),
+        port: u8,
+        next: usize,
     ) -> Option<Vec<Dependency>> {
         let mut dependencies: Vec<Dependency> = Vec::new();
         let Self::Graph { graph, topo } = self else {

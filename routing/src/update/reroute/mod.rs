@@ -338,7 +338,7 @@ impl<'a> Reroute<'a> {
                 return solved;
             }
         }
-        let graph = dependency_graph(self.topo, (channels, None), rows, trees)?;
+        let graph = dependency_graph(self.topo, channels, None, rows, trees)?;
         self.solve_with_graph(jobs, graph, trees)
     }
 

@@ -221,7 +221,7 @@ impl OrphanRouting<'_> {
             .iter()
             .position(|c| {
                 self.guard
-                    .allows_without_search(&self.routes, d, v, (c.port, c.next), stage)
+                    .allows_without_search(&self.routes, d, v, c.port, c.next, stage)
             })
             .unwrap_or(0);
         if let Some(first) = candidates.get_mut(..=unblocked) {
@@ -229,7 +229,7 @@ impl OrphanRouting<'_> {
         }
         let candidate = candidates.iter().find(|c| {
             self.guard
-                .try_add(&self.routes, d, v, (c.port, c.next), stage)
+                .try_add(&self.routes, d, v, c.port, c.next, stage)
         });
         if let Some(c) = candidate {
             let weight = self.weight(d, v);

@@ -207,14 +207,17 @@ impl Reroute<'_> {
         let before = plan_before
             .as_ref()
             .map(|plan| VlChannelNumbers::new(self.channels, plan));
-        let channels = (VlChannelNumbers::new(self.channels, self.vl_plan), before);
-        let with_trees = dependency_graph(self.topo, channels, rows, trees);
+        let channels = VlChannelNumbers::new(self.channels, self.vl_plan);
+        let with_trees = dependency_graph(self.topo, channels, before, rows, trees);
         let (graph, trees) = match with_trees {
             Some(graph) => (graph, trees),
             // A new link may close a cycle with the spanning tree of multicast groups.
             None => {
                 let trees = &TreeConstraint::Search;
-                (dependency_graph(self.topo, channels, rows, trees)?, trees)
+                (
+                    dependency_graph(self.topo, channels, before, rows, trees)?,
+                    trees,
+                )
             }
         };
         let guard = Guard::Graph {

@@ -34,7 +34,7 @@ use crate::channels::{
 use crate::messages::Describe;
 use crate::reroute_cache::RerouteCache;
 use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
-use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology, index_to_u16};
 use crate::verify::IncrementalVerifier;
 use crate::vl_plan::{PathSl, VlPlan};
 use local::{ChannelDependency, MixedTables};
@@ -113,7 +113,7 @@ pub fn plan_with(
     vl_plan: &VlPlan,
     cache: &RerouteCache,
 ) -> Transition {
-    let planned = plan_for(topo, (old, new), (None, vl_plan), cache);
+    let planned = plan_for(topo, old, new, None, vl_plan, cache);
     // The new tables are free of credit loops, so that a drain of all changed LIDs is always
     // possible.
     planned.unwrap_or_else(|transition| transition)
@@ -134,21 +134,17 @@ pub fn plan_for_sls(
         path_sl: before,
         ..vl_plan.clone()
     };
-    plan_for(
-        topo,
-        (old, new),
-        (Some(&before), vl_plan),
-        &RerouteCache::new(),
-    )
-    .ok()
+    plan_for(topo, old, new, Some(&before), vl_plan, &RerouteCache::new()).ok()
 }
 
 /// `Err` with a drain of all changed LIDs if their new routes can deadlock with those of the other
 /// LIDs.
 fn plan_for(
     topo: &Topology,
-    (old, new): (&[Option<Arc<Lft>>], &Tables),
-    (before, vl_plan): (Option<&VlPlan>, &VlPlan),
+    old: &[Option<Arc<Lft>>],
+    new: &Tables,
+    before: Option<&VlPlan>,
+    vl_plan: &VlPlan,
     cache: &RerouteCache,
 ) -> Result<Transition, Transition> {
     let entries = changed_entries(topo, old, new);
@@ -371,7 +367,7 @@ fn dependencies_in_any_order(
     }
     if !other_lids.is_empty() {
         let next = |v: usize, lid: usize| {
-            let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
+            let lid = Lid::from_index(lid);
             [mixed.old[v].get(lid).raw(), mixed.new[v].get(lid).raw()]
         };
         let (mut added, other_looping) =
@@ -395,12 +391,7 @@ fn dependencies_in_any_order(
 
 /// Stages in the types of [`Transition::Stages`].
 fn to_stages(stages: Vec<BTreeSet<(usize, usize)>>) -> Vec<Vec<(SwitchIdx, u16)>> {
-    let name = |(v, block)| {
-        (
-            SwitchIdx::from_index(v),
-            u16::try_from(block).unwrap_or(u16::MAX),
-        )
-    };
+    let name = |(v, block)| (SwitchIdx::from_index(v), index_to_u16(block));
     let stage = |stage: BTreeSet<(usize, usize)>| stage.into_iter().map(name).collect();
     stages.into_iter().map(stage).collect()
 }
@@ -447,7 +438,7 @@ impl Update<'_> {
         phase: impl Fn(usize, usize) -> Phase + Sync,
     ) -> (DependencySet, Vec<Destination>) {
         let next = |v: usize, lid: usize| {
-            let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
+            let lid = Lid::from_index(lid);
             let old_port = self.old[v].get(lid).raw();
             let new_port = self.new[v].get(lid).raw();
             match phase(v, block_of(lid)) {

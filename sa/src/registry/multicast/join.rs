@@ -108,8 +108,10 @@ impl MulticastGroups {
         let joiner = decode_joiner(view, request, &requested)?;
         let group = self.groups.get(&requested.mgid).ok_or(SaRefusal::NoGroup)?;
         let pkey = group.parameters.pkey;
-        let member = group.members.get(&joiner.guid);
-        let member = member.ok_or(SaRefusal::NotMember)?;
+        let member = group
+            .members
+            .get(&joiner.guid)
+            .ok_or(SaRefusal::NotMember)?;
         check_may_act_for(view, &joiner, member.proxy, pkey)?;
         let leaving = requested.join_state.0;
         if leaving == 0 || leaving & !member.join_state.0 != 0 {
@@ -214,8 +216,10 @@ impl MulticastGroups {
         if !is_ip_group(gid) || gid == broadcast {
             return Ok(None);
         }
-        let group = self.groups.get(&broadcast);
-        let group = group.ok_or(SaRefusal::NoBroadcastGroup(broadcast))?;
+        let group = self
+            .groups
+            .get(&broadcast)
+            .ok_or(SaRefusal::NoBroadcastGroup(broadcast))?;
         Ok(Some(&group.parameters))
     }
 
@@ -226,7 +230,8 @@ impl MulticastGroups {
         gid.0[1] = 0x10 | scope & 0xF;
         gid.0[2..4].copy_from_slice(&mgid::SA_ALLOCATED.to_be_bytes());
         gid.0[4..12].copy_from_slice(&view.prefix.0.to_be_bytes());
-        let (first, mut last) = (gid, gid);
+        let first = gid;
+        let mut last = gid;
         last.0[12..].fill(0xFF);
         let highest = self.groups.range(first..=last).next_back();
         let next = highest.map_or(1, |(g, _)| {
@@ -290,7 +295,8 @@ fn check_value(
     requested: impl Into<u32>,
     group: impl Into<u32>,
 ) -> Result<(), SaRefusal> {
-    let (requested, group) = (requested.into(), group.into());
+    let requested = requested.into();
+    let group = group.into();
     if requested == group {
         return Ok(());
     }
@@ -327,8 +333,9 @@ fn decode_joiner(
         return Err(SaRefusal::InvalidField("PortGID"));
     }
     // Virtual functions join as soon as they have a GUID, which may not be registered yet.
-    let port = view.by_guid(guid);
-    let port = port.ok_or(SaRefusal::UnknownPortGid(requested.port_gid))?;
+    let port = view
+        .by_guid(guid)
+        .ok_or(SaRefusal::UnknownPortGid(requested.port_gid))?;
     Ok(Joiner { port, guid, client })
 }
 
@@ -378,29 +385,39 @@ fn check_join(
         }
     };
     check(component::QKEY, "Q_Key", requested.qkey, parameters.qkey)?;
-    let (tclass, group_tclass) = (requested.tclass, parameters.tclass);
     check(
         component::TCLASS,
         "TClass",
-        tclass.into(),
-        group_tclass.into(),
+        requested.tclass.into(),
+        parameters.tclass.into(),
     )?;
     let partitions = [requested.pkey, parameters.pkey].map(partition_number);
     let [pkey, group_pkey] = partitions.map(u32::from);
     check(component::PKEY, "P_Key", pkey, group_pkey)?;
-    let (sl, group_sl) = (requested.sl.0, parameters.sl.0);
-    check(component::SL, "SL", sl.into(), group_sl.into())?;
-    let (label, group_label) = (requested.flow_label, parameters.flow_label);
-    check(component::FLOW_LABEL, "FlowLabel", label, group_label)?;
-    let (hops, group_hops) = (requested.hop_limit, parameters.hop_limit);
+    check(
+        component::SL,
+        "SL",
+        requested.sl.0.into(),
+        parameters.sl.0.into(),
+    )?;
+    check(
+        component::FLOW_LABEL,
+        "FlowLabel",
+        requested.flow_label,
+        parameters.flow_label,
+    )?;
     check(
         component::HOP_LIMIT,
         "HopLimit",
-        hops.into(),
-        group_hops.into(),
+        requested.hop_limit.into(),
+        parameters.hop_limit.into(),
     )?;
-    let (mlid, group_mlid) = (requested.mlid.0, group.mlid.0);
-    check(component::MLID, "MLID", mlid.into(), group_mlid.into())?;
+    check(
+        component::MLID,
+        "MLID",
+        requested.mlid.0.into(),
+        group.mlid.0.into(),
+    )?;
     check_selectors(request, requested, parameters)
 }
 

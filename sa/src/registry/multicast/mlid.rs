@@ -204,7 +204,8 @@ impl MlidAllocator {
             return None;
         }
         // These groups differ only in the last 24 bits, so they are adjacent.
-        let (mut first, mut last) = (gid, gid);
+        let mut first = gid;
+        let mut last = gid;
         first.0[13..].fill(0);
         last.0[13..].fill(0xFF);
         groups

@@ -321,7 +321,8 @@ impl MulticastGroups {
     pub(super) fn restore(&mut self, records: &[McMemberRecord]) {
         for record in records.iter().filter(|r| r.mgid.is_multicast()) {
             if !self.groups.contains_key(&record.mgid) && self.groups.len() < GROUPS_MAX {
-                let (mgid, parameters) = (record.mgid, GroupParameters::from_record(record));
+                let mgid = record.mgid;
+                let parameters = GroupParameters::from_record(record);
                 let restored = self
                     .mlids
                     .restore(mgid, &parameters, record.mlid, &self.groups);

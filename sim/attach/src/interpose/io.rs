@@ -14,6 +14,7 @@ const MAX_ARGUMENT: usize = 1 << 14;
 
 fn return_value(outcome: Result<usize, Errno>) -> ssize_t {
     match outcome {
+        // saturates: no buffer is that long.
         Ok(len) => ssize_t::try_from(len).unwrap_or(ssize_t::MAX),
         Err(errno) => {
             fail(errno);
@@ -73,8 +74,8 @@ unsafe fn read_device(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
 ///
 /// `arg` points to what the request expects.
 unsafe fn ioctl_device(umad: &Umad, request: u32, len: usize, arg: *mut c_void) -> c_int {
-    let mut bytes = [0u8; MAX_ARGUMENT];
-    let bytes = &mut bytes[..len.min(MAX_ARGUMENT)];
+    let mut buffer = [0u8; MAX_ARGUMENT];
+    let bytes = &mut buffer[..len.min(MAX_ARGUMENT)];
     if !bytes.is_empty() {
         if arg.is_null() {
             return fail(Errno::FAULT);

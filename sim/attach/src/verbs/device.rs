@@ -99,9 +99,9 @@ impl Device {
             max_total_mcast_qp_attach: MAX_OBJECTS,
             max_ah: MAX_OBJECTS,
             fmr_srq: [0; 5],
-            max_pkeys: u16::try_from(attributes.pkey_table_len).unwrap_or(u16::MAX),
+            max_pkeys: saturating_u16(attributes.pkey_table_len),
             local_ca_ack_delay: 0,
-            phys_port_cnt: u8::try_from(attributes.ports).unwrap_or(u8::MAX),
+            phys_port_cnt: saturating_u8(attributes.ports),
         }
     }
 }
@@ -188,8 +188,6 @@ pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
     const IB_LINK_LAYER: u8 = 1;
     /// The highest speed code that fits in a byte; the kernel reports it for faster ports.
     const NDR: u32 = 128;
-    let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
-    let to_u16 = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
     abi::PortAttr {
         state: port.state.cast_signed(),
         max_mtu: port.max_mtu.cast_signed(),
@@ -199,19 +197,29 @@ pub(crate) fn port_attributes(port: &verbs::PortAttributes) -> abi::PortAttr {
         max_msg_sz: MAX_MESSAGE,
         bad_pkey_cntr: port.pkey_violations,
         qkey_viol_cntr: port.qkey_violations,
-        pkey_tbl_len: u16::try_from(port.pkeys.len()).unwrap_or(u16::MAX),
-        lid: to_u16(port.lid),
-        sm_lid: to_u16(port.sm_lid),
-        lmc: byte(port.lmc),
-        max_vl_num: byte(port.vl_cap),
-        sm_sl: byte(port.sm_sl),
-        subnet_timeout: byte(port.subnet_timeout),
-        init_type_reply: byte(port.init_type_reply),
-        active_width: byte(port.width),
-        active_speed: byte(port.speed.min(NDR)),
-        phys_state: byte(port.phys_state),
+        pkey_tbl_len: saturating_u16(port.pkeys.len()),
+        lid: saturating_u16(port.lid),
+        sm_lid: saturating_u16(port.sm_lid),
+        lmc: saturating_u8(port.lmc),
+        max_vl_num: saturating_u8(port.vl_cap),
+        sm_sl: saturating_u8(port.sm_sl),
+        subnet_timeout: saturating_u8(port.subnet_timeout),
+        init_type_reply: saturating_u8(port.init_type_reply),
+        active_width: saturating_u8(port.width),
+        active_speed: saturating_u8(port.speed.min(NDR)),
+        phys_state: saturating_u8(port.phys_state),
         link_layer: IB_LINK_LAYER,
         flags: 0,
-        port_cap_flags2: to_u16(port.capabilities2),
+        port_cap_flags2: saturating_u16(port.capabilities2),
     }
+}
+
+/// An attribute of the server. One that does not fit is reported as the maximum.
+fn saturating_u8(number: u32) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}
+
+/// As [`saturating_u8`].
+fn saturating_u16(number: impl TryInto<u16>) -> u16 {
+    number.try_into().unwrap_or(u16::MAX)
 }

@@ -25,7 +25,8 @@ impl SgList {
     pub(crate) fn gather(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_len());
         for sge in self.0.iter().filter(|sge| sge.length > 0) {
-            let (start, length) = (sge.addr as *const u8, sge.length as usize);
+            let start = sge.addr as *const u8;
+            let length = sge.length as usize;
             // SAFETY: promised to `new`.
             bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(start, length) });
         }

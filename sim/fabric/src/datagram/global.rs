@@ -30,6 +30,7 @@ pub(super) fn outgoing(
 pub fn header(grh: &GlobalRouteHeader, payload: usize) -> [u8; 40] {
     let mut h = [0; 40];
     let first = 6 << 28 | u32::from(grh.traffic_class) << 20 | (grh.flow_label & 0xF_FFFF);
+    // saturates: no datagram is that long.
     let length = u16::try_from(TRANSPORT_BYTES + payload.next_multiple_of(4)).unwrap_or(u16::MAX);
     h[..4].copy_from_slice(&first.to_be_bytes());
     h[4..6].copy_from_slice(&length.to_be_bytes());

@@ -271,10 +271,10 @@ impl Datagrams {
             return Err(Errno::EINVAL);
         }
         let at = PortAt::new(id.node, parameters.port);
-        let len = u16::try_from(message.payload.len()).unwrap_or(u16::MAX);
-        if len > Datagram::MAX_LEN {
-            return Err(Errno::ENOSPC);
-        }
+        let len = u16::try_from(message.payload.len())
+            .ok()
+            .filter(|len| *len <= Datagram::MAX_LEN)
+            .ok_or(Errno::ENOSPC)?;
         let pkey = table::pkey(fabric, at, parameters.pkey_index).ok_or(Errno::EINVAL)?;
         let grh = match message.route {
             Some(route) => Some(global::outgoing(fabric, at, &route).ok_or(Errno::EINVAL)?),

@@ -35,7 +35,8 @@ impl Fabric {
     ) -> Result<(), DropReason> {
         let b = packet.mad.as_bytes();
         let returning = b[4] & 0x80 != 0;
-        let (pointer, count) = (usize::from(b[HOP_POINTER]), usize::from(b[HOP_COUNT]));
+        let pointer = usize::from(b[HOP_POINTER]);
+        let count = usize::from(b[HOP_COUNT]);
         let start = if returning { count + 1 } else { 0 };
         if returning != packet.mad.method().is_response()
             || count > MAX_HOPS
@@ -49,7 +50,8 @@ impl Fabric {
         } else {
             (DR_SLID, DR_DLID, INITIAL_PATH)
         };
-        let (from, to) = (lid_at(packet, from), lid_at(packet, to));
+        let from = lid_at(packet, from);
+        let to = lid_at(packet, to);
         let by_lid_first = from != Lid::PERMISSIVE;
         // The DLID in the LRH is permissive unless the packet starts with a LID-routed part.
         if by_lid_first == (packet.dlid == Lid::PERMISSIVE) {

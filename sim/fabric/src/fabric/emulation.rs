@@ -65,7 +65,8 @@ impl Fabric {
     /// one.
     #[cold]
     pub(crate) fn emulate(&mut self, packet: &mut Packet) -> Option<Status> {
-        let (node, hops) = (packet.at.node, packet.hops);
+        let node = packet.at.node;
+        let hops = packet.hops;
         let path = DrPath::from_smp(&packet.mad).filter(|_| packet.is_directed())?;
         let own_port = self.ports[self.nodes[node].base + usize::from(packet.at.port)].info;
         let n = &mut self.nodes[node];
@@ -73,7 +74,8 @@ impl Fabric {
             emulation,
             node_infos,
         } = n.emulator.as_deref_mut()?;
-        let (attr, modifier) = (packet.mad.attr_id(), packet.mad.attr_mod().0);
+        let attr = packet.mad.attr_id();
+        let modifier = packet.mad.attr_mod().0;
         let is_set = packet.mad.method() == Method::Set;
         let path = path.hops();
         let last = path.last().copied().unwrap_or(0);

@@ -7,6 +7,7 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, Tr
 use ferrosm_mad::time::Instant;
 
 use super::{Fabric, PortCounter, SpecError, Timer};
+use crate::index::index_to_u32;
 use crate::spec::{LinkSpec, PortAt};
 
 /// Value of [`CableEnd::link`] for a port without a cable.
@@ -47,8 +48,10 @@ impl Fabric {
     /// If a port does not exist or has a cable.
     pub fn add_cable(&mut self, spec: LinkSpec) -> Result<(), SpecError> {
         for port in [spec.a, spec.b] {
-            let slot = self.slot(port).filter(|_| port.port != 0);
-            let slot = slot.ok_or(SpecError::NoSuchPort(port))?;
+            let slot = self
+                .slot(port)
+                .filter(|_| port.port != 0)
+                .ok_or(SpecError::NoSuchPort(port))?;
             if self.cable_ends[slot].link != NO_LINK {
                 return Err(SpecError::PortInUse(port));
             }
@@ -61,9 +64,8 @@ impl Fabric {
         }));
         for (port, other) in [(spec.a, spec.b), (spec.b, spec.a)] {
             if let Some(slot) = self.slot(port) {
-                let node = u32::try_from(other.node).unwrap_or(u32::MAX);
                 self.cable_ends[slot] = CableEnd {
-                    node,
+                    node: index_to_u32(other.node),
                     link,
                     port: other.port,
                     up: false,

@@ -71,7 +71,8 @@ impl Fabric {
             device_id: n.device_id,
             options: n.options,
         };
-        let (max, base) = (n.max_speed, n.base);
+        let max = n.max_speed;
+        let base = n.base;
         for (port, slot) in (0..=spec.num_ports).zip(base..) {
             let old = &self.ports[slot];
             let widths = PortInfo::link_width_supported.read(&old.info);

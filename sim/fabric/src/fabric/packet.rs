@@ -118,7 +118,8 @@ impl Packet {
     /// management.
     #[must_use]
     pub fn is_for_agent(&self) -> bool {
-        let (class, method) = (self.mad.mgmt_class(), self.mad.method());
+        let class = self.mad.mgmt_class();
+        let method = self.mad.method();
         if method.is_response()
             || method == Method::Trap
             || self.is_multicast()

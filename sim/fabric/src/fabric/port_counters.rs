@@ -242,11 +242,10 @@ impl RawCounts {
             rare.errors[PortCounter::OpRcvPkts as usize - FIRST_RARE] += 1;
             rare.errors[PortCounter::OpRcvData as usize - FIRST_RARE] += words;
             let vl = usize::from(vl & 0xF);
-            let (packets, data) = (
-                &mut rare.per_vl.op_packets[vl],
-                &mut rare.per_vl.op_data[vl],
-            );
+            let packets = &mut rare.per_vl.op_packets[vl];
+            let data = &mut rare.per_vl.op_data[vl];
             *packets = packets.saturating_add(1);
+            // saturates: as the counter.
             *data = data.saturating_add(u32::try_from(words).unwrap_or(u32::MAX));
         }
     }
@@ -273,6 +272,7 @@ impl RawCounts {
         *cell = cell.wrapping_add(n);
         if which == PortCounter::XmitWait {
             let vl = &mut self.rare_mut().per_vl.xmit_wait[0];
+            // saturates: as the counter.
             *vl = vl.saturating_add(u16::try_from(n).unwrap_or(u16::MAX));
         }
     }
@@ -352,7 +352,8 @@ impl Fabric {
 
     #[cold]
     fn add_to_raw_counts(&mut self, packet: &Packet, from: usize, to: usize, vl: u8) {
-        let (words, multicast) = (packet.words(), packet.is_multicast());
+        let words = packet.words();
+        let multicast = packet.is_multicast();
         self.raw_counts[from].sent(words, multicast);
         self.raw_counts[to].received(words, multicast, vl);
     }
@@ -360,10 +361,8 @@ impl Fabric {
     /// Moves the counts of a port's cable end to its raw counts.
     pub(crate) fn flush_cable_end_counters(&mut self, slot: usize) {
         let cable_end = &mut self.cable_ends[slot];
-        let (sent, received) = (
-            std::mem::take(&mut cable_end.sent),
-            std::mem::take(&mut cable_end.received),
-        );
+        let sent = std::mem::take(&mut cable_end.sent);
+        let received = std::mem::take(&mut cable_end.received);
         self.raw_counts[slot].sent_plain(sent.into());
         self.raw_counts[slot].received_plain(received.into());
     }

@@ -170,7 +170,8 @@ impl Fabric {
         };
         (0..=self.nodes[node].num_ports)
             .filter(|p| {
-                let (position, bit) = (usize::from(*p) / 16, *p % 16);
+                let position = usize::from(*p) / 16;
+                let bit = *p % 16;
                 let mask = switch.mft.get(index * switch.positions + position);
                 mask.is_some_and(|m| m >> bit & 1 != 0)
             })

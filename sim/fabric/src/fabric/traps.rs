@@ -19,6 +19,7 @@ use ferrosm_mad::smp::{self, DATA_OFFSET};
 use ferrosm_mad::time::Instant;
 
 use super::{Fabric, Packet, Timer};
+use crate::index::index_to_u32;
 use crate::spec::PortAt;
 
 /// Maximum number of pending notices of a node; further ones are dropped.
@@ -329,6 +330,7 @@ impl Fabric {
         };
         Notice {
             notice_toggle: toggle,
+            // saturates: a count of pending notices.
             notice_count: u16::try_from(1 + notices.count()).unwrap_or(u16::MAX),
             ..Notice::decode(&head.notice)
         }
@@ -350,7 +352,7 @@ impl Fabric {
     }
 
     fn notices_of(&self, end_port: PortAt) -> impl Iterator<Item = (&(u32, u64), &PendingTrap)> {
-        let node = u32::try_from(end_port.node).unwrap_or(u32::MAX);
+        let node = index_to_u32(end_port.node);
         let node_traps = self.traps.range((node, 0)..=(node, u64::MAX));
         node_traps.filter(move |(_, trap)| trap.end_port == end_port)
     }

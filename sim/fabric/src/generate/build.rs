@@ -6,6 +6,7 @@ use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 use super::extras::TopologyOptions;
 use super::plan::{Plan, PlanNode, PlanPort, below, shuffle};
 use crate::hardware;
+use crate::index::index_to_u8;
 use crate::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
 
 /// Distance between node GUIDs, with room for port GUIDs.
@@ -63,7 +64,7 @@ pub(super) fn build(plan: &Plan, options: &TopologyOptions, fastest: LinkSpeed) 
         .collect();
     let at = |port: PlanPort| PortAt {
         node: position[port.node],
-        port: u8::try_from(port.port).unwrap_or(u8::MAX),
+        port: index_to_u8(port.port),
     };
     let links = plan
         .links
@@ -92,7 +93,7 @@ fn record_rank(node: &PlanNode) -> u8 {
 fn node_spec(plan: &Plan, node: usize, speed: LinkSpeed, guid: &dyn Fn(usize) -> u64) -> NodeSpec {
     let n = &plan.nodes[node];
     let base_guid = guid(node);
-    let num_ports = u8::try_from(n.ports).unwrap_or(u8::MAX);
+    let num_ports = index_to_u8(n.ports);
     let port_guids: Vec<PortGuid> = if n.kind == NodeType::Switch {
         vec![PortGuid(base_guid)]
     } else {

@@ -72,7 +72,8 @@ pub(super) fn prime_base(q: usize) -> Option<usize> {
 }
 
 fn digitwise(p: usize, mut a: usize, mut b: usize, f: impl Fn(usize, usize) -> usize) -> usize {
-    let (mut all, mut place) = (0, 1);
+    let mut all = 0;
+    let mut place = 1;
     while a > 0 || b > 0 {
         all += f(a % p, b % p) % p * place;
         (a, b, place) = (a / p, b / p, place * p);

@@ -11,11 +11,10 @@ pub(super) fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[a, g, h, p] = numbers else {
         return Err(SpecProblem::Form("dragonfly:A,G,H,P"));
     };
-    let (a, g) = (
-        number("A", a, 1, MAX_PORTS)?,
-        number("G", g, 1, MAX_SWITCHES)?,
-    );
-    let (h, p) = (number("H", h, 0, MAX_PORTS)?, number("P", p, 0, MAX_PORTS)?);
+    let a = number("A", a, 1, MAX_PORTS)?;
+    let g = number("G", g, 1, MAX_SWITCHES)?;
+    let h = number("H", h, 0, MAX_PORTS)?;
+    let p = number("P", p, 0, MAX_PORTS)?;
     check_size(a * g, p)?;
     if a - 1 + h + p > 254 {
         return Err(SpecProblem::Ports(a - 1 + h + p));
@@ -52,8 +51,10 @@ pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         return Err(SpecProblem::Form("dragonfly+:G,L,S,H,P"));
     };
     let g = number("G", g, 1, MAX_SWITCHES)?;
-    let (l, s) = (number("L", l, 1, MAX_PORTS)?, number("S", s, 1, MAX_PORTS)?);
-    let (h, p) = (number("H", h, 0, MAX_PORTS)?, number("P", p, 0, MAX_PORTS)?);
+    let l = number("L", l, 1, MAX_PORTS)?;
+    let s = number("S", s, 1, MAX_PORTS)?;
+    let h = number("H", h, 0, MAX_PORTS)?;
+    let p = number("P", p, 0, MAX_PORTS)?;
     check_size(g.saturating_mul(l), p)?;
     check_size(g.saturating_mul(l + s), 0)?;
     let ports = (s + p).max(l + h);

@@ -216,7 +216,8 @@ pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let mut plan = Plan::default();
     let at: Vec<usize> = (0..count)
         .map(|i| {
-            let (mut digits, mut left) = (Vec::new(), i);
+            let mut digits = Vec::new();
+            let mut left = i;
             for side in sides.iter().rev() {
                 digits.push((left % side).to_string());
                 left /= side;
@@ -248,10 +249,8 @@ pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[n, r, h, seed] = numbers else {
         return Err(SpecProblem::Form("random:N,R,H,SEED"));
     };
-    let (n, r) = (
-        number("N", n, 1, MAX_SWITCHES)?,
-        number("R", r, 1, MAX_PORTS)?,
-    );
+    let n = number("N", n, 1, MAX_SWITCHES)?;
+    let r = number("R", r, 1, MAX_PORTS)?;
     let h = number("H", h, 0, MAX_PORTS)?;
     let seed = number("SEED", seed, 0, u64::MAX)?;
     check_size(n, h)?;
@@ -292,10 +291,8 @@ pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let mut tries = 20 * n * r;
     while open.len() > 1 && tries > 0 {
         tries -= 1;
-        let (a, b) = (
-            open[below(&mut rng, open.len())],
-            open[below(&mut rng, open.len())],
-        );
+        let a = open[below(&mut rng, open.len())];
+        let b = open[below(&mut rng, open.len())];
         if connect(a, b, &mut degree) {
             open.retain(|i| (*i != a && *i != b) || degree[*i] < r);
         }

@@ -2,6 +2,7 @@
 
 use super::error::{MAX_REPORTED, ReadError, ReadErrorKind, ReadErrors, Warning, WarningKind};
 use super::source::Sources;
+use crate::index::index_to_u32;
 
 /// A line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,10 +13,9 @@ pub(super) struct SourceLine {
 
 impl SourceLine {
     pub(super) fn new(file: usize, line: usize) -> Self {
-        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Self {
-            file: small(file),
-            line: small(line),
+            file: index_to_u32(file),
+            line: index_to_u32(line),
         }
     }
 

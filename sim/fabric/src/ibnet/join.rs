@@ -75,7 +75,8 @@ impl Joiner<'_, '_> {
                         }
                     }
                     Ok((peer, None)) => {
-                        let (id, port) = (self.id(peer), peer.port);
+                        let id = self.id(peer);
+                        let port = peer.port;
                         if let Some(first) = undescribed.insert(peer, end.at) {
                             let first = first.line();
                             diagnostics.error(end.at, ReadErrorKind::PortTaken { id, port, first });
@@ -104,7 +105,8 @@ impl Joiner<'_, '_> {
                     }
                     Entry::Occupied(owner) => {
                         let other = self.records.list[*owner.get()].id.clone().into_owned();
-                        let (lid, id) = (*lid, record.id.clone().into_owned());
+                        let lid = *lid;
+                        let id = record.id.clone().into_owned();
                         diagnostics.warn(record.at, WarningKind::SharedLid { lid, id, other });
                     }
                 }
@@ -117,7 +119,9 @@ impl Joiner<'_, '_> {
                     _ => usize::from(peer.port).saturating_sub(1),
                 };
                 let own = spec.lids.get(end).map_or(Lid::NONE, |(lid, _)| *lid);
-                let (lid, id, port) = (line.peer_lid, self.id(peer), peer.port);
+                let lid = line.peer_lid;
+                let id = self.id(peer);
+                let port = peer.port;
                 if own != Lid::NONE && lid != Lid::NONE && own != lid {
                     diagnostics.warn(line.at, WarningKind::OtherLid { id, port, lid, own });
                 }
@@ -180,8 +184,7 @@ impl Joiner<'_, '_> {
             if line.rate_unknown {
                 (width, speed)
             } else {
-                let (slow, narrow) = (LinkSpeed::Sdr, LinkWidth(4));
-                (width.or(Some(narrow)), speed.or(Some(slow)))
+                (width.or(Some(LinkWidth(4))), speed.or(Some(LinkSpeed::Sdr)))
             }
         };
         let link_ends = [Some(rate(local, line)), back.map(|back| rate(peer, back))];
@@ -217,7 +220,8 @@ fn separate_chips(
         nodes.any(|node| node.node_guid.0 == guid)
     };
     for (guid, chips) in by_guid.into_iter().filter(|(_, chips)| chips.len() > 1) {
-        let (first, switches) = (chips[0], chips.len());
+        let first = chips[0];
+        let switches = chips.len();
         diagnostics.warn(
             source_lines[first],
             WarningKind::SharedNodeGuid { guid, switches },

@@ -323,7 +323,8 @@ fn port_guid(text: &str) -> (Option<u64>, &str) {
 /// The words after `lid` and `lmc`. LID 0 and LID 65535 mean no LID.
 fn lid_and_lmc(text: &str) -> Result<Option<PortLid<'_>>, ReadErrorKind> {
     let mut words = text.split_whitespace().peekable();
-    let (mut lid, mut lmc) = (None, None);
+    let mut lid = None;
+    let mut lmc = None;
     while let Some(word) = words.next() {
         let slot = match word {
             "lid" => &mut lid,

@@ -46,7 +46,8 @@ pub(super) fn fabric(
 ) -> (FabricSpec, Vec<SourceLine>) {
     let mut list = ListReader::default();
     for (index, line) in sources.files[0].1.split('\n').enumerate() {
-        let (text, at) = (bare(line), SourceLine::new(0, index + 1));
+        let text = bare(line);
+        let at = SourceLine::new(0, index + 1);
         if text.starts_with('{') {
             if let Err(kind) = parse(text).and_then(|line| list.line(at, line, diagnostics)) {
                 diagnostics.error(at, kind);
@@ -91,13 +92,15 @@ impl ListReader {
         if width.is_none() {
             diagnostics.warn(at, WarningKind::UnknownRate("??".to_owned()));
         }
-        let (a, b) = (self.end(at, &a)?, self.end(at, &b)?);
+        let a = self.end(at, &a)?;
+        let b = self.end(at, &b)?;
         for (local, remote) in [(a, b), (b, a)] {
             if let Some((other, first)) = self.cabled.get(&local)
                 && *other != remote
             {
                 let id = self.spec.nodes[local.node].description.clone();
-                let (port, first) = (local.port, first.line());
+                let port = local.port;
+                let first = first.line();
                 return Err(ReadErrorKind::DuplicatePort { id, port, first });
             }
         }
@@ -129,7 +132,8 @@ impl ListReader {
         };
         let node = &mut self.spec.nodes[index];
         if node.kind != listed.kind || node.num_ports != listed.ports {
-            let (id, first) = (node.description.clone(), self.source_lines[index].line());
+            let id = node.description.clone();
+            let first = self.source_lines[index].line();
             return Err(ReadErrorKind::InconsistentNode { id, first });
         }
         if listed.port == 0 || listed.port > listed.ports {
@@ -183,7 +187,8 @@ impl ListPort<'_> {
 fn parse(text: &str) -> Result<ListLine<'_>, ReadErrorKind> {
     let (a, remaining) = parse_list_port(text)?;
     let (b, remaining) = parse_list_port(remaining)?;
-    let (mut width, mut speed) = (None, None);
+    let mut width = None;
+    let mut speed = None;
     for word in remaining.split_whitespace() {
         if let Some(text) = word.strip_prefix("PHY=") {
             width = match text.strip_suffix('x').and_then(|n| n.parse().ok()) {

@@ -241,12 +241,12 @@ impl<'a> Reader<'a, '_> {
 
     fn include(&mut self, name: &str, depth: usize) -> Result<(), ReadErrorKind> {
         self.includes += 1;
-        let file = if self.includes > MAX_INCLUDES {
+        let included = if self.includes > MAX_INCLUDES {
             Err(format!("files are included more than {MAX_INCLUDES} times"))
         } else {
             self.sources.included(name, depth)
         };
-        let file = file.map_err(|error| ReadErrorKind::Include {
+        let file = included.map_err(|error| ReadErrorKind::Include {
             name: name.to_owned(),
             reason: error,
         })?;
@@ -353,7 +353,8 @@ impl<'a> Reader<'a, '_> {
         num_ports: u8,
     ) -> Result<(), ReadErrorKind> {
         let record = &self.records.list[index];
-        let (id, first) = (record.id.clone().into_owned(), record.at.line());
+        let id = record.id.clone().into_owned();
+        let first = record.at.line();
         if record.spec.kind != kind || record.spec.num_ports != num_ports {
             return Err(ReadErrorKind::DuplicateNode { id, first });
         }
@@ -421,7 +422,8 @@ impl<'a> Reader<'a, '_> {
         match record.ports.binary_search_by_key(&port, |p| p.port) {
             Ok(slot) => {
                 let old = &record.ports[slot];
-                let (id, first) = (record.id.clone().into_owned(), old.at.line());
+                let id = record.id.clone().into_owned();
+                let first = old.at.line();
                 if old.peer != peer || old.peer_port != peer_port {
                     return Err(ReadErrorKind::DuplicatePort { id, port, first });
                 }

@@ -12,6 +12,7 @@ use slab::Slab;
 
 use crate::fabric::Packet;
 use crate::faults::FabricAction;
+use crate::index::index_to_u32;
 
 /// A future event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +79,7 @@ impl EventQueue {
     }
 
     pub(super) fn insert(&mut self, packet: Packet) -> u32 {
-        slab_index(self.packets.insert(packet))
+        index_to_u32(self.packets.insert(packet))
     }
 
     pub(super) fn peek(&self, index: u32) -> &Packet {
@@ -91,7 +92,7 @@ impl EventQueue {
     }
 
     pub(super) fn push_action(&mut self, at: Instant, action: FabricAction) {
-        let index = slab_index(self.actions.insert(action));
+        let index = index_to_u32(self.actions.insert(action));
         self.push(at, QueuedEvent::Action(index));
     }
 
@@ -107,9 +108,4 @@ impl EventQueue {
     pub(super) fn scheduled(&self) -> usize {
         self.actions.len() + self.sm_changes
     }
-}
-
-/// Slab indices fit into 32 bits, which keeps heap entries small.
-fn slab_index(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }

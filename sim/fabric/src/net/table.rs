@@ -322,7 +322,8 @@ impl FaultTable {
 
     /// Probability of duplication and maximum jitter, of the fabric and both nodes.
     pub(super) fn duplication_and_jitter(&self, from: NodeIdx, to: NodeIdx) -> (f64, Duration) {
-        let (mut duplicate, mut jitter) = (self.everywhere.duplicate, self.everywhere.jitter);
+        let mut duplicate = self.everywhere.duplicate;
+        let mut jitter = self.everywhere.jitter;
         if !self.nodes.is_empty() {
             for node in [from, to] {
                 if let Some(faults) = self.nodes.get(&node) {

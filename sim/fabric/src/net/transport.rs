@@ -117,8 +117,8 @@ impl Net {
     fn count_credit_waits(&mut self) {
         while let Some((into, waited)) = self.table.credit_waits.pop() {
             if let Some(sender) = self.fabric.peer(into) {
-                let ticks = waited.as_nanos() / XMIT_WAIT_TICK.as_nanos();
-                let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
+                let ticks = u64::try_from(waited.as_nanos() / XMIT_WAIT_TICK.as_nanos())
+                    .unwrap_or(u64::MAX);
                 self.fabric.add_errors(sender, PortCounter::XmitWait, ticks);
             }
         }

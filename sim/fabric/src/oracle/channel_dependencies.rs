@@ -2,6 +2,7 @@
 
 use super::scope::{LinkPeer, Scope};
 use super::state::PortSet;
+use crate::index::index_to_u8;
 use crate::spec::{NodeIdx, PortAt};
 
 /// The channel dependency graph. A channel is a VL of an output port between two switches.
@@ -143,7 +144,7 @@ impl<'a, 's> ChannelDependencies<'a, 's> {
     }
 
     fn name(&self, channel: usize) -> (PortAt, u8) {
-        let vl = u8::try_from(channel % self.vls).unwrap_or(u8::MAX);
+        let vl = index_to_u8(channel % self.vls);
         (self.ports[channel / self.vls], vl)
     }
 }

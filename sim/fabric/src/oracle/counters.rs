@@ -145,13 +145,15 @@ impl CounterCheck<'_, '_> {
 
     /// Increase of a counter; 0 if it decreased, which is reported separately.
     fn increase(&self, at: PortAt, which: PortCounter) -> u64 {
-        let (before, after) = (self.before.get(at, which), self.after.get(at, which));
+        let before = self.before.get(at, which);
+        let after = self.after.get(at, which);
         after.saturating_sub(before)
     }
 
     fn check_port(&mut self, at: PortAt) {
         for (which, counter) in TRAFFIC_COUNTERS.into_iter().chain(ERROR_COUNTERS) {
-            let (before, after) = (self.before.get(at, which), self.after.get(at, which));
+            let before = self.before.get(at, which);
+            let after = self.after.get(at, which);
             if after < before {
                 let port = self.name(at);
                 self.faults.push(CounterFault::Decreased {
@@ -185,9 +187,11 @@ impl CounterCheck<'_, '_> {
             ("packets", PortCounter::XmitPkts, PortCounter::RcvPkts),
             ("words", PortCounter::XmitData, PortCounter::RcvData),
         ] {
-            let (sent, received) = (self.increase(from, sent), self.increase(to, received));
+            let sent = self.increase(from, sent);
+            let received = self.increase(to, received);
             if received > sent {
-                let (from, to) = (self.name(from), self.name(to));
+                let from = self.name(from);
+                let to = self.name(to);
                 self.faults.push(CounterFault::ReceivedMoreThanSent {
                     to,
                     from,
@@ -205,7 +209,8 @@ impl CounterCheck<'_, '_> {
             .map(|c| self.increase(to, *c))
             .sum::<u64>();
         if sent - received > explained.saturating_add(self.allow.lost_per_link) {
-            let (from, to) = (self.name(from), self.name(to));
+            let from = self.name(from);
+            let to = self.name(to);
             self.faults.push(CounterFault::UnexplainedLoss {
                 from,
                 to,

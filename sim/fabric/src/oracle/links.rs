@@ -17,7 +17,8 @@ pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> LidOwners 
     let mut owners: LidOwners = vec![None; usize::from(Lid::UNICAST_MAX.raw()) + 1];
     for at in &scope.end_ports {
         let snapshot = scope.port(*at);
-        let (lid, lmc) = (snapshot.info.lid, snapshot.info.lmc);
+        let lid = snapshot.info.lid;
+        let lmc = snapshot.info.lmc;
         let port = || scope.state.name(*at);
         let first = usize::from(lid.raw());
         let Some(range) = owners
@@ -59,10 +60,12 @@ pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> LidOwners 
 /// Checks PortState, NeighborMTU and OperationalVLs of every link.
 pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mut Verdict) {
     for (at_a, at_b) in &scope.links {
-        let (a, b) = (&scope.port(*at_a).info, &scope.port(*at_b).info);
+        let a = &scope.port(*at_a).info;
+        let b = &scope.port(*at_b).info;
         let names = || (scope.state.name(*at_a), scope.state.name(*at_b));
         if (a.port_state, b.port_state) != (PortState::Active, PortState::Active) {
-            let (a_state, b_state) = (a.port_state, b.port_state);
+            let a_state = a.port_state;
+            let b_state = b.port_state;
             let (a, b) = names();
             verdict.violations.push(Violation::NotActive {
                 a,
@@ -73,7 +76,8 @@ pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mu
         }
         let expected = a.mtu_cap.min(b.mtu_cap).min(expect.max_mtu);
         if (a.neighbor_mtu, b.neighbor_mtu) != (expected, expected) {
-            let (a_mtu, b_mtu) = (a.neighbor_mtu, b.neighbor_mtu);
+            let a_mtu = a.neighbor_mtu;
+            let b_mtu = b.neighbor_mtu;
             let (a, b) = names();
             verdict.violations.push(Violation::Mtu {
                 a,
@@ -85,7 +89,8 @@ pub(super) fn check_links(scope: &Scope<'_>, expect: &Expectations, verdict: &mu
         }
         let expected = a.vl_cap.min(b.vl_cap).min(expect.max_operational_vls);
         if (a.operational_vls, b.operational_vls) != (expected, expected) {
-            let (a_vls, b_vls) = (a.operational_vls, b.operational_vls);
+            let a_vls = a.operational_vls;
+            let b_vls = b.operational_vls;
             let (a, b) = names();
             verdict.violations.push(Violation::OperationalVls {
                 a,

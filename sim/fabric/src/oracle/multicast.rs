@@ -163,14 +163,16 @@ fn check_entries(
                 LinkPeer::Switch(_) => continue,
                 LinkPeer::EndPort(end) => end,
                 LinkPeer::None => {
-                    let (switch, port) = (switch(), PortNum(port));
+                    let switch = switch();
+                    let port = PortNum(port);
                     let fault = MulticastFault::UnconnectedPort { mlid, switch, port };
                     verdict.violations.push(fault.into());
                     continue;
                 }
             };
             if !group.members.contains(&end) && !group.senders.contains(&end) {
-                let (switch, end) = (switch(), scope.state.name(end));
+                let switch = switch();
+                let end = scope.state.name(end);
                 let fault = MulticastFault::NonMember { mlid, switch, end };
                 verdict.violations.push(fault.into());
             }

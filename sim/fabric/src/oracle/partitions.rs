@@ -51,8 +51,13 @@ fn check_keys(
             continue;
         };
         let port = || scope.state.name(*at);
-        let first = scope.port(*at).pkeys.as_ref().and_then(|k| k.first());
-        let first = first.copied().unwrap_or(PKey(0));
+        let first = scope
+            .port(*at)
+            .pkeys
+            .as_ref()
+            .and_then(|k| k.first())
+            .copied()
+            .unwrap_or(PKey(0));
         let expected = configured.get(at).map(Vec::as_slice);
         let (is_correct, expected_first) = match expected {
             Some(expected) => (
@@ -131,10 +136,8 @@ fn check_switches(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Par
     let directed_links = scope.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
     for (at, peer) in directed_links.filter(|(at, _)| is_switch(*at)) {
         let info = &scope.port(at).info;
-        let (inbound, outbound) = (
-            info.partition_enforcement_inbound,
-            info.partition_enforcement_outbound,
-        );
+        let inbound = info.partition_enforcement_inbound;
+        let outbound = info.partition_enforcement_outbound;
         let expected = match expect.partitions.enforcement {
             PKeyEnforcement::Any => None,
             // Links between switches carry all partitions.

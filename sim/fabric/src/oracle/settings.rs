@@ -63,13 +63,15 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
                 faults.push(fault(name(), observed, expected));
             }
         };
-        let bits = expected.m_key_protect_bits;
-        let bits = bits.unwrap_or(master.m_key_protect_bits);
+        let bits = expected
+            .m_key_protect_bits
+            .unwrap_or(master.m_key_protect_bits);
         check(info.m_key_protect_bits, bits, &Fault::MKeyProtectBits);
         let timeout = expected.subnet_timeout.unwrap_or(master.subnet_timeout);
         check(info.subnet_timeout, timeout, &Fault::SubnetTimeout);
-        let lease = expected.m_key_lease_period_s;
-        let lease = lease.unwrap_or(master.m_key_lease_period);
+        let lease = expected
+            .m_key_lease_period_s
+            .unwrap_or(master.m_key_lease_period);
         if info.m_key_lease_period != lease {
             faults.push(Fault::MKeyLeasePeriod(
                 name(),
@@ -91,7 +93,8 @@ fn check_end_ports(scope: &Scope<'_>, expect: &Expectations, faults: &mut Vec<Fa
         {
             faults.push(Fault::MasterSmSl(name(), info.master_sm_sl, sl));
         }
-        let (count, min) = (snapshot.reregisters, expected.min_client_reregisters);
+        let count = snapshot.reregisters;
+        let min = expected.min_client_reregisters;
         if info.capability_mask.has(CapMask::CLIENT_REREGISTER) && count < min {
             faults.push(Fault::NotReregistered(name(), count, min));
         }
@@ -104,8 +107,10 @@ fn check_switches(
     owners: &LidOwners,
     faults: &mut Vec<Fault>,
 ) {
-    let highest = owners.iter().rposition(Option::is_some).unwrap_or(0);
-    let highest = Lid(u16::try_from(highest).unwrap_or(u16::MAX));
+    let highest = owners
+        .iter()
+        .rposition(Option::is_some)
+        .map_or(Lid::NONE, Lid::from_index);
     for node in &scope.switches {
         let snapshot = &scope.state.nodes[*node];
         let info = &snapshot.switch_info;

@@ -8,6 +8,7 @@ use ferrosm_mad::ids::PortNum;
 
 use super::scope::{LinkPeer, Scope};
 use super::state::data_vl_count;
+use crate::index::{index_to_u16, index_to_u32};
 use crate::spec::{NodeIdx, PortAt};
 
 /// Power-on default: SL n maps to VL n modulo 8.
@@ -64,11 +65,11 @@ impl VlMap {
                     [] => &[POWER_ON],
                     some => some,
                 };
-                let first = u32::try_from(map.by_input.len()).unwrap_or(u32::MAX);
+                let first = index_to_u32(map.by_input.len());
                 map.ports.push((first, written.len() > 1));
                 uniform &= written.windows(2).all(|w| w[0] == w[1]);
                 for bytes in written {
-                    let next = u16::try_from(ids.len()).unwrap_or(u16::MAX);
+                    let next = index_to_u16(ids.len());
                     let id = *ids.entry((*bytes, count)).or_insert_with(|| {
                         map.tables.push(sl_to_vl(*bytes, count));
                         next

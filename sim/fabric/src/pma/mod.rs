@@ -43,7 +43,8 @@ impl Fabric {
         if packet.mad.attr_mod().0 != 0 {
             return Status::BAD_FIELD;
         }
-        let (attr, set) = (packet.mad.attr_id(), method == Method::Set);
+        let attr = packet.mad.attr_id();
+        let set = method == Method::Set;
         let data = part_mut::<DATA_OFFSET, DATA_LEN, _>(packet.mad.as_bytes_mut());
         match (attr, set) {
             (id::CLASS_PORT_INFO, false) => {

@@ -80,7 +80,8 @@ impl Fabric {
                 .filter_map(|t| t.rare())
                 .map(|r| &r.per_vl)
         };
-        let (port_select, op_code) = (r.port_select, self.op_code(*r.ports.start()));
+        let port_select = r.port_select;
+        let op_code = self.op_code(*r.ports.start());
         *data = [0; DATA_LEN];
         match attr {
             id::PORT_VL_OP_PACKETS => PortVlOpPackets {

@@ -94,7 +94,8 @@ impl Fabric {
     /// the lowest port.
     pub(super) fn samples_result(&mut self, end_port: PortAt, data: &mut AttributeData) -> Status {
         let node = &self.nodes[end_port.node];
-        let (base, ports) = (node.base, usize::from(node.num_ports));
+        let base = node.base;
+        let ports = usize::from(node.num_ports);
         let now = self.now;
         let latest = (base..=base + ports)
             .filter_map(|slot| {
@@ -114,6 +115,7 @@ impl Fabric {
         let counted = std::array::from_fn(|i| {
             quantity(sampler.control.counter_select[i]).map_or(0, |which| {
                 let n = counts.get(which).wrapping_sub(sampler.before.get(which));
+                // saturates: a sampled counter stops at its maximum.
                 u32::try_from(n).unwrap_or(u32::MAX)
             })
         });

@@ -59,8 +59,7 @@ impl Parser {
     }
 
     fn expected(&self, description: &str) -> ScenarioError {
-        let found = self.tokens.get(self.next);
-        let found = found.map_or_else(
+        let found = self.tokens.get(self.next).map_or_else(
             || "the end of the line".to_owned(),
             |(t, _)| t.for_message(),
         );
@@ -154,6 +153,7 @@ impl Parser {
         }
         Ok(match number(&text) {
             Some(guid) if text.starts_with("0x") => NodeRef::Guid(guid, column),
+            // saturates: no fabric has so many nodes.
             Some(index) => NodeRef::Index(usize::try_from(index).unwrap_or(usize::MAX), column),
             None => NodeRef::Name(text, column),
         })
@@ -222,8 +222,7 @@ impl Parser {
 
     fn width(&mut self) -> Result<LinkWidth> {
         self.word("a width: 1x, 2x, 4x, 8x or 12x", |w| {
-            let lanes = w.to_ascii_lowercase();
-            let lanes = lanes.strip_suffix('x')?.parse().ok()?;
+            let lanes = w.to_ascii_lowercase().strip_suffix('x')?.parse().ok()?;
             [1, 2, 4, 8, 12]
                 .contains(&lanes)
                 .then_some(LinkWidth(lanes))

@@ -117,12 +117,12 @@ impl Fabric {
         let supported = port.fec_supported();
         let mut status = Status::OK;
         if r.set {
-            let requested = PortInfoExtended::decode(data);
+            let info = PortInfoExtended::decode(data);
             let requested = [
-                requested.fdr_fec_mode_enabled,
-                requested.edr_fec_mode_enabled,
-                requested.hdr_fec_mode_enabled,
-                requested.ndr_fec_mode_enabled,
+                info.fdr_fec_mode_enabled,
+                info.edr_fec_mode_enabled,
+                info.hdr_fec_mode_enabled,
+                info.ndr_fec_mode_enabled,
             ];
             if requested.iter().zip(supported).any(|(a, s)| a & !s != 0) {
                 status = Status::BAD_FIELD;

@@ -131,7 +131,8 @@ impl Fabric {
     /// and a partition's full and limited P_Key may be side by side (docs/sm-behaviour.md, 9.10).
     pub(super) fn pkey_table(&mut self, r: &SmaRequest, data: &mut AttributeData) -> Status {
         let node = &self.nodes[r.node];
-        let (block, port) = (r.modifier & 0xFFFF, r.modifier >> 16);
+        let block = r.modifier & 0xFFFF;
+        let port = r.modifier >> 16;
         let slot = if node.is_switch() {
             self.port_by_modifier(r, port)
         } else {
@@ -172,7 +173,8 @@ impl Fabric {
             return Status::BAD_METHOD_ATTR;
         }
         let node = &self.nodes[r.node];
-        let (base, num_ports) = (node.base, node.num_ports);
+        let base = node.base;
+        let num_ports = node.num_ports;
         let [output, input, flags, rest] = r.modifier.to_le_bytes();
         let has_optimized_sets = node
             .switch
@@ -200,7 +202,8 @@ impl Fabric {
         if self.ports[base + usize::from(output)].has_one_data_vl() {
             return Status::BAD_METHOD_ATTR;
         }
-        let (all_inputs, all_outputs) = (flags & 2 != 0, flags & 1 != 0);
+        let all_inputs = flags & 2 != 0;
+        let all_outputs = flags & 1 != 0;
         if r.set {
             let outputs = if all_outputs {
                 0..=num_ports

@@ -91,7 +91,8 @@ pub(super) fn ends_at_own_node(
     is_switch: bool,
     port: u8,
 ) -> Result<bool, BadRoute> {
-    let (pointer, count) = (mad[6], mad[7]);
+    let pointer = mad[6];
+    let count = mad[7];
     let slid_permissive = mad[32..34] == PERMISSIVE;
     let dlid_permissive = mad[34..36] == PERMISSIVE;
     let returning = mad[4] & 0x80 != 0;

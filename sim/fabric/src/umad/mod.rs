@@ -234,8 +234,8 @@ impl UmadLayer {
                 Ok(())
             }
             abi::UNREGISTER_AGENT => {
-                let id = <[u8; 4]>::try_from(&*arg).map_err(|_| Errno::EFAULT)?;
-                let id = usize::try_from(u32::from_ne_bytes(id)).map_err(|_| Errno::EINVAL)?;
+                let bytes = <[u8; 4]>::try_from(&*arg).map_err(|_| Errno::EFAULT)?;
+                let id = usize::try_from(u32::from_ne_bytes(bytes)).map_err(|_| Errno::EINVAL)?;
                 self.unregister(file, id)
             }
             abi::REGISTER_AGENT => {

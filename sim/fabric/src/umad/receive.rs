@@ -10,6 +10,7 @@ use super::queue::Body;
 use super::register::AgentIdx;
 use super::{Outgoing, UmadLayer, tables};
 use crate::fabric::{Delivery, Fabric, GlobalRouteHeader, Packet};
+use crate::index::index_to_u32;
 use crate::spec::PortAt;
 
 /// Interface ID of the well-known SA GID, which is in no port's table.
@@ -135,7 +136,7 @@ impl UmadLayer {
         let length = open.layout.header_len() + body.bytes().len();
         let mut header = UserHeader {
             id: agent.id,
-            length: u32::try_from(length).unwrap_or(u32::MAX),
+            length: index_to_u32(length),
             qpn: origin.from.qpn,
             lid: origin.from.lid,
             sl: origin.from.sl,

@@ -408,7 +408,9 @@ impl UmadLayer {
                 Some(_) => {}
             }
         }
-        let (file, is_local, mut header) = (send.file, send.is_local, send.header);
+        let file = send.file;
+        let is_local = send.is_local;
+        let mut header = send.header;
         let mut head = [0; MAD_HEADER];
         head.copy_from_slice(&send.packet.mad.as_bytes()[..MAD_HEADER]);
         self.finish_send(slot);
@@ -459,8 +461,8 @@ fn own_grh(
     if !header.grh_present {
         return Ok(None);
     }
-    let sgid = tables::gid_at(fabric, agent.at, usize::from(header.gid_index));
-    let sgid = sgid.ok_or(Errno::EINVAL)?;
+    let sgid =
+        tables::gid_at(fabric, agent.at, usize::from(header.gid_index)).ok_or(Errno::EINVAL)?;
     if sgid.guid().0 == 0 {
         return Err(Errno::ENODATA);
     }

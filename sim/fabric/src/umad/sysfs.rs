@@ -250,7 +250,8 @@ fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt, queue_
     if queue_pairs == QueuePairs::Gsi {
         capabilities |= CapMask::SM_DISABLED;
     }
-    let (state, phys) = (info.port_state, info.port_physical_state);
+    let state = info.port_state;
+    let phys = info.port_physical_state;
     let texts = [
         ("cap_mask", format!("0x{capabilities:08x}\n")),
         ("lid", format!("0x{:x}\n", info.lid.0)),

@@ -17,10 +17,8 @@ fn pkey_in(block: &[u8; 64], index: usize) -> PKey {
 /// The P_Key at an index; `None` if it cannot be used for sending.
 pub(crate) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
     let slot = fabric.slot(at)?;
-    let (block, index) = (
-        usize::from(index) / PKEYS_PER_BLOCK,
-        usize::from(index) % PKEYS_PER_BLOCK,
-    );
+    let block = usize::from(index) / PKEYS_PER_BLOCK;
+    let index = usize::from(index) % PKEYS_PER_BLOCK;
     if block >= PKEY_BLOCKS {
         return None;
     }

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use super::{HostedSm, World};
 use crate::fabric::Fabric;
+use crate::index::index_to_u32;
 use crate::oracle::{Expectations, judge_fabric};
 
 /// Sweeps within which the SM must have configured the fabric.
@@ -80,12 +81,13 @@ impl LivenessTiming {
     /// correctly.
     #[must_use]
     pub fn bound(&self, fabric: &Fabric) -> Duration {
-        let (mut ports, mut switches) = (0u32, 0u32);
+        let mut ports = 0u32;
+        let mut switches = 0u32;
         for node in 0..fabric.num_nodes() {
             ports += 1 + u32::from(fabric.num_ports(node));
             switches += u32::from(fabric.is_switch(node));
         }
-        let nodes = u32::try_from(fabric.num_nodes()).unwrap_or(u32::MAX);
+        let nodes = index_to_u32(fabric.num_nodes());
         // Longest path of practical fabrics; at most the number of switches.
         let depth = switches.min(32) + 1;
         let table_blocks = switches.saturating_mul(nodes / 64 + 1).saturating_mul(2);

@@ -129,8 +129,7 @@ impl<M: HostedSm> World<M> {
         match std::mem::replace(&mut actor.kind, ActorKind::Removed) {
             ActorKind::Hosted(manager) => {
                 let fabric = self.net.fabric_mut();
-                let closed = fabric.set_is_sm(at, false);
-                let closed = closed.and_then(|()| fabric.detach(at));
+                let closed = fabric.set_is_sm(at, false).and_then(|()| fabric.detach(at));
                 self.errors.extend(closed.err());
                 Some(manager)
             }
@@ -452,7 +451,8 @@ impl<M: HostedSm> World<M> {
             {
                 continue;
             }
-            let (mad, now) = (delivery.mad, self.now());
+            let mad = delivery.mad;
+            let now = self.now();
             if self.lost_report_delay.is_some() && mad.mad.method().is_response() {
                 self.outstanding.remove(&(index, mad.mad.tid()));
             }

@@ -90,15 +90,14 @@ impl SimulatorLoop {
         call: VerbsRequest,
     ) -> Result<VerbsAnswer, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
-        let device = |index: u32| {
-            let index = usize::try_from(index).unwrap_or(usize::MAX);
-            cas.get(index).copied().ok_or(Errno::ENXIO)
-        };
+        let device = |index: u32| cas.get(index as usize).copied().ok_or(Errno::ENXIO);
         match call {
             VerbsRequest::Devices => {
                 let fabric = self.net.fabric();
-                let devices = cas.iter().enumerate();
-                let devices = devices.map(|(i, node)| device_attributes(fabric, i, *node));
+                let devices = cas
+                    .iter()
+                    .enumerate()
+                    .map(|(i, node)| device_attributes(fabric, i, *node));
                 Ok((Some(VerbsReply::Devices(devices.collect())), None))
             }
             VerbsRequest::Port {
@@ -152,7 +151,8 @@ impl SimulatorLoop {
             }
             VerbsRequest::Multicast { attach, mgid, mlid } => {
                 let id = self.queue_pair(conn)?;
-                let (mgid, mlid) = (Gid(mgid), Lid(mlid));
+                let mgid = Gid(mgid);
+                let mlid = Lid(mlid);
                 if attach {
                     self.verbs.datagrams.attach(id, mgid, mlid)?;
                 } else {

@@ -169,8 +169,8 @@ impl SimulatorLoop {
 
     /// Current time of the fabric.
     pub(super) fn now(&self) -> Instant {
-        let since = self.started.elapsed().as_nanos();
-        Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
+        let since_ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Instant::from_nanos(since_ns)
     }
 
     fn run_turn(&mut self) -> Turn {
@@ -225,7 +225,8 @@ impl SimulatorLoop {
                 }
                 has_moved = true;
                 self.served += 1;
-                let (file, now) = (device.file, self.now());
+                let file = device.file;
+                let now = self.now();
                 let written = self.umad.write(self.net.fabric(), file, &self.buffer, now);
                 if let Err(errno) = written {
                     self.rejected += 1;
@@ -380,8 +381,7 @@ impl SimulatorLoop {
     fn device(&self, conn: ConnId, index: u32) -> Result<sysfs::UmadDevice, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
         let devices = sysfs::devices(self.net.fabric(), &cas);
-        let index = usize::try_from(index).unwrap_or(usize::MAX);
-        devices.into_iter().nth(index).ok_or(Errno::ENXIO)
+        devices.into_iter().nth(index as usize).ok_or(Errno::ENXIO)
     }
 
     fn open(&mut self, conn: ConnId, index: u32) -> Result<ClientFds, Errno> {

@@ -124,12 +124,14 @@ impl PortSelection {
 
 impl fmt::Display for PortSelection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [
+        let parts: Vec<String> = [
             self.ca.as_ref().map(|ca| format!("device {ca}")),
             self.port.map(|port| format!("port {port}")),
             self.port_guid.map(|guid| format!("port GUID {guid}")),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         f.write_str(if parts.is_empty() { "any port" } else { "" })?;
         f.write_str(&parts.join(", "))
     }
@@ -475,27 +477,27 @@ fn local_port(
         ca: name.to_owned(),
         ca_type: ca.ca_type.clone(),
         fw_version: ca.fw_version.clone(),
-        node_type: NodeType(to_u8(ca.node_type)),
+        node_type: NodeType(saturating_u8(ca.node_type)),
         node_guid: NodeGuid(u64::from_be(ca.node_guid_be)),
         system_image_guid: SystemImageGuid(u64::from_be(ca.system_guid_be)),
         port_num: PortNum(u8::try_from(port.port_num).unwrap_or(0)),
         port_guid: PortGuid(u64::from_be(port.port_guid_be)),
         gid_prefix: GidPrefix(u64::from_be(port.gid_prefix_be)),
-        state: PortState(to_u8(port.state)),
-        phys_state: PhysState(to_u8(port.phys_state)),
+        state: PortState(saturating_u8(port.state)),
+        phys_state: PhysState(saturating_u8(port.phys_state)),
         rate_gbps: port.rate,
         lid: Lid(u16::try_from(port.base_lid).unwrap_or(0)),
-        lmc: Lmc(to_u8(port.lmc)),
+        lmc: Lmc(saturating_u8(port.lmc)),
         sm_lid: Lid(u16::try_from(port.sm_lid).unwrap_or(0)),
-        sm_sl: Sl(to_u8(port.sm_sl)),
+        sm_sl: Sl(saturating_u8(port.sm_sl)),
         cap_mask: CapMask(u32::from_be(port.cap_mask_be)),
         link_layer,
         is_virtual_function,
     }
 }
 
-/// Saturates: values above 255 are invalid in every field.
-fn to_u8(v: u32) -> u8 {
+/// Values above 255 are invalid in every field.
+fn saturating_u8(v: u32) -> u8 {
     u8::try_from(v).unwrap_or(u8::MAX)
 }
 

@@ -85,6 +85,7 @@ pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, limit: c_int, out: *mu
     unsafe {
         let completed = completions(cq).poll(max);
         std::ptr::copy_nonoverlapping(completed.as_ptr(), out, completed.len());
+        // saturates: at most `limit`.
         c_int::try_from(completed.len()).unwrap_or(c_int::MAX)
     }
 }
@@ -139,7 +140,8 @@ pub(super) unsafe extern "C" fn post_send(
     while !next.is_null() {
         // SAFETY: a queue pair, its completion queue, and a chain of work requests.
         unsafe {
-            let (wr, queue_pair) = (&*next, &*qp.cast::<Qp>());
+            let wr = &*next;
+            let queue_pair = &*qp.cast::<Qp>();
             let state = queue_pair.endpoint.parameters().state;
             if state != state::RTS && state != state::ERR {
                 bad.write(next);
@@ -207,8 +209,8 @@ unsafe fn create_qp(pd: *mut abi::Pd, init: &abi::QpInitAttr) -> Result<Qp, Errn
     let context = unsafe { (*pd).context };
     // SAFETY: as above.
     let device = unsafe { context_of(context) }.index;
-    let endpoint = Endpoint::create(config, device, init.cap.max_recv_wr as usize)?;
-    let endpoint = Arc::new(endpoint);
+    let max_receives = init.cap.max_recv_wr as usize;
+    let endpoint = Arc::new(Endpoint::create(config, device, max_receives)?);
     // SAFETY: a completion queue of this library.
     unsafe { completions(init.recv_cq) }.add(&endpoint)?;
     // SAFETY: as above.

@@ -77,7 +77,8 @@ impl UmadLayer {
         mad: &Mad,
         header: &RmppHeader,
     ) -> Option<(RmppStatus, bool)> {
-        let (segment, window) = (header.segment_number, header.payload_length);
+        let segment = header.segment_number;
+        let window = header.payload_length;
         if header.status != 0 {
             return Some((RmppStatus::IllegalStatus, true));
         }

@@ -66,7 +66,8 @@ pub(in crate::umad) struct Receptions {
 
 fn key(agent: AgentIdx, origin: &MadOrigin, mad: &Mad) -> ReceptionKey {
     let b = mad.as_bytes();
-    let (lid, qpn) = (origin.from.lid.0, origin.from.qpn.0);
+    let lid = origin.from.lid.0;
+    let qpn = origin.from.qpn.0;
     (agent, class::tid(b), b[1], b[2], b[3], lid, qpn)
 }
 
@@ -77,7 +78,9 @@ impl Receptions {
         if b[3] & 0x80 == 0 {
             return 1;
         }
-        let (tid, class, version) = (class::tid(b), b[1], b[2]);
+        let tid = class::tid(b);
+        let class = b[1];
+        let version = b[2];
         let requests =
             (agent, tid, class, version, 0, 0, 0)..(agent, tid, class, version, 0x80, 0, 0);
         self.keys
@@ -242,7 +245,8 @@ impl UmadLayer {
             partial.append(&mad, offset);
             recv.segment += 1;
         }
-        let (after, is_last) = (partial.len(), partial.header.last);
+        let after = partial.len();
+        let is_last = partial.header.last;
         self.subtract_recv_bytes(agent, before);
         if is_last {
             return self.complete_reception(fabric, slot, offset);

@@ -5,6 +5,7 @@
 use ferrosm_mad::mad::{MAD_LEN, Mad};
 use ferrosm_mad::sa::{RmppHeader, RmppType};
 
+use crate::index::index_to_u32;
 use crate::umad::class::RMPP_HEADER;
 
 /// PayloadLength of a full segment: all bytes after the common and RMPP headers.
@@ -53,7 +54,7 @@ impl Segments {
         Self {
             data: data.to_vec(),
             offset,
-            count: u32::try_from(count).unwrap_or(u32::MAX),
+            count: index_to_u32(count),
             sent: 0,
             acknowledged: 0,
             window: 1,
@@ -92,7 +93,8 @@ impl Segments {
         self.sent += 1;
         self.may_probe = false;
         let data = &self.data[start..self.data.len().min(start + room)];
-        let (first, last) = (self.sent == 1, self.sent == self.count);
+        let first = self.sent == 1;
+        let last = self.sent == self.count;
         // The class header of every segment counts, the padding of the last one does not.
         let padding = u32::try_from(self.count as usize * room - self.data.len()).unwrap_or(0);
         let payload_length = if last {

@@ -69,8 +69,9 @@ pub(super) fn judge(
              SL of all packets (`judge 0`) or opensm-path-sl.dump of the SM (`judge FILE`)\n",
         );
     }
-    let unchecked = (0..fabric.num_nodes()).filter(|node| !checked.contains(node));
-    let unchecked: Vec<NodeIdx> = unchecked.collect();
+    let unchecked: Vec<NodeIdx> = (0..fabric.num_nodes())
+        .filter(|node| !checked.contains(node))
+        .collect();
     if let Some(first) = unchecked.first() {
         let nodes = count_nodes(fabric, &unchecked);
         let name = fabric.description(*first);
@@ -158,11 +159,13 @@ fn count_nodes(fabric: &Fabric, nodes: &[NodeIdx]) -> String {
         let n = nodes.iter().filter(|n| fabric.kind(**n) == kind).count();
         (n > 0).then(|| count(n, one, many))
     };
-    let kinds = [
+    let kinds: Vec<String> = [
         count_kind(NodeType::Switch, "switch", "switches"),
         count_kind(NodeType::Ca, "channel adapter", "channel adapters"),
         count_kind(NodeType::Router, "router", "routers"),
-    ];
-    let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     kinds.join(", ")
 }

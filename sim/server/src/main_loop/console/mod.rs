@@ -262,7 +262,8 @@ fn run_query(simulator: &SimulatorLoop, query: &Query) -> Result<String, String>
 fn status(simulator: &SimulatorLoop) -> String {
     let fabric = simulator.net.fabric();
     let mut kinds = [0usize; 3];
-    let (mut up, mut down) = (0usize, 0usize);
+    let mut up = 0usize;
+    let mut down = 0usize;
     for node in 0..fabric.num_nodes() {
         let kind = match fabric.kind(node) {
             NodeType::Switch => 0,
@@ -329,7 +330,8 @@ fn clients(simulator: &SimulatorLoop) -> String {
         let mut connections = simulator.clients.iter().filter(|(_, c)| c.pid == *pid);
         let queue = match device_of(conn) {
             Some(device) => {
-                let (file, umad) = (device.file, &simulator.umad);
+                let file = device.file;
+                let umad = &simulator.umad;
                 format!(
                     "{} MADs waiting until it reads them, {} lost because its queue was full, {} responses without a request discarded",
                     umad.queued(file),
@@ -397,9 +399,11 @@ fn links(fabric: &Fabric) -> String {
 fn smps(fabric: &Fabric) -> String {
     let sum = fabric.all_counters();
     let mut out = String::new();
-    let (mut gets, mut sets) = (sum.all_gets(), sum.all_sets());
+    let mut gets = sum.all_gets();
+    let mut sets = sum.all_sets();
     for attr in NodeCounters::ATTRIBUTES {
-        let (get, set) = (sum.gets(attr), sum.sets(attr));
+        let get = sum.gets(attr);
+        let set = sum.sets(attr);
         (gets, sets) = (gets - u64::from(get), sets - u64::from(set));
         let name = attr::id::name(attr).unwrap_or("?");
         let _ = writeln!(out, "{name} {get} gets {set} sets");
