@@ -26,8 +26,8 @@ use syn::{
 const REASON: &str = "// saturates:";
 /// Violations that are left in crates, in the order of [`Rule::ALL`]. The numbers may only fall.
 const ALLOWED: &[(&str, [usize; 4])] = &[
-    ("sm-core", [40, 36, 16, 9]),
-    ("daemon", [1, 23, 0, 6]),
+    ("sm-core", [37, 36, 16, 9]),
+    ("daemon", [1, 20, 0, 5]),
     ("tests", [23, 19, 10, 7]),
 ];
 /// Methods of a duration, which is no index: its number may saturate.
