@@ -20,19 +20,21 @@ use crate::smp::sender::SenderQuery;
 #[derive(Debug)]
 pub(crate) enum Effect {
     /// Report a problem of the sweep in progress, or one found while none is.
-    Problem(Option<PortRef>, ProblemKind),
+    Problem(Option<PortRef>, Box<ProblemKind>),
     /// Add a message about the routing to the report of the sweep in progress.
-    Message(RoutingMessage),
+    Message(Box<RoutingMessage>),
     /// Read a switch again after the next light sweep.
     RereadSwitchLater(NodeIdx),
     /// Read a port again after the next light sweep.
     RereadPortLater(PortRef),
+    /// Read these ports again after the next light sweep.
+    RereadPortsLater(Vec<PortRef>),
     /// Read a switch again in the next local sweep, if one is requested.
     RereadSwitch(NodeIdx),
     /// Read a port again in the next local sweep, if one is requested.
     RereadPort(PortRef),
     /// The local node cannot be used.
-    LocalNodeUnusable(NoLinkReason),
+    LocalNodeUnusable(Box<NoLinkReason>),
     /// A link between switches leads to another node than before: the contents of tables are
     /// unknown. A local sweep cannot continue.
     LinkMoved(PortRef),
@@ -100,7 +102,7 @@ pub(crate) enum Effect {
     /// Send a Set that expects no response.
     SendUntracked(SmpOp),
     /// Query the SM that sent a request.
-    QuerySender(SenderQuery),
+    QuerySender(Box<SenderQuery>),
     /// Abandon what is in progress, and write nothing until this SM is known to be master.
     Yield,
     /// Abandon what is in progress, and leave the subnet to another SM: this SM is standby or not
@@ -127,7 +129,7 @@ pub(crate) enum Effect {
     /// Compare the SMs after the scan of a takeover, and sweep if this SM is master.
     CompareSmsAndSweep,
     /// Report that no SM took over.
-    ReportNotHandedOver(AboutSm<ElectionNotice>),
+    ReportNotHandedOver(Box<AboutSm<ElectionNotice>>),
     /// Report that the process may exit.
     ReportStopped {
         /// The SM that took over.
@@ -136,6 +138,9 @@ pub(crate) enum Effect {
         was_master: bool,
     },
 }
+
+// A component may add an effect for each of many ports; rare ones box what they hold.
+const _: () = assert!(size_of::<Effect>() <= 64);
 
 /// Effects in order.
 #[derive(Debug, Default)]
@@ -165,7 +170,7 @@ impl Effects {
 
     /// Reports a problem.
     pub(crate) fn problem(&mut self, at: PortRef, kind: ProblemKind) {
-        self.push(Effect::Problem(Some(at), kind));
+        self.push(Effect::Problem(Some(at), Box::new(kind)));
     }
 
     /// Reports a problem at a port, and reads the port again after the next light sweep.

@@ -171,7 +171,9 @@ impl Discovery {
         if let Some(why) = implausible {
             let Some(from) = from else {
                 let reason = NoLinkReason::LocalNodeImplausible(why);
-                return ctx.effects.push(Effect::LocalNodeUnusable(reason));
+                return ctx
+                    .effects
+                    .push(Effect::LocalNodeUnusable(Box::new(reason)));
             };
             ctx.effects.push(Effect::InvalidResponse);
             let why = ExclusionReason::Implausible(why);
@@ -390,7 +392,8 @@ pub(crate) fn on_node_info_failed(
         Some(from) => on_no_neighbour(ctx, from, ExclusionReason::NoResponse, scope),
         None => {
             let reason = NoLinkReason::LocalNodeSilent;
-            ctx.effects.push(Effect::LocalNodeUnusable(reason));
+            ctx.effects
+                .push(Effect::LocalNodeUnusable(Box::new(reason)));
         }
     }
 }
@@ -576,9 +579,8 @@ pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>)
             peer.is_some_and(|peer| uncleared.contains(&peer.node))
                 && port_settings::can_carry_traffic(fabric, p)
         };
-        let first_ends = ports.filter(|p| !is_read_elsewhere(*p));
-        ctx.effects
-            .extend(first_ends.into_iter().map(Effect::RereadPortLater));
+        let first_ends = ports.filter(|p| !is_read_elsewhere(*p)).collect();
+        ctx.effects.push(Effect::RereadPortsLater(first_ends));
     }
 }
 
@@ -617,6 +619,6 @@ fn reread_unreached_end_ports(ctx: &mut Ctx<'_>) {
             port.is_some_and(|port| port.seen != this_sweep) && fabric.peer(*p).is_some()
         })
     });
-    ctx.effects
-        .extend(unreached.into_iter().map(Effect::RereadPortLater));
+    let unreached = unreached.collect();
+    ctx.effects.push(Effect::RereadPortsLater(unreached));
 }

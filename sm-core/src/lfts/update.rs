@@ -296,7 +296,7 @@ impl LftUpdate {
         if blocks != Some(0) {
             let port = ctx.fabric.port_name(port);
             let message = RoutingMessage::LftsNotWritten { blocks, port };
-            ctx.effects.push(Effect::Message(message));
+            ctx.effects.push(Effect::Message(Box::new(message)));
         }
         drain?.before
     }

@@ -27,17 +27,22 @@ impl SubnetManager {
 
     fn apply_one(&mut self, effect: Effect) {
         match effect {
-            Effect::Problem(at, kind) => self.add_problem(at, kind),
+            Effect::Problem(at, kind) => self.add_problem(at, *kind),
             Effect::Message(message) => {
                 if let Some(report) = self.activity.report() {
-                    report.routing_messages.push(message);
+                    report.routing_messages.push(*message);
                 }
             }
             Effect::RereadSwitchLater(n) => self.schedule.reread_switch_later(n),
             Effect::RereadPortLater(p) => self.schedule.reread_port_later(p),
+            Effect::RereadPortsLater(ports) => {
+                for p in ports {
+                    self.schedule.reread_port_later(p);
+                }
+            }
             Effect::RereadSwitch(n) => self.schedule.reread_switch(n),
             Effect::RereadPort(p) => self.schedule.reread_port(p),
-            Effect::LocalNodeUnusable(why) => self.enter_no_link(why),
+            Effect::LocalNodeUnusable(why) => self.enter_no_link(*why),
             Effect::LinkMoved(at) => self.on_link_moved(at),
             Effect::NodeAdded(n) => {
                 if self.reports_additions() {
@@ -99,7 +104,7 @@ impl SubnetManager {
             }
             Effect::SweepAsElected { is_link_down } => self.sweep_as_elected(is_link_down),
             Effect::SendUntracked(op) => self.send_untracked(op),
-            Effect::QuerySender(query) => self.query_sender(query),
+            Effect::QuerySender(query) => self.query_sender(*query),
             Effect::Yield => {
                 if !matches!(self.activity, Activity::AwaitMastership) {
                     self.abandon_for(Activity::AwaitMastership);
@@ -130,7 +135,7 @@ impl SubnetManager {
             }
             Effect::ReportNotHandedOver(why) => {
                 self.commands.on_not_handed_over(&mut self.outbox, &why);
-                self.emit(Event::Election(why));
+                self.emit(Event::Election(*why));
             }
             Effect::ReportStopped {
                 handed_to,

@@ -122,7 +122,9 @@ impl Mastership {
         self.takeover.foreign_change |= reconfigures;
         let located = self.locate(ctx.fabric, notice, notice.about());
         if notice.keeps_mastership() {
-            return ctx.effects.push(Effect::ReportNotHandedOver(located));
+            return ctx
+                .effects
+                .push(Effect::ReportNotHandedOver(Box::new(located)));
         }
         self.emit_notice(ctx, notice);
         if reconfigures {

@@ -87,7 +87,8 @@ impl SenderQueries {
         self.last = self.last.wrapping_add(1);
         waiting.query.tid = sender_query_tid(self.last);
         waiting.due = ctx.now + TIMEOUT;
-        ctx.effects.push(Effect::QuerySender(waiting.query));
+        ctx.effects
+            .push(Effect::QuerySender(Box::new(waiting.query)));
         self.waiting.push(waiting);
     }
 

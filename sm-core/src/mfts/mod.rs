@@ -133,7 +133,7 @@ pub(crate) fn report_conflicting(ctx: &mut Ctx<'_>, entries: &[(Lid, NodeIdx)]) 
         let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
         let mlids = mlids.len();
         let message = RoutingMessage::MulticastEntriesCleared { mlids };
-        ctx.effects.push(Effect::Message(message));
+        ctx.effects.push(Effect::Message(Box::new(message)));
     }
 }
 
@@ -157,7 +157,7 @@ impl MulticastTables {
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
         if self.trees.is_impossible() {
-            let problem = Effect::Problem(None, ProblemKind::MulticastDisabled);
+            let problem = Effect::Problem(None, Box::new(ProblemKind::MulticastDisabled));
             ctx.effects.push(problem);
         }
         self.report_left_out(ctx);
