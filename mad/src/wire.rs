@@ -453,7 +453,8 @@ macro_rules! wire {
             #[must_use]
             pub fn decode<const N: usize>(buf: &[u8; N]) -> Self {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
-                Self { $($field: Self::$field.read(buf),)* }
+                // With literal positions: the compiler folds them in every field.
+                Self { $($field: $crate::wire::WireField::read(buf, $bit, $width),)* }
             }
 
             /// Reads the fields from the start of `buf`; `None` if it is shorter than `LEN`.
@@ -468,7 +469,7 @@ macro_rules! wire {
             #[inline]
             pub fn encode_onto<const N: usize>(&self, buf: &mut [u8; N]) {
                 const { assert!(N >= $len, "the array is shorter than the layout") };
-                $(Self::$field.write(buf, self.$field);)*
+                $($crate::wire::WireField::write(&self.$field, buf, $bit, $width);)*
             }
 
             /// Calls `visit` with each field and its value, in the order of the layout.
