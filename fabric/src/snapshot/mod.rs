@@ -398,6 +398,17 @@ impl Snapshot {
             .map(|(slot, _)| slot)
     }
 
+    /// The slots of this snapshot whose nodes or ports another one does not share.
+    pub fn slots_changed_in<'s>(&'s self, other: &'s Self) -> impl Iterator<Item = u32> + 's {
+        self.slots().filter(|slot| {
+            let own = &self.nodes[*slot as usize];
+            let other = other.nodes.get(*slot as usize);
+            other.is_none_or(|other| {
+                !Arc::ptr_eq(&own.ports, &other.ports) || !Arc::ptr_eq(&own.node, &other.node)
+            })
+        })
+    }
+
     /// All end ports, by slot and port.
     #[inline]
     #[must_use]

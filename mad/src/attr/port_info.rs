@@ -57,6 +57,17 @@ crate::open_enum! {
     }
 }
 
+impl MtuCode {
+    /// Its size in bytes; `None` for a reserved code.
+    #[must_use]
+    pub const fn bytes(self) -> Option<u16> {
+        match self.0 {
+            1..=5 => Some(128 << self.0),
+            _ => None,
+        }
+    }
+}
+
 /// PortInfo.CapabilityMask.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct CapMask(pub u32);

@@ -619,6 +619,6 @@ fn reread_unreached_end_ports(ctx: &mut Ctx<'_>) {
             port.is_some_and(|port| port.seen != this_sweep) && fabric.peer(*p).is_some()
         })
     });
-    let unreached = unreached.collect();
-    ctx.effects.push(Effect::RereadPortsLater(unreached));
+    let ports = unreached.collect();
+    ctx.effects.push(Effect::RereadPortsLater(ports));
 }

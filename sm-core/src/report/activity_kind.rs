@@ -108,6 +108,24 @@ pub enum Phase {
     Activate,
 }
 
+impl fmt::Display for ActivityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "idle",
+            Self::NoLink => "waiting for a link",
+            Self::Standby => "polling the master",
+            Self::LightSweep => "light sweep",
+            Self::Sweep(kind, phase) => return write!(f, "{kind} sweep: {phase}"),
+            Self::SmScan => "querying other SMs",
+            Self::AwaitMastership => "waiting for mastership",
+            Self::AwaitReplica => "loading the replica",
+            Self::MulticastUpdate => "writing multicast tables",
+            Self::AliasGuids => "writing alias GUIDs",
+            Self::Survey => "counting new switches",
+        })
+    }
+}
+
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

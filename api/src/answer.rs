@@ -1,0 +1,124 @@
+//! What all answers and errors have in common, and queries of lists.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::object::ObjectName;
+
+/// State of the SM (IBA vol. 1, 14.4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It does not take part in the election.
+    NotActive,
+    /// It discovers the fabric, or waits for a local port.
+    Discovering,
+    /// Another SM is master.
+    Standby,
+    /// It configures the subnet.
+    Master,
+}
+
+impl Role {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotActive => "not-active",
+            Self::Discovering => "discovering",
+            Self::Standby => "standby",
+            Self::Master => "master",
+        }
+    }
+}
+
+/// An answer, with the state that it is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Answer<T> {
+    /// Number of the state; it rises with each change, also across restarts of the service.
+    pub revision: u64,
+    /// When the state was observed, in UTC (RFC 3339).
+    pub at: String,
+    /// Its age in milliseconds.
+    pub age_ms: u64,
+    /// State of the SM that answers.
+    pub role: Role,
+    /// The SM that is master, if it is another one and known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub master: Option<ObjectName>,
+    /// The answer itself.
+    #[serde(flatten)]
+    pub body: T,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Page<T> {
+    /// Number of objects that match, on all pages.
+    pub total: usize,
+    /// Pass it as `cursor` to get the next page; none on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// The objects.
+    pub items: Vec<T>,
+}
+
+/// The query of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuery {
+    /// Most objects on a page, 1 to 100000; 1000 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Conditions that all hold, separated by commas: `state=down,name=leaf-*`. `*` stands for any
+    /// text; `!=` negates. Fields of inner objects are named like `a.name`.
+    #[serde(default, rename = "where", skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<String>,
+    /// Fields of each object, separated by commas; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fields: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErrorAnswer {
+    /// The error.
+    pub error: ApiError,
+}
+
+/// An error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApiError {
+    /// Its kind, for programs.
+    pub kind: ErrorKind,
+    /// What went wrong.
+    pub message: String,
+    /// What to do; empty if nothing helps.
+    pub remedy: String,
+}
+
+/// Kinds of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorKind {
+    /// The request is not valid.
+    InvalidRequest,
+    /// No object has this name, GUID or LID; no resource has this path.
+    NotFound,
+    /// Several objects have this name.
+    Ambiguous,
+    /// The resource does not have this method.
+    MethodNotAllowed,
+    /// The client's role does not allow it.
+    Forbidden,
+    /// The fabric is not discovered yet.
+    NotReady,
+    /// Too many clients.
+    Busy,
+    /// A defect of the service.
+    Internal,
+}

@@ -1,0 +1,27 @@
+//! Types of the versioned API: what a running service answers, and what it accepts.
+//!
+//! JSON over HTTP/1.1 under [`PREFIX`]. The service and its clients (`ferrosm status`, ...) use the
+//! same types; the OpenAPI document is generated from them. A field is never renamed or removed
+//! within a version; new fields may be added.
+//!
+//! Every answer says of which state it is ([`answer::Answer`]). Objects are named in three ways:
+//! GUID, name (NodeDescription), and location, such as `leaf-0-0/5`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`answer`] | what all answers and errors have in common; queries of lists |
+//! | [`object`] | how nodes and ports are named |
+//! | [`status`] | the service, its health, the SMs of the subnet, limits |
+//! | [`fabric`] | nodes, ports and links |
+//! | [`path`] | where a port is, and the path between two ports |
+
+#![warn(missing_docs)]
+
+pub mod answer;
+pub mod fabric;
+pub mod object;
+pub mod path;
+pub mod status;
+
+/// Path prefix of all resources of this version.
+pub const PREFIX: &str = "/v1";

@@ -1,0 +1,151 @@
+//! The service, its health, the SMs of the subnet, and limits.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::answer::Role;
+use crate::object::ObjectName;
+
+/// The service and what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Status {
+    /// Version of ferrosm.
+    pub version: String,
+    /// Process ID.
+    pub pid: u32,
+    /// When the process started, in UTC (RFC 3339).
+    pub started_at: String,
+    /// The local port; none while the service waits for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<ObjectName>,
+    /// SM priority.
+    pub priority: u8,
+    /// Since when the SM has its role, in UTC (RFC 3339).
+    pub role_since: String,
+    /// Why it has this role.
+    pub role_reason: String,
+    /// What the SM is doing: `idle`, a kind of sweep with its phase, ...
+    pub activity: String,
+    /// Sizes of the fabric; none before it was discovered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricSize>,
+    /// The last complete sweep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_sweep: Option<SweepSummary>,
+}
+
+/// Sizes of the fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FabricSize {
+    /// Switches.
+    pub switches: usize,
+    /// Channel adapters.
+    pub cas: usize,
+    /// Routers.
+    pub routers: usize,
+    /// Links.
+    pub links: usize,
+}
+
+/// A sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SweepSummary {
+    /// Its number since the start of the service.
+    pub number: u32,
+    /// `full` or `local`.
+    pub kind: String,
+    /// When it was complete, in UTC (RFC 3339).
+    pub at: String,
+    /// Duration in microseconds.
+    pub took_us: u64,
+    /// Ports that are not up, addressed or routed.
+    pub problems: usize,
+    /// Other problems.
+    pub minor_problems: usize,
+    /// Routing engine; empty before routes were computed.
+    pub engine: String,
+    /// SMPs sent.
+    pub smps: u64,
+}
+
+/// The state of the subnet in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealthState {
+    /// Everything seen is up, addressed and routed.
+    Ok,
+    /// It is not known yet.
+    Unknown,
+    /// Something is missing or degraded.
+    Degraded,
+    /// The SM serves no subnet.
+    Down,
+}
+
+/// The health of the subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// The state.
+    pub state: HealthState,
+    /// The state in a sentence.
+    pub summary: String,
+    /// What is wrong, the most severe first.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Finding {
+    /// Whether a port is not up, addressed or routed because of it.
+    pub severe: bool,
+    /// Its kind, for programs: `link-down`, `node-absent`, `link-degraded`, or the name of a
+    /// problem of a sweep.
+    pub kind: String,
+    /// Where.
+    pub location: String,
+    /// What.
+    pub text: String,
+    /// Since when, in UTC (RFC 3339), if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+}
+
+/// The SMs of the subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Sms {
+    /// The SMs, this one first.
+    pub items: Vec<Sm>,
+}
+
+/// An SM.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Sm {
+    /// Its port.
+    pub port: ObjectName,
+    /// Whether it is the SM that answers.
+    pub is_self: bool,
+    /// SM priority.
+    pub priority: u8,
+    /// Its state, as it reported last.
+    pub state: Role,
+}
+
+/// Limits, and how near they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Limits {
+    /// The limits.
+    pub items: Vec<Limit>,
+}
+
+/// A limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Limit {
+    /// What is limited: `lids`, `mlids`, `p-keys`, ...
+    pub resource: String,
+    /// How much is used.
+    pub used: u64,
+    /// The limit.
+    pub limit: u64,
+    /// The device or setting that sets the limit; empty if none does.
+    pub limited_by: String,
+}
