@@ -9,6 +9,7 @@
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: parse, check, print, reload |
 //! | [`run`] | the SM service of `run` and `demo`: its loop, signals, replication, recording |
+//! | [`api`] | questions to a running service |
 //! | [`control`] | commands to a running service |
 //! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
@@ -20,6 +21,7 @@
 //! | [`failure`] | failures of commands: message, hint, exit status |
 
 pub mod allocator;
+pub mod api;
 pub mod cli;
 pub mod clock;
 pub mod commands;

@@ -2,6 +2,7 @@
 
 use tracing::warn;
 
+use crate::api::published::Published;
 use crate::cli::RunArgs;
 use crate::commands::config;
 use crate::config::{ConfigSource, INSTANCE_DIR, Settings};
@@ -36,6 +37,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         terminal,
         log,
         metrics,
+        published: Published::default(),
     };
     serve_one(source, settings, args, process)
 }

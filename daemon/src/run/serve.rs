@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
+use crate::api::published::Published;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, ConfigSource, Settings};
 use crate::control::CLIENTS_MAX;
@@ -84,6 +85,8 @@ pub struct Process {
     pub terminal: Terminal,
     pub log: log::Handle,
     pub metrics: Metrics,
+    /// What the API answers from.
+    pub published: Published,
 }
 
 /// Command line flags, applied to the configuration file at each load.
@@ -115,6 +118,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         terminal,
         log,
         metrics,
+        published,
     } = process;
     log_messages(&settings.warnings);
     let (writer, mut restored, may_be_incomplete) = match state {
@@ -142,6 +146,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
+    published.priority(settings.sm.priority);
     service.set_ready();
     let heartbeat = service.supervise_loop();
     let shell = ServiceShell {
@@ -155,6 +160,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         overlay,
         running: settings.clone(),
         metrics,
+        published,
         bar: terminal.bar(),
         log,
         engine: "",
@@ -272,6 +278,7 @@ struct ServiceShell {
     /// The settings in force.
     running: Settings,
     metrics: ServiceMetrics,
+    published: Published,
     bar: SweepBar,
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
@@ -291,6 +298,7 @@ impl Shell for ServiceShell {
     )]
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         self.metrics.event(&event);
+        self.publish(&event, sm);
         if let Some(status) = status_after(&event, sm.role()) {
             self.service.set_status(status);
         }
@@ -382,6 +390,7 @@ impl Shell for ServiceShell {
     }
 
     fn tick(&mut self, progress: Progress) {
+        self.published.activity(progress.activity);
         if self.bar.is_shown() {
             self.bar.show(progress);
         }
@@ -392,6 +401,24 @@ impl Shell for ServiceShell {
 }
 
 impl ServiceShell {
+    /// Publishes what an event changes for the API.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other events change nothing that the API answers"
+    )]
+    fn publish(&self, event: &Event, sm: &SubnetManager) {
+        self.published.activity(sm.activity());
+        match event {
+            Event::SweepCompleted(report) => self.published.sweep_completed(report, sm),
+            Event::RoleChanged { state, why } => {
+                self.published.role_changed(*state, why.to_string(), sm);
+            }
+            Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
+            Event::LocalPortUsable(_) => self.published.local_port(None),
+            _ => {}
+        }
+    }
+
     /// Logs and counts an event, unless it repeats what is known.
     fn report(&mut self, event: &Event) {
         let metrics = &self.metrics;
@@ -474,6 +501,7 @@ impl ServiceShell {
             );
         }
         self.running = config::in_force(&self.running, settings);
+        self.published.priority(self.running.sm.priority);
         self.log.set_level(&self.running.log.level);
         let sm = self.running.sm.clone();
         Reload::Changed(Box::new(limited(sm, self.options.window_limit)))

@@ -9,6 +9,7 @@ use super::other_ports::OtherPorts;
 use super::port_wait::{self, WaitLimits};
 use super::recording::RecordingFile;
 use super::serve::{self, Process, ServeOptions, ServiceSetup};
+use crate::api;
 use crate::cli::RunArgs;
 use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
@@ -41,6 +42,9 @@ pub fn serve_one(
     // A second process on the same directory ends here, before it logs a start.
     let state = settings.state_dir.as_deref().map(StateDir::open);
     let state = state.transpose()?;
+    let socket_dir = settings.state_dir.as_deref().filter(|_| !args.sm.once);
+    let _api =
+        socket_dir.and_then(|dir| api::server::start(&api::socket_path(dir), &process.published));
     if !args.sm.once {
         info!(
             version = env!("CARGO_PKG_VERSION"),

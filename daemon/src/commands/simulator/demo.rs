@@ -7,6 +7,7 @@ use ferrosm_sim_server::in_process::SimNet;
 use tracing::{info, warn};
 
 use super::port::SimulatedPort;
+use crate::api::published::Published;
 use crate::cli::DemoArgs;
 use crate::commands::config;
 use crate::config::ConfigSource;
@@ -103,6 +104,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
                 terminal,
                 log,
                 metrics,
+                published: Published::default(),
             },
         },
     )

@@ -1,0 +1,113 @@
+//! Asks a running service.
+
+use core::time::Duration;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::HOST;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use tokio::net::UnixStream;
+
+/// Time until an answer is complete.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum AskError {
+    /// No service listens at the socket.
+    NoService(PathBuf, io::Error),
+    /// The socket belongs to another user.
+    PermissionDenied(PathBuf),
+    /// The service answered with an error.
+    Answered(ApiError),
+    /// The service does not answer, or not in this protocol.
+    Failed(String),
+}
+
+/// The answer to a GET, as JSON text and decoded.
+#[derive(Debug)]
+pub struct ReceivedAnswer<T> {
+    pub json: String,
+    pub answer: Answer<T>,
+}
+
+/// Asks the service at a socket. `query` is percent-encoded here.
+///
+/// # Errors
+/// If no service answers, or it answers with an error.
+pub fn get<T: DeserializeOwned>(
+    socket: &Path,
+    resource: &str,
+    query: &[(&str, String)],
+) -> Result<ReceivedAnswer<T>, AskError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| AskError::Failed(e.to_string()))?;
+    let target = target(resource, query);
+    let exchanged = runtime
+        .block_on(async { tokio::time::timeout(ANSWER_TIMEOUT, exchange(socket, &target)).await });
+    let (status, body) = exchanged
+        .map_err(|_| AskError::Failed(format!("no answer within {ANSWER_TIMEOUT:?}")))??;
+    if status != StatusCode::OK {
+        let error: Result<ErrorAnswer, _> = serde_json::from_slice(&body);
+        return Err(match error {
+            Ok(answer) => AskError::Answered(answer.error),
+            Err(_) => AskError::Failed(format!("status {status}")),
+        });
+    }
+    let invalid = |e: serde_json::Error| AskError::Failed(format!("invalid answer: {e}"));
+    let answer = serde_json::from_slice(&body).map_err(invalid)?;
+    let value: serde_json::Value = serde_json::from_slice(&body).map_err(invalid)?;
+    let json = serde_json::to_string_pretty(&value).map_err(invalid)?;
+    Ok(ReceivedAnswer { json, answer })
+}
+
+fn target(resource: &str, query: &[(&str, String)]) -> String {
+    let mut target = format!("{}/{resource}", ferrosm_api::PREFIX);
+    for (i, (name, value)) in query.iter().enumerate() {
+        target.push(if i == 0 { '?' } else { '&' });
+        target.push_str(name);
+        target.push('=');
+        for byte in value.bytes() {
+            if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+                target.push(char::from(byte));
+            } else {
+                target.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    target
+}
+
+async fn exchange(socket: &Path, target: &str) -> Result<(StatusCode, Bytes), AskError> {
+    let stream = UnixStream::connect(socket).await.map_err(|e| {
+        let kind = e.kind();
+        if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
+            AskError::NoService(socket.to_owned(), e)
+        } else if kind == io::ErrorKind::PermissionDenied {
+            AskError::PermissionDenied(socket.to_owned())
+        } else {
+            AskError::Failed(e.to_string())
+        }
+    })?;
+    let failed = |e: hyper::Error| AskError::Failed(e.to_string());
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(failed)?;
+    tokio::spawn(connection);
+    let request = Request::get(target)
+        .header(HOST, "ferrosm")
+        .body(Empty::<Bytes>::new())
+        .map_err(|e| AskError::Failed(e.to_string()))?;
+    let response = sender.send_request(request).await.map_err(failed)?;
+    let status = response.status();
+    let body = response.into_body().collect().await.map_err(failed)?;
+    Ok((status, body.to_bytes()))
+}

@@ -1,0 +1,174 @@
+//! Nodes, ports and links of a published fabric.
+
+use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Place, Port, Presence};
+use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot, SnapshotLink, SnapshotPort};
+use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
+
+use super::history::{LinkChanges, link_key};
+use super::names::{end_port_name, link_end, node_kind, node_location, port_location};
+use super::published::FabricState;
+use super::rfc3339;
+
+/// All nodes that are in the subnet, then those that were.
+pub(super) fn nodes(fabric: &FabricState) -> impl Iterator<Item = Node> + '_ {
+    let snapshot = &*fabric.snapshot;
+    let present = snapshot.slots().map(|slot| {
+        let node = snapshot.node(slot);
+        let lids = snapshot.reported_end_ports(slot).map(|port| port.lid.0);
+        Node {
+            guid: node.guid.to_string(),
+            name: node.name(),
+            location: node_location(snapshot, slot),
+            kind: node_kind(node.node_type),
+            lids: lids.filter(|lid| *lid != 0).collect(),
+            ports: node.node_info().num_ports,
+            ports_linked: snapshot.linked_ports(slot).count(),
+            state: Presence::Present,
+            since: fabric
+                .history
+                .node(node.guid)
+                .map(|change| rfc3339(change.since)),
+        }
+    });
+    let absent = fabric.history.absent_nodes().map(|(guid, node)| Node {
+        guid: guid.to_string(),
+        name: node.name.clone(),
+        location: node.location.clone(),
+        kind: node.kind,
+        lids: Vec::new(),
+        ports: 0,
+        ports_linked: 0,
+        state: Presence::Absent,
+        since: Some(rfc3339(node.since)),
+    });
+    present.chain(absent)
+}
+
+/// All ports: of switches with port 0, of other nodes from port 1.
+pub(super) fn ports(snapshot: &Snapshot) -> impl Iterator<Item = Port> + '_ {
+    let all = snapshot
+        .slots()
+        .flat_map(|slot| snapshot.ports_of_node(slot));
+    all.filter(|(_, port)| port.has_port_info)
+        .map(|(at, port)| {
+            let node = snapshot.node(at.node());
+            let info = PortInfo::decode(&port.raw);
+            let end_port = snapshot.end_port_at(at);
+            let peer = snapshot.peer(at);
+            let rate = peer.map(|peer| snapshot.reported_link(SnapshotLink { a: at, b: peer }));
+            Port {
+                guid: end_port.map_or_else(
+                    || node.guid.to_string(),
+                    |at| snapshot.end_port(at).guid.to_string(),
+                ),
+                name: node.name(),
+                location: port_location(snapshot, at),
+                port: port.num.0,
+                lid: end_port.map_or(0, |at| snapshot.end_port(at).lid.0),
+                lmc: end_port.map_or(0, |at| snapshot.end_port(at).lmc.0),
+                state: info.port_state.to_string(),
+                physical_state: info.port_physical_state.to_string(),
+                rate: rate.map_or_else(String::new, |rate| rate.to_string()),
+                mtu: port.mtu.bytes().unwrap_or(0),
+                peer: peer.map(|peer| link_end(snapshot, peer)),
+            }
+        })
+}
+
+/// The links that are up, then those that went down.
+pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
+    let snapshot = &*fabric.snapshot;
+    let up = snapshot
+        .links()
+        .iter()
+        .map(|link| link_that_is_up(fabric, *link));
+    let down = fabric.history.down_links().map(|(key, changes)| {
+        let [a, b] = [0, 1].map(|i| LinkEnd {
+            guid: key[i].0.to_string(),
+            name: changes.names[i].clone(),
+            port: key[i].1.0,
+        });
+        let disabled = key.iter().any(|(guid, num)| {
+            let slot = snapshot.by_node_guid(*guid);
+            let port = slot.and_then(|slot| snapshot.port_by_num(slot, *num));
+            port.is_some_and(|at| is_disabled(snapshot.port(at)))
+        });
+        let note = if disabled {
+            "a port is disabled, not by ferrosm"
+        } else {
+            ""
+        };
+        Link {
+            a,
+            b,
+            state: LinkState::Down,
+            rate: String::new(),
+            possible_rate: changes.rate.clone(),
+            mbps: 0,
+            since: Some(rfc3339(changes.since)),
+            times_down: changes.times_down,
+            note: note.to_owned(),
+        }
+    });
+    up.chain(down)
+}
+
+fn is_disabled(port: &SnapshotPort) -> bool {
+    port.has_port_info && PortInfo::port_physical_state.read(&port.raw) == PhysState::Disabled
+}
+
+fn link_that_is_up(fabric: &FabricState, link: SnapshotLink) -> Link {
+    let snapshot = &*fabric.snapshot;
+    let reported = snapshot.reported_link(link);
+    let infos = [link.a, link.b].map(|at| PortInfo::decode(&snapshot.port(at).raw));
+    let [info_a, info_b] = &infos;
+    let possible = info_a.best_rate_with(info_b);
+    let active = reported
+        .width
+        .zip(reported.speed)
+        .map(|(width, speed)| LinkRate { width, speed });
+    let is_active = infos
+        .iter()
+        .all(|info| info.port_state == PortState::Active);
+    let is_degraded = active.zip(possible).is_some_and(|(active, possible)| {
+        active.width.0 < possible.width.0 || (active.speed as u8) < possible.speed as u8
+    });
+    let state = if !is_active {
+        LinkState::NotActive
+    } else if is_degraded {
+        LinkState::Degraded
+    } else {
+        LinkState::Up
+    };
+    let changes = fabric.history.link(&link_key(snapshot, link.a, link.b));
+    Link {
+        a: link_end(snapshot, link.a),
+        b: link_end(snapshot, link.b),
+        state,
+        rate: reported.to_string(),
+        possible_rate: possible.map_or_else(String::new, |rate| {
+            format!("{}x{}", rate.width.0, rate.speed.name())
+        }),
+        mbps: active.map_or(0, LinkRate::mbps),
+        since: changes.map(|changes| rfc3339(changes.since)),
+        times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
+        note: String::new(),
+    }
+}
+
+/// Where an end port is, and what it has.
+pub(super) fn place(snapshot: &Snapshot, at: EndPortIdx) -> Place {
+    let end_port = snapshot.end_port(at);
+    let peer = snapshot.peer(end_port.port);
+    let p_keys = end_port.pkeys.as_ref();
+    Place {
+        port: end_port_name(snapshot, at),
+        kind: node_kind(snapshot.node(end_port.node).node_type),
+        number: end_port.port.num().0,
+        lid: end_port.lid.0,
+        lmc: end_port.lmc.0,
+        gid: snapshot.gid(at).to_string(),
+        attached_to: peer.map(|peer| link_end(snapshot, peer)),
+        p_keys: p_keys.map(|keys| keys.as_slice().iter().map(ToString::to_string).collect()),
+    }
+}

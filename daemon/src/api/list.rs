@@ -1,0 +1,268 @@
+//! Queries of lists: conditions, fields, pages.
+
+use ferrosm_api::answer::{ApiError, ErrorKind, ListQuery, Page};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Objects on a page if the query has no `limit`.
+const LIMIT_DEFAULT: usize = 1000;
+/// Largest `limit`.
+const LIMIT_MAX: usize = 100_000;
+
+/// The objects that a query selects.
+pub(super) fn page<T: Serialize>(
+    rows: impl IntoIterator<Item = T>,
+    query: &ListQuery,
+) -> Result<Page<Value>, ApiError> {
+    let conditions = conditions(query.conditions.as_deref().unwrap_or(""))?;
+    let limit = query.limit.unwrap_or(LIMIT_DEFAULT);
+    if !(1..=LIMIT_MAX).contains(&limit) {
+        return Err(invalid(format!("limit must be 1 to {LIMIT_MAX}")));
+    }
+    let skipped = match query.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => cursor
+            .parse::<usize>()
+            .map_err(|_| invalid(format!("cursor `{cursor}` is not from this API")))?,
+    };
+    let fields: Option<Vec<&str>> = query.fields.as_deref().map(|f| f.split(',').collect());
+    let mut total = 0;
+    let mut items = Vec::new();
+    for row in rows {
+        let value = serde_json::to_value(&row).map_err(|e| ApiError {
+            kind: ErrorKind::Internal,
+            message: format!("cannot encode an object: {e}"),
+            remedy: String::new(),
+        })?;
+        if total == 0 {
+            check_names(&value, &conditions, fields.as_deref())?;
+        }
+        if !conditions.iter().all(|condition| condition.holds(&value)) {
+            continue;
+        }
+        total += 1;
+        if total > skipped && items.len() < limit {
+            items.push(match &fields {
+                Some(fields) => select(value, fields),
+                None => value,
+            });
+        }
+    }
+    let shown = skipped + items.len();
+    Ok(Page {
+        total,
+        next: (shown < total && !items.is_empty()).then(|| shown.to_string()),
+        items,
+    })
+}
+
+/// A condition on one field.
+struct Condition<'q> {
+    /// Names of the field and of the objects that contain it, outermost first.
+    path: Vec<&'q str>,
+    is_negated: bool,
+    pattern: &'q str,
+}
+
+impl Condition<'_> {
+    fn holds(&self, object: &Value) -> bool {
+        let mut at = object;
+        for name in &self.path {
+            at = at.get(name).unwrap_or(&Value::Null);
+        }
+        let matches = match at {
+            Value::Null => self.pattern.is_empty(),
+            Value::String(text) => is_match(self.pattern, text),
+            Value::Array(values) => values.iter().any(|v| is_match(self.pattern, &plain(v))),
+            Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+                is_match(self.pattern, &plain(at))
+            }
+        };
+        matches != self.is_negated
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn conditions(text: &str) -> Result<Vec<Condition<'_>>, ApiError> {
+    let parts = text.split(',').filter(|part| !part.is_empty());
+    parts
+        .map(|part| {
+            let Some((name, pattern)) = part.split_once('=') else {
+                return Err(invalid(format!(
+                    "condition `{part}` is not like `state=down` or `name!=leaf-*`"
+                )));
+            };
+            let (name, is_negated) = match name.strip_suffix('!') {
+                Some(name) => (name, true),
+                None => (name, false),
+            };
+            Ok(Condition {
+                path: name.split('.').collect(),
+                is_negated,
+                pattern,
+            })
+        })
+        .collect()
+}
+
+/// A misspelt name is an error rather than an empty list. Fields that may be absent are known.
+fn check_names(
+    object: &Value,
+    conditions: &[Condition<'_>],
+    fields: Option<&[&str]>,
+) -> Result<(), ApiError> {
+    const OPTIONAL: [&str; 5] = ["since", "peer", "note", "attached_to", "p_keys"];
+    let Some(object) = object.as_object() else {
+        return Ok(());
+    };
+    let of_conditions = conditions.iter().filter_map(|c| c.path.first().copied());
+    let of_fields = fields.unwrap_or_default().iter().copied();
+    for name in of_conditions.chain(of_fields) {
+        if !object.contains_key(name) && !OPTIONAL.contains(&name) {
+            let known: Vec<&str> = object.keys().map(String::as_str).collect();
+            let message = format!("no field `{name}`; there are: {}", known.join(", "));
+            return Err(invalid(message));
+        }
+    }
+    Ok(())
+}
+
+/// The object with some of its fields.
+fn select(value: Value, fields: &[&str]) -> Value {
+    let Value::Object(object) = value else {
+        return value;
+    };
+    let kept = object
+        .into_iter()
+        .filter(|(name, _)| fields.contains(&name.as_str()));
+    Value::Object(kept.collect::<Map<String, Value>>())
+}
+
+/// Whether a text matches a pattern, in which `*` stands for any text.
+pub(super) fn is_match(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == text;
+    };
+    let Some(mut text) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = text.find(part) else {
+            return false;
+        };
+        text = &text[at + part.len()..];
+    }
+    text.len() >= last.len() && text.ends_with(last)
+}
+
+fn invalid(message: String) -> ApiError {
+    ApiError {
+        kind: ErrorKind::InvalidRequest,
+        message,
+        remedy: "GET /v1/openapi.json describes all queries.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rows() -> Vec<Value> {
+        (0..5)
+            .map(|i| {
+                let state = if i % 2 == 0 { "up" } else { "down" };
+                json!({"name": format!("leaf-{i}"), "state": state, "a": {"port": i}})
+            })
+            .collect()
+    }
+
+    fn names(query: &ListQuery) -> (usize, Vec<String>, Option<String>) {
+        let page = page(rows(), query).unwrap();
+        let names = page.items.iter().map(|row| plain(&row["name"]));
+        (page.total, names.collect(), page.next)
+    }
+
+    #[test]
+    fn pages_follow_each_other_without_gaps() {
+        let mut query = ListQuery {
+            limit: Some(2),
+            ..ListQuery::default()
+        };
+        let mut all = Vec::new();
+        loop {
+            let (total, names, next) = names(&query);
+            assert_eq!(total, 5);
+            all.extend(names);
+            query.cursor = next;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(all, ["leaf-0", "leaf-1", "leaf-2", "leaf-3", "leaf-4"]);
+    }
+
+    #[test]
+    fn conditions_and_fields_select() {
+        let with = |conditions: &str| {
+            names(&ListQuery {
+                conditions: Some(conditions.to_owned()),
+                ..ListQuery::default()
+            })
+            .1
+        };
+        assert_eq!(with("state=down"), ["leaf-1", "leaf-3"]);
+        assert_eq!(with("state!=down,name=*4"), ["leaf-4"]);
+        assert_eq!(with("a.port=3"), ["leaf-3"]);
+        let only = ListQuery {
+            fields: Some("state".to_owned()),
+            ..ListQuery::default()
+        };
+        assert_eq!(
+            page(rows(), &only).unwrap().items[0],
+            json!({"state": "up"})
+        );
+    }
+
+    #[test]
+    fn misspelt_queries_are_errors() {
+        for (conditions, fields, limit) in [
+            (Some("stat=down"), None, None),
+            (Some("down"), None, None),
+            (None, Some("nmae"), None),
+            (None, None, Some(0)),
+        ] {
+            let query = ListQuery {
+                conditions: conditions.map(str::to_owned),
+                fields: fields.map(str::to_owned),
+                limit,
+                ..ListQuery::default()
+            };
+            let error = page(rows(), &query).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::InvalidRequest);
+        }
+    }
+
+    #[test]
+    fn patterns_match_whole_texts() {
+        for (pattern, text, expected) in [
+            ("leaf-*", "leaf-0", true),
+            ("*-0", "leaf-0", true),
+            ("l*f*0", "leaf-0", true),
+            ("leaf", "leaf-0", false),
+            ("*leaf", "leaf-0", false),
+            ("a*a", "a", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(is_match(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

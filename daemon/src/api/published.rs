@@ -1,0 +1,149 @@
+//! What the service publishes for the API: role, activity, and the fabric after each sweep.
+//!
+//! The thread of the SM publishes; readers clone an `Arc`. Publishing never waits for a reader
+//! longer than for such a clone.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ferrosm_core::report::ActivityKind;
+use ferrosm_core::{SubnetManager, SweepReport};
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_mad::attr::SmState;
+
+use super::history::History;
+
+/// The published state. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Published {
+    current: Arc<Mutex<Arc<State>>>,
+}
+
+/// A state of the SM.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Rises with each change. It begins with the time of the start, so that it also rises across
+    /// restarts.
+    pub revision: u64,
+    /// When the process started.
+    pub started: SystemTime,
+    /// When this state was published.
+    pub at: SystemTime,
+    pub role: SmState,
+    pub role_since: SystemTime,
+    pub role_reason: String,
+    pub priority: u8,
+    pub activity: ActivityKind,
+    /// Why the local port is unusable; `None` if it is usable, or unknown.
+    pub no_link: Option<String>,
+    /// The fabric; `None` before the first sweep.
+    pub fabric: Option<FabricState>,
+}
+
+/// The fabric after a sweep.
+#[derive(Debug, Clone)]
+pub struct FabricState {
+    pub snapshot: Arc<Snapshot>,
+    /// The report of the sweep; `None` if the SM became standby before one was complete.
+    pub report: Option<Arc<SweepReport>>,
+    /// When the snapshot was taken.
+    pub at: SystemTime,
+    /// What changed since the first sweep as master.
+    pub history: Arc<History>,
+}
+
+impl Default for Published {
+    fn default() -> Self {
+        let now = SystemTime::now();
+        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let state = State {
+            revision: since_epoch.as_secs() * 1000,
+            started: now,
+            at: now,
+            role: SmState::Discovering,
+            role_since: now,
+            role_reason: "the service has started".to_owned(),
+            priority: 0,
+            activity: ActivityKind::Idle,
+            no_link: None,
+            fabric: None,
+        };
+        Self {
+            current: Arc::new(Mutex::new(Arc::new(state))),
+        }
+    }
+}
+
+impl Published {
+    /// The state published last.
+    #[must_use]
+    pub fn state(&self) -> Arc<State> {
+        let current = self.current.lock();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The SM has another role.
+    pub fn role_changed(&self, role: SmState, reason: String, sm: &SubnetManager) {
+        let fabric = self.fabric_after(None, sm);
+        self.publish(|state, now| {
+            state.role = role;
+            state.role_since = now;
+            state.role_reason = reason;
+            if fabric.snapshot.nodes().next().is_some() {
+                state.fabric = Some(fabric);
+            }
+        });
+    }
+
+    /// A sweep is complete.
+    pub fn sweep_completed(&self, report: &SweepReport, sm: &SubnetManager) {
+        let fabric = self.fabric_after(Some(report), sm);
+        self.publish(|state, _| state.fabric = Some(fabric));
+    }
+
+    /// The local port is unusable, or usable again.
+    pub fn local_port(&self, unusable: Option<String>) {
+        self.publish(|state, _| state.no_link = unusable);
+    }
+
+    /// The SM has another priority.
+    pub fn priority(&self, priority: u8) {
+        self.publish(|state, _| state.priority = priority);
+    }
+
+    /// The SM does something else. No new revision: nothing that answers describe has changed.
+    pub fn activity(&self, activity: ActivityKind) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.activity != activity {
+            Arc::make_mut(&mut current).activity = activity;
+        }
+    }
+
+    fn fabric_after(&self, report: Option<&SweepReport>, sm: &SubnetManager) -> FabricState {
+        let last = self.state();
+        let observed = last.fabric.as_ref();
+        let snapshot = sm.snapshot(observed.map(|before| &*before.snapshot));
+        let now = SystemTime::now();
+        // What happened before the first sweep as master is no news: another SM has reported it.
+        let before = observed.filter(|before| report.is_some() && before.report.is_some());
+        let mut history = before.map_or_else(Arc::default, |before| Arc::clone(&before.history));
+        if let Some(before) = before {
+            History::update(&mut history, &before.snapshot, &snapshot, now);
+        }
+        FabricState {
+            snapshot: Arc::new(snapshot),
+            report: report.map(|report| Arc::new(report.clone())),
+            at: now,
+            history,
+        }
+    }
+
+    fn publish(&self, change: impl FnOnce(&mut State, SystemTime)) {
+        let now = SystemTime::now();
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = Arc::make_mut(&mut current);
+        change(state, now);
+        state.revision += 1;
+        state.at = now;
+    }
+}

@@ -1,0 +1,301 @@
+//! The service, its health, the SMs of the subnet, and limits.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use ferrosm_api::answer::Role;
+use ferrosm_api::fabric::LinkState;
+use ferrosm_api::object::ObjectName;
+use ferrosm_api::status::{
+    FabricSize, Finding, Health, HealthState, Limit, Limits, Sm, Sms, Status, SweepSummary,
+};
+use ferrosm_core::SweepReport;
+use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_mad::attr::{NodeType, SmState};
+use ferrosm_mad::ids::Lid;
+use ferrosm_mad::sa::tables::SmInfoRecord;
+
+use super::fabric::links;
+use super::names::end_port_name;
+use super::published::{FabricState, State};
+use super::rfc3339;
+use crate::output::table::{count, count_nodes};
+
+/// Role of an SM.
+pub(super) const fn role(state: SmState) -> Role {
+    match state {
+        SmState::Master => Role::Master,
+        SmState::Standby => Role::Standby,
+        SmState::Discovering => Role::Discovering,
+        _ => Role::NotActive,
+    }
+}
+
+/// The master, if it is another SM and known.
+pub(super) fn other_master(state: &State) -> Option<ObjectName> {
+    if state.role == SmState::Master {
+        return None;
+    }
+    let snapshot = &state.fabric.as_ref()?.snapshot;
+    let mut others = snapshot.sms.iter().skip(1);
+    let master = others.find(|sm| sm.sm_state == SmState::Master)?;
+    Some(sm_port(snapshot, master))
+}
+
+fn sm_port(snapshot: &Snapshot, sm: &SmInfoRecord) -> ObjectName {
+    let known = snapshot.by_guid(sm.guid);
+    known.map_or_else(
+        || ObjectName {
+            guid: sm.guid.to_string(),
+            name: String::new(),
+            location: String::new(),
+        },
+        |at| end_port_name(snapshot, at),
+    )
+}
+
+/// The service and what it does.
+pub(super) fn status(state: &State) -> Status {
+    let fabric = state.fabric.as_ref();
+    let local = fabric.and_then(|fabric| {
+        let snapshot = &fabric.snapshot;
+        snapshot.local.map(|local| end_port_name(snapshot, local))
+    });
+    Status {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        started_at: rfc3339(state.started),
+        port: local,
+        priority: state.priority,
+        role_since: rfc3339(state.role_since),
+        role_reason: state.role_reason.clone(),
+        activity: state.activity.to_string(),
+        fabric: fabric.map(|fabric| size(&fabric.snapshot)),
+        last_sweep: fabric.and_then(|fabric| Some(summary(fabric.report.as_ref()?, fabric.at))),
+    }
+}
+
+fn size(snapshot: &Snapshot) -> FabricSize {
+    FabricSize {
+        switches: count_nodes(snapshot, NodeType::Switch),
+        cas: count_nodes(snapshot, NodeType::Ca),
+        routers: count_nodes(snapshot, NodeType::Router),
+        links: snapshot.links().len(),
+    }
+}
+
+fn summary(report: &SweepReport, at: SystemTime) -> SweepSummary {
+    let problems = report.num_severe();
+    SweepSummary {
+        number: report.number,
+        kind: if report.is_local() { "local" } else { "full" }.to_owned(),
+        at: rfc3339(at),
+        took_us: u64::try_from(report.took.as_micros()).unwrap_or(u64::MAX),
+        problems,
+        minor_problems: report.problems.len() - problems,
+        engine: report.engine.to_owned(),
+        smps: report.smps_sent(),
+    }
+}
+
+/// The health of the subnet: what the last sweep found, and what was there since the service
+/// started and is not now.
+pub(super) fn health(state: &State) -> Health {
+    if let Some(why) = &state.no_link {
+        return Health {
+            state: HealthState::Down,
+            summary: format!("this SM serves no subnet: local port unusable: {why}"),
+            findings: Vec::new(),
+        };
+    }
+    let Some(fabric) = &state.fabric else {
+        return Health {
+            state: HealthState::Unknown,
+            summary: format!("the fabric is not discovered yet: {}", state.activity),
+            findings: Vec::new(),
+        };
+    };
+    if state.role != SmState::Master {
+        let master = other_master(state);
+        let known = master.map_or_else(
+            || "no master is known".to_owned(),
+            |master| format!("{} is master", named(&master)),
+        );
+        return Health {
+            state: HealthState::Unknown,
+            summary: format!(
+                "this SM is {}, {known}: ask the master",
+                role(state.role).name()
+            ),
+            findings: Vec::new(),
+        };
+    }
+    let findings = findings(fabric);
+    let size = size(&fabric.snapshot);
+    let sizes = format!(
+        "{}, {}, {}",
+        count(size.switches, "switch", "switches"),
+        count(size.cas + size.routers, "host", "hosts"),
+        count(size.links, "link", "links"),
+    );
+    let engine = fabric.report.as_ref().map_or("", |report| report.engine);
+    let routes = if engine.is_empty() {
+        "no routes".to_owned()
+    } else {
+        format!("routes by {engine}, without credit loops")
+    };
+    let is_failed = fabric.report.as_ref().is_some_and(|report| report.failed);
+    let state = if is_failed {
+        HealthState::Down
+    } else if findings.is_empty() {
+        HealthState::Ok
+    } else {
+        HealthState::Degraded
+    };
+    Health {
+        state,
+        summary: format!("{sizes}; {routes}"),
+        findings,
+    }
+}
+
+fn named(object: &ObjectName) -> &str {
+    if object.name.is_empty() {
+        &object.guid
+    } else {
+        &object.name
+    }
+}
+
+fn findings(fabric: &FabricState) -> Vec<Finding> {
+    let problems = fabric.report.as_ref().map(|report| report.problems.iter());
+    let of_sweep = problems.into_iter().flatten().map(|problem| Finding {
+        severe: problem.kind.is_severe(),
+        kind: problem.kind.name().to_owned(),
+        location: problem.location.to_string(),
+        text: problem.kind.to_string(),
+        since: None,
+    });
+    let absent = fabric.history.absent_nodes().map(|(guid, node)| Finding {
+        severe: true,
+        kind: "node-absent".to_owned(),
+        location: if node.name.is_empty() {
+            guid.to_string()
+        } else {
+            node.name.clone()
+        },
+        text: format!("absent; last seen at {}", node.location),
+        since: Some(rfc3339(node.since)),
+    });
+    let of_links = links(fabric).filter_map(|link| {
+        let location = format!("{} - {}", link.a.location(), link.b.location());
+        let (kind, text) = match link.state {
+            LinkState::Up | LinkState::NotActive => return None,
+            LinkState::Down if link.note.is_empty() => ("link-down", "down".to_owned()),
+            LinkState::Down => ("link-down", format!("down: {}", link.note)),
+            LinkState::Degraded => (
+                "link-degraded",
+                format!("runs at {} of {}", link.rate, link.possible_rate),
+            ),
+        };
+        Some(Finding {
+            severe: link.state == LinkState::Down,
+            kind: kind.to_owned(),
+            location,
+            text,
+            since: link.since,
+        })
+    });
+    let mut findings: Vec<Finding> = of_sweep.chain(absent).chain(of_links).collect();
+    findings.sort_by_key(|finding| !finding.severe);
+    findings
+}
+
+/// The SMs of the subnet, this one first.
+pub(super) fn sms(state: &State) -> Sms {
+    let snapshot = state.fabric.as_ref().map(|fabric| &*fabric.snapshot);
+    let all = snapshot.map_or(&[][..], |snapshot| &snapshot.sms);
+    let items = all.iter().enumerate().map(|(i, sm)| Sm {
+        port: snapshot.map_or_else(
+            || ObjectName {
+                guid: sm.guid.to_string(),
+                name: String::new(),
+                location: String::new(),
+            },
+            |snapshot| sm_port(snapshot, sm),
+        ),
+        is_self: i == 0,
+        priority: if i == 0 { state.priority } else { sm.priority },
+        state: role(if i == 0 { state.role } else { sm.sm_state }),
+    });
+    Sms {
+        items: items.collect(),
+    }
+}
+
+/// How near limits are.
+pub(super) fn limits(fabric: &FabricState) -> Limits {
+    let snapshot = &fabric.snapshot;
+    let lids = snapshot
+        .end_ports()
+        .iter()
+        .map(|port| u64::from(port.num_lids()));
+    let mut items = vec![Limit {
+        resource: "lids".to_owned(),
+        used: lids.sum(),
+        limit: u64::from(Lid::UNICAST_MAX.0),
+        limited_by: String::new(),
+    }];
+    let fullest = fabric
+        .report
+        .as_ref()
+        .and_then(|report| report.fullest_pkey_table.as_ref());
+    if let Some(table) = fullest {
+        items.push(Limit {
+            resource: "p-keys".to_owned(),
+            used: table.used as u64,
+            limit: u64::from(table.capacity),
+            limited_by: table.location.to_string(),
+        });
+    }
+    let infos = snapshot
+        .nodes()
+        .filter_map(|node| Some((node.switch_info()?, node)));
+    let switches: Vec<_> = infos.collect();
+    let smallest_lft = switches.iter().min_by_key(|(info, _)| info.linear_fdb_cap);
+    let smallest_mft = switches
+        .iter()
+        .min_by_key(|(info, _)| info.multicast_fdb_cap);
+    let last_lids = snapshot
+        .end_ports()
+        .iter()
+        .map(|port| u64::from(port.lid.0) + u64::from(port.num_lids()) - 1);
+    if let Some((info, switch)) = smallest_lft {
+        items.push(Limit {
+            resource: "lft-entries".to_owned(),
+            used: last_lids.max().unwrap_or(0) + 1,
+            limit: u64::from(info.linear_fdb_cap),
+            limited_by: switch.name(),
+        });
+    }
+    if let Some((info, switch)) = smallest_mft {
+        items.push(Limit {
+            resource: "mlids".to_owned(),
+            used: used_mlids(snapshot),
+            limit: u64::from(info.multicast_fdb_cap),
+            limited_by: switch.name(),
+        });
+    }
+    Limits { items }
+}
+
+/// Number of MLIDs with an entry in any switch.
+fn used_mlids(snapshot: &Snapshot) -> u64 {
+    let switches = snapshot.nodes().filter_map(|node| node.switch.as_ref());
+    let blocks = switches.flat_map(|switch| switch.mft.iter());
+    let used = blocks.flat_map(|(at, masks)| {
+        let used = masks.iter().enumerate().filter(|(_, mask)| **mask != 0);
+        used.map(|(i, _)| (at.block, i))
+    });
+    used.collect::<BTreeSet<_>>().len() as u64
+}
