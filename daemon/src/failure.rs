@@ -1,7 +1,8 @@
 //! Failures of commands: a message, a hint, and an exit status.
 //!
-//! Exit status: 0 success, 1 failure, 2 usage, 78 configuration; `attach` exits with the status of
-//! its program, or 126 or 127 if it cannot be executed (docs/operations.md).
+//! Exit status: 0 success, 1 failure, 2 usage, 69 no service, 78 configuration; `health` has its
+//! own; `attach` exits with the status of its program, or 126 or 127 if it cannot be executed
+//! (docs/operations.md).
 
 use core::fmt;
 use std::io::{self, IsTerminal};
@@ -34,6 +35,15 @@ pub enum Failure {
     Usage(String),
     /// Invalid configuration (exit status 78).
     Config(ConfigErrors),
+    /// No service runs that could be asked (exit status 69).
+    NoService {
+        /// The message, without full stop.
+        message: String,
+        /// How to start or name one.
+        hint: String,
+    },
+    /// The output has said everything; only the exit status is left.
+    Status(u8),
     /// The operator must configure something. Exit status 78: a repetition fails in the same way.
     Unconfigured {
         /// The message, without full stop.
@@ -73,6 +83,8 @@ impl Failure {
             Self::Runtime { .. }
             | Self::NotRun { .. }
             | Self::Usage(_)
+            | Self::NoService { .. }
+            | Self::Status(_)
             | Self::Unconfigured { .. } => self.to_string(),
         };
         let prefixed = |line: &str| match line.starts_with(' ') {
@@ -98,6 +110,8 @@ impl Failure {
             Self::NotRun { missing: true, .. } => 127,
             Self::NotRun { missing: false, .. } => 126,
             Self::Usage(_) => 2,
+            Self::NoService { .. } => 69,
+            Self::Status(status) => *status,
             Self::Config(_) | Self::Unconfigured { .. } => 78,
         }
     }
@@ -167,7 +181,10 @@ impl fmt::Display for Failure {
             Self::Runtime { error, hint } => write!(f, "{error:#}\n  {hint}"),
             Self::NotRun { message, .. } | Self::Usage(message) => f.write_str(message),
             Self::Config(errors) => write!(f, "{errors}"),
-            Self::Unconfigured { message, hint } => write!(f, "{message}\n  {hint}"),
+            Self::NoService { message, hint } | Self::Unconfigured { message, hint } => {
+                write!(f, "{message}\n  {hint}")
+            }
+            Self::Status(_) => Ok(()),
         }
     }
 }

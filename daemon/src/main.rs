@@ -13,7 +13,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // If standard error is closed, the exit status still reports the failure.
-            let _ = writeln!(std::io::stderr(), "{}", failure.report());
+            let report = failure.report();
+            if !report.is_empty() {
+                let _ = writeln!(std::io::stderr(), "{report}");
+            }
             failure.exit_code()
         }
     }

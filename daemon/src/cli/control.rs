@@ -8,7 +8,7 @@ use crate::control::{WAIT_DEFAULT, WAIT_MAX};
 
 /// The service that a command is for.
 #[derive(Debug, Clone, Args)]
-pub struct ServiceArgs {
+pub struct ServiceDirArgs {
     /// State directory of the service [default: files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
@@ -16,6 +16,14 @@ pub struct ServiceArgs {
     /// directory, so it must be valid; use --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
+}
+
+/// The service that executes a command.
+#[derive(Debug, Clone, Args)]
+pub struct ServiceArgs {
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceDirArgs,
     /// Seconds to wait for the result; the command continues after that, and its result is in the
     /// log of the service.
     #[arg(long, value_name = "SECONDS", default_value_t = WAIT_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_MAX))]

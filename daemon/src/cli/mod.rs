@@ -2,6 +2,7 @@
 //!
 //! Definitions only; [`crate::commands`] implements the commands.
 
+mod ask;
 mod control;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
@@ -17,7 +18,8 @@ use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
-pub use control::{ServiceArgs, SweepArgs};
+pub use ask::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
+pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
 #[cfg(feature = "simulator")]
@@ -26,8 +28,8 @@ pub use state::{StateArgs, StateCommand};
 
 /// An InfiniBand subnet manager.
 ///
-/// Exit status: 0 success, 1 failure, 2 usage, 78 invalid configuration; `attach` exits with the
-/// status of its program.
+/// Exit status: 0 success, 1 failure, 2 usage, 69 no service to ask, 78 invalid configuration;
+/// `health` exits with the state, `attach` with the status of its program.
 #[derive(Debug, Parser)]
 #[command(
     name = "ferrosm",
@@ -55,6 +57,25 @@ pub enum CliCommand {
     #[cfg(feature = "simulator")]
     #[command(flatten)]
     Simulator(SimulatorCommand),
+    /// Show what the running service is and does.
+    Status(AskArgs),
+    /// Show whether everything seen since this SM became master is up, addressed and routed.
+    ///
+    /// Exit status: 0 ok, 1 degraded, 2 down, 3 unknown. It reads only what the service knows, and
+    /// changes nothing.
+    Health(AskArgs),
+    /// List the SMs of the subnet.
+    Sms(AskArgs),
+    /// List the nodes of the subnet, and those that left it since this SM became master.
+    Nodes(ListArgs),
+    /// List the links of the subnet, and those that went down since this SM became master.
+    Links(LinksArgs),
+    /// Show how near limits of the fabric are.
+    Limits(AskArgs),
+    /// Show where a port is: GUID of a port or node, LID, name, or `name/port`.
+    Where(WhereArgs),
+    /// Show the path of packets between two ports, from the tables that the switches have.
+    Path(PathArgs),
     /// List the ports of this host, and which of them ferrosm can serve.
     Ports(PortsArgs),
     /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
@@ -299,7 +320,15 @@ impl CliCommand {
             Self::Route(args) => Some(&args.common.engine[..]),
             #[cfg(feature = "simulator")]
             Self::Explain(args) => Some(&args.common.engine[..]),
-            Self::Ports(_)
+            Self::Status(_)
+            | Self::Health(_)
+            | Self::Sms(_)
+            | Self::Nodes(_)
+            | Self::Links(_)
+            | Self::Limits(_)
+            | Self::Where(_)
+            | Self::Path(_)
+            | Self::Ports(_)
             | Self::Topology(_)
             | Self::Replay(_)
             | Self::Sweep(_)

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::config;
-use crate::cli::{ServiceArgs, SweepArgs};
+use crate::cli::{ServiceArgs, ServiceDirArgs, SweepArgs};
 use crate::control::client::{self, ClientError};
 use crate::control::{ClientCommand, ControlReply, ControlRequest, Reason, SOCKET_NAME};
 use crate::failure::Failure;
@@ -40,11 +40,11 @@ pub fn takeover(args: &ServiceArgs) -> Result<(), Failure> {
     execute(args, ClientCommand::Takeover)
 }
 
-fn execute(service: &ServiceArgs, command: ClientCommand) -> Result<(), Failure> {
-    let dir = state_dir(service)?;
+fn execute(args: &ServiceArgs, command: ClientCommand) -> Result<(), Failure> {
+    let dir = state_dir(&args.service)?;
     let request = ControlRequest {
         command,
-        wait_s: service.wait_s,
+        wait_s: args.wait_s,
     };
     let reply = client::request(&dir, request).map_err(|e| no_reply(&dir, &e))?;
     match reply {
@@ -55,7 +55,8 @@ fn execute(service: &ServiceArgs, command: ClientCommand) -> Result<(), Failure>
     }
 }
 
-fn state_dir(service: &ServiceArgs) -> Result<PathBuf, Failure> {
+/// The state directory of a service.
+pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
     match &service.state_dir {
         Some(dir) => Ok(dir.clone()),
         None => match config::state_dir(service.config.as_deref()) {
@@ -72,10 +73,7 @@ fn state_dir(service: &ServiceArgs) -> Result<PathBuf, Failure> {
 fn no_reply(dir: &Path, error: &ClientError) -> Failure {
     let shown = dir.display();
     match error {
-        ClientError::NoService(e) => Failure::with_hint(
-            format!("no ferrosm service runs with state directory {shown}: {e}"),
-            "Start it (`ferrosm run`), or name its state directory with --state-dir or its configuration with --config.",
-        ),
+        ClientError::NoService(_) => no_service(dir),
         ClientError::PermissionDenied(_) => Failure::with_hint(
             format!("cannot open control socket {shown}/{SOCKET_NAME}: permission denied"),
             "Run the command as root or as the user of the service.",
@@ -88,6 +86,15 @@ fn no_reply(dir: &Path, error: &ClientError) -> Failure {
             format!("no reply from the service with state directory {shown}: {error}"),
             "Check that the service and this command are of the same version, and that the service responds.",
         ),
+    }
+}
+
+/// No service runs with a state directory.
+pub(super) fn no_service(dir: &Path) -> Failure {
+    Failure::NoService {
+        message: format!("no ferrosm service runs with state directory {}", dir.display()),
+        hint: "Start it (`ferrosm run`), or name its state directory with --state-dir or its configuration with --config."
+            .to_owned(),
     }
 }
 

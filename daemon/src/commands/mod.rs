@@ -1,5 +1,6 @@
 //! One module per command. Each takes its flags and returns its failure.
 
+pub mod ask;
 pub mod config;
 pub mod control;
 #[cfg(feature = "simulator")]
@@ -30,6 +31,14 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Run(args) => run::run(&args),
         #[cfg(feature = "simulator")]
         CliCommand::Simulator(command) => simulator::run(&command),
+        CliCommand::Status(args) => ask::status(&args),
+        CliCommand::Health(args) => ask::health(&args),
+        CliCommand::Sms(args) => ask::sms(&args),
+        CliCommand::Nodes(args) => ask::nodes(&args),
+        CliCommand::Links(args) => ask::links(&args),
+        CliCommand::Limits(args) => ask::limits(&args),
+        CliCommand::Where(args) => ask::place(&args),
+        CliCommand::Path(args) => ask::path(&args),
         CliCommand::Ports(args) => ports::run(&args),
         CliCommand::Topology(args) => topology::run(&args),
         #[cfg(feature = "simulator")]

@@ -7,12 +7,14 @@
 //! |---|---|
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
+//! | [`answers`] | answers of the API |
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | persisted state |
 //! | `proof`, `explain` | results of offline routing |
 //! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format, `event_callsite` those of the event table |
 //! | [`progress`] | the progress bar |
 
+pub mod answers;
 pub mod dot;
 pub mod dump;
 mod event_callsite;

@@ -324,7 +324,7 @@ fn state_commands_do_not_read_input_files() {
     );
     for command in ["sweep", "handover", "takeover"] {
         let (code, _, err) = run_for(&state, &[command]);
-        assert_eq!(code, Some(1), "{err}");
+        assert_eq!(code, Some(69), "{err}");
         assert!(err.contains(&no_service), "{err}");
     }
 }

@@ -1,0 +1,182 @@
+//! The commands that ask a running service: `status`, `health`, `sms`, `nodes`, `links`, `limits`,
+//! `where`, `path`. They only use the API.
+
+use core::time::Duration;
+use std::io::IsTerminal;
+use std::thread::sleep;
+
+use ferrosm_api::answer::{Answer, ErrorKind, Page};
+use ferrosm_api::fabric::{Link, Node, Where};
+use ferrosm_api::path::Path;
+use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
+use serde::de::DeserializeOwned;
+
+use super::control;
+use crate::api::client::{self, AskError};
+use crate::api::socket_path;
+use crate::cli::{AskArgs, LinksArgs, ListArgs, PathArgs, ServiceDirArgs, WhereArgs};
+use crate::failure::Failure;
+use crate::output::{self, answers};
+
+/// Time between the questions of `--watch`.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// Exit status of `health` if the state is unknown.
+const UNKNOWN: u8 = 3;
+
+/// Runs `status`.
+///
+/// # Errors
+/// If no service answers.
+pub fn status(args: &AskArgs) -> Result<(), Failure> {
+    ask::<Status>(args, "status", &[], answers::status).map(drop)
+}
+
+/// Runs `health`.
+///
+/// # Errors
+/// The state as exit status, unless it is ok.
+pub fn health(args: &AskArgs) -> Result<(), Failure> {
+    let asked = ask::<Health>(args, "health", &[], answers::health);
+    let answer = match asked {
+        Ok(answer) => answer,
+        // A monitoring system reads the exit status.
+        Err(Failure::NoService { message, hint }) => {
+            output::print(&format!("UNKNOWN  {message}\n  {hint}\n"))?;
+            return Err(Failure::Status(UNKNOWN));
+        }
+        Err(other) => return Err(other),
+    };
+    match answer.body.state {
+        HealthState::Ok => Ok(()),
+        HealthState::Degraded => Err(Failure::Status(1)),
+        HealthState::Down => Err(Failure::Status(2)),
+        HealthState::Unknown => Err(Failure::Status(UNKNOWN)),
+    }
+}
+
+/// Runs `sms`.
+///
+/// # Errors
+/// If no service answers.
+pub fn sms(args: &AskArgs) -> Result<(), Failure> {
+    ask::<Sms>(args, "sms", &[], answers::sms).map(drop)
+}
+
+/// Runs `nodes`.
+///
+/// # Errors
+/// If no service answers, or the conditions are invalid.
+pub fn nodes(args: &ListArgs) -> Result<(), Failure> {
+    let query = list_query(args, None);
+    ask::<Page<Node>>(&args.ask, "nodes", &query, answers::nodes).map(drop)
+}
+
+/// Runs `links`.
+///
+/// # Errors
+/// If no service answers, or the conditions are invalid.
+pub fn links(args: &LinksArgs) -> Result<(), Failure> {
+    let query = list_query(&args.list, args.problems.then_some("state!=up"));
+    ask::<Page<Link>>(&args.list.ask, "links", &query, answers::links).map(drop)
+}
+
+/// Runs `limits`.
+///
+/// # Errors
+/// If no service answers, or it does not know the fabric yet.
+pub fn limits(args: &AskArgs) -> Result<(), Failure> {
+    ask::<Limits>(args, "limits", &[], answers::limits).map(drop)
+}
+
+/// Runs `where`.
+///
+/// # Errors
+/// If no service answers, or no port has this name.
+pub fn place(args: &WhereArgs) -> Result<(), Failure> {
+    let query = [("name", args.name.clone())];
+    ask::<Where>(&args.ask, "where", &query, answers::places).map(drop)
+}
+
+/// Runs `path`.
+///
+/// # Errors
+/// If no service answers, a name is unknown or ambiguous, or packets do not arrive.
+pub fn path(args: &PathArgs) -> Result<(), Failure> {
+    let query = [("from", args.from.clone()), ("to", args.to.clone())];
+    let answer = ask::<Path>(&args.ask, "paths", &query, answers::path)?;
+    match answer.body.dropped {
+        None => Ok(()),
+        Some(_) => Err(Failure::Status(1)),
+    }
+}
+
+fn list_query(args: &ListArgs, condition: Option<&str>) -> Vec<(&'static str, String)> {
+    let mut query = vec![("limit", args.limit.to_string())];
+    let conditions: Vec<&str> = condition
+        .into_iter()
+        .chain(args.conditions.as_deref())
+        .collect();
+    if !conditions.is_empty() {
+        query.push(("where", conditions.join(",")));
+    }
+    query
+}
+
+/// Asks and prints, with `--watch` until interrupted.
+fn ask<T: DeserializeOwned>(
+    args: &AskArgs,
+    resource: &str,
+    query: &[(&str, String)],
+    render: fn(&Answer<T>) -> String,
+) -> Result<Answer<T>, Failure> {
+    let dir = control::state_dir(&args.service)?;
+    let socket = socket_path(&dir);
+    loop {
+        let received = client::get::<T>(&socket, resource, query)
+            .map_err(|e| failure(&args.service, &dir, e))?;
+        if args.watch && std::io::stdout().is_terminal() {
+            output::print("\x1b[H\x1b[2J")?;
+        }
+        if args.json {
+            output::print(&format!("{}\n", received.json))?;
+        } else {
+            output::print(&render(&received.answer))?;
+        }
+        if !args.watch {
+            return Ok(received.answer);
+        }
+        sleep(WATCH_INTERVAL);
+    }
+}
+
+fn failure(service: &ServiceDirArgs, dir: &std::path::Path, error: AskError) -> Failure {
+    match error {
+        AskError::NoService(..) => control::no_service(dir),
+        AskError::PermissionDenied(socket) => Failure::with_hint(
+            format!("cannot open {}: permission denied", socket.display()),
+            "Run the command as root or as the user of the service.",
+        ),
+        AskError::Answered(error) => match error.kind {
+            ErrorKind::InvalidRequest => Failure::Usage(error.message),
+            ErrorKind::NotFound
+            | ErrorKind::Ambiguous
+            | ErrorKind::MethodNotAllowed
+            | ErrorKind::Forbidden
+            | ErrorKind::NotReady
+            | ErrorKind::Busy
+            | ErrorKind::Internal => Failure::with_hint(error.message, error.remedy),
+        },
+        AskError::Failed(reason) => Failure::with_hint(
+            format!(
+                "no answer from the service with state directory {}: {reason}",
+                dir.display()
+            ),
+            match service.state_dir {
+                Some(_) => "Check that the service and this command are of the same version.",
+                None => {
+                    "Check that the service and this command are of the same version, or name the service with --state-dir."
+                }
+            },
+        ),
+    }
+}

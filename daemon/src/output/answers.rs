@@ -1,0 +1,355 @@
+//! Answers of the API as text.
+
+use core::fmt::Write;
+
+use ferrosm_api::answer::{Answer, Page};
+use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
+use ferrosm_api::object::ObjectName;
+use ferrosm_api::path::Path;
+use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
+
+use super::table::{self, count};
+
+/// `status`.
+#[must_use]
+pub fn status(answer: &Answer<Status>) -> String {
+    let status = &answer.body;
+    let mut rows = vec![
+        (
+            "service",
+            format!(
+                "ferrosm {}, process {}, since {}",
+                status.version,
+                status.pid,
+                short(&status.started_at)
+            ),
+        ),
+        (
+            "role",
+            format!(
+                "{} since {}: {}",
+                answer.role.name(),
+                short(&status.role_since),
+                status.role_reason
+            ),
+        ),
+    ];
+    if let Some(master) = &answer.master {
+        rows.push(("master", object(master)));
+    }
+    let port = status
+        .port
+        .as_ref()
+        .map_or_else(|| "none yet".to_owned(), object);
+    rows.push(("port", format!("{port}, SM priority {}", status.priority)));
+    rows.push(("activity", status.activity.clone()));
+    if let Some(fabric) = &status.fabric {
+        let routers = match fabric.routers {
+            0 => String::new(),
+            n => format!(", {}", count(n, "router", "routers")),
+        };
+        rows.push((
+            "fabric",
+            format!(
+                "{}, {}{routers}, {}",
+                count(fabric.switches, "switch", "switches"),
+                count(fabric.cas, "channel adapter", "channel adapters"),
+                count(fabric.links, "link", "links"),
+            ),
+        ));
+    }
+    if let Some(sweep) = &status.last_sweep {
+        rows.push((
+            "last sweep",
+            format!(
+                "{} ({}), {}, {} ms, {}, {}; engine {}",
+                sweep.number,
+                sweep.kind,
+                short(&sweep.at),
+                sweep.took_us / 1000,
+                count(sweep.problems, "problem", "problems"),
+                count(sweep.minor_problems, "minor problem", "minor problems"),
+                if sweep.engine.is_empty() {
+                    "none"
+                } else {
+                    &sweep.engine
+                },
+            ),
+        ));
+    }
+    rows.push(("revision", answer.revision.to_string()));
+    aligned(&rows)
+}
+
+/// `health`.
+#[must_use]
+pub fn health(answer: &Answer<Health>) -> String {
+    let health = &answer.body;
+    let state = match health.state {
+        HealthState::Ok => "OK",
+        HealthState::Degraded => "DEGRADED",
+        HealthState::Down => "DOWN",
+        HealthState::Unknown => "UNKNOWN",
+    };
+    let mut text = format!("{state}  {}\n", health.summary);
+    for finding in &health.findings {
+        let mark = if finding.severe { '!' } else { '~' };
+        let since = finding
+            .since
+            .as_deref()
+            .map(|at| format!(" since {}", short(at)));
+        let _ = writeln!(
+            text,
+            "  {mark} {}: {}{}",
+            finding.location,
+            finding.text,
+            since.unwrap_or_default()
+        );
+    }
+    text
+}
+
+/// `sms`.
+#[must_use]
+pub fn sms(answer: &Answer<Sms>) -> String {
+    let mut out = table::new(["SM", "Location", "Port GUID", "Priority", "State"]);
+    table::right(&mut out, &[3]);
+    for sm in &answer.body.items {
+        let name = if sm.port.name.is_empty() {
+            "?"
+        } else {
+            &sm.port.name
+        };
+        let own = if sm.is_self { " (this one)" } else { "" };
+        out.add_row([
+            format!("{name}{own}"),
+            sm.port.location.clone(),
+            sm.port.guid.clone(),
+            sm.priority.to_string(),
+            sm.state.name().to_owned(),
+        ]);
+    }
+    if answer.body.items.is_empty() {
+        return "No SM is known yet; `ferrosm status` shows what this one does.\n".to_owned();
+    }
+    format!("{out}\n")
+}
+
+/// `nodes`.
+#[must_use]
+pub fn nodes(answer: &Answer<Page<Node>>) -> String {
+    let mut out = table::new([
+        "Kind",
+        "Name",
+        "GUID",
+        "LID",
+        "Ports linked",
+        "Location",
+        "State",
+    ]);
+    table::right(&mut out, &[3, 4]);
+    for node in &answer.body.items {
+        let lids: Vec<String> = node.lids.iter().map(ToString::to_string).collect();
+        let state = match node.state {
+            Presence::Present => String::new(),
+            Presence::Absent => {
+                format!(
+                    "absent since {}",
+                    node.since.as_deref().map_or_else(String::new, short)
+                )
+            }
+        };
+        let location = if node.location == node.name {
+            ""
+        } else {
+            &node.location
+        };
+        out.add_row([
+            node.kind.name().to_owned(),
+            node.name.clone(),
+            node.guid.clone(),
+            if lids.is_empty() {
+                "-".to_owned()
+            } else {
+                lids.join(", ")
+            },
+            format!("{}/{}", node.ports_linked, node.ports),
+            location.to_owned(),
+            state,
+        ]);
+    }
+    format!("{out}\n{}", rest(&answer.body, "node", "nodes"))
+}
+
+/// `links`.
+#[must_use]
+pub fn links(answer: &Answer<Page<Link>>) -> String {
+    let page = &answer.body;
+    if page.items.is_empty() {
+        return format!("{}\n", count(0, "link", "links"));
+    }
+    let mut out = table::new([
+        "Link",
+        "State",
+        "Rate",
+        "Possible",
+        "Since",
+        "Times down",
+        "Note",
+    ]);
+    table::right(&mut out, &[5]);
+    for link in &page.items {
+        out.add_row([
+            format!("{} - {}", link.a.location(), link.b.location()),
+            link.state.name().to_owned(),
+            link.rate.clone(),
+            if link.state == LinkState::Up {
+                String::new()
+            } else {
+                link.possible_rate.clone()
+            },
+            link.since.as_deref().map_or_else(String::new, short),
+            link.times_down.to_string(),
+            link.note.clone(),
+        ]);
+    }
+    format!("{out}\n{}", rest(page, "link", "links"))
+}
+
+/// `limits`.
+#[must_use]
+pub fn limits(answer: &Answer<Limits>) -> String {
+    let mut out = table::new(["Resource", "Used", "Limit", "Limited by"]);
+    table::right(&mut out, &[1, 2]);
+    for limit in &answer.body.items {
+        out.add_row([
+            limit.resource.clone(),
+            limit.used.to_string(),
+            limit.limit.to_string(),
+            limit.limited_by.clone(),
+        ]);
+    }
+    format!("{out}\n")
+}
+
+/// `where`.
+#[must_use]
+pub fn places(answer: &Answer<Where>) -> String {
+    let mut text = String::new();
+    for place in &answer.body.items {
+        let attached = place.attached_to.as_ref();
+        let lids = match place.lmc {
+            0 => place.lid.to_string(),
+            lmc => format!("{} to {}", place.lid, u32::from(place.lid) + (1 << lmc) - 1),
+        };
+        let p_keys = place.p_keys.as_ref();
+        let rows = [
+            (
+                "port",
+                format!(
+                    "{} port {} ({})",
+                    place.port.name,
+                    place.number,
+                    place.kind.name()
+                ),
+            ),
+            (
+                "connected to",
+                attached.map_or_else(|| "-".to_owned(), |end| end.location()),
+            ),
+            ("port GUID", place.port.guid.clone()),
+            ("LID", lids),
+            ("GID", place.gid.clone()),
+            (
+                "P_Keys",
+                p_keys.map_or_else(|| "unknown".to_owned(), |keys| keys.join(" ")),
+            ),
+        ];
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&aligned(&rows));
+    }
+    text
+}
+
+/// `path`.
+#[must_use]
+pub fn path(answer: &Answer<Path>) -> String {
+    let path = &answer.body;
+    let mut text = path.from.name.clone();
+    for hop in &path.hops {
+        let _ = write!(text, " -> {} {}>{}", hop.name, hop.in_port, hop.out_port);
+    }
+    match &path.dropped {
+        None => {
+            let _ = writeln!(text, " -> {}", path.to.name);
+        }
+        Some(why) => {
+            let _ = writeln!(text, "\n  ! packets to {} are dropped: {why}", path.to.name);
+        }
+    }
+    let vls: Vec<String> = path
+        .hops
+        .iter()
+        .filter_map(|hop| hop.vl)
+        .map(|vl| vl.to_string())
+        .collect();
+    let vl = if vls.is_empty() {
+        String::new()
+    } else {
+        format!(", VL {}", vls.join(" "))
+    };
+    let _ = writeln!(
+        text,
+        "  LID {}, SL {}{vl} | MTU {} | narrowest link {} Gb/s",
+        path.lid,
+        path.sl,
+        path.mtu,
+        path.narrowest_mbps / 1000
+    );
+    let p_keys = if path.p_keys.is_empty() {
+        "no common P_Key".to_owned()
+    } else {
+        format!("P_Keys {}", path.p_keys.join(" "))
+    };
+    let _ = writeln!(text, "  {p_keys} | tables as of {}", short(&answer.at));
+    text
+}
+
+fn object(object: &ObjectName) -> String {
+    if object.name.is_empty() {
+        return object.guid.clone();
+    }
+    if object.location.is_empty() || object.location == object.name {
+        return object.name.clone();
+    }
+    format!("{} ({})", object.name, object.location)
+}
+
+/// A time without its fraction of a second: `2026-11-29 13:12:09Z`.
+fn short(rfc3339: &str) -> String {
+    let whole = rfc3339.split('.').next().unwrap_or(rfc3339);
+    format!("{}Z", whole.trim_end_matches('Z').replace('T', " "))
+}
+
+/// How many objects a page does not show.
+fn rest<T>(page: &Page<T>, one: &str, many: &str) -> String {
+    let shown = page.items.len();
+    if shown == page.total {
+        return format!("{}\n", count(shown, one, many));
+    }
+    format!(
+        "{shown} of {}; --limit shows more, --where selects\n",
+        count(page.total, one, many)
+    )
+}
+
+/// Rows of names and values.
+fn aligned(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = rows
+        .iter()
+        .map(|(name, value)| format!("{name:width$}  {value}\n"));
+    lines.collect()
+}
