@@ -122,7 +122,10 @@ impl Published {
     fn fabric_after(&self, report: Option<&SweepReport>, sm: &SubnetManager) -> FabricState {
         let last = self.state();
         let observed = last.fabric.as_ref();
-        let snapshot = sm.snapshot(observed.map(|before| &*before.snapshot));
+        // It shares what the SA replies from.
+        let published = sm.view().map(|view| &***view);
+        let base = published.or_else(|| observed.map(|before| &*before.snapshot));
+        let snapshot = sm.snapshot(base);
         let now = SystemTime::now();
         // What happened before the first sweep as master is no news: another SM has reported it.
         let before = observed.filter(|before| report.is_some() && before.report.is_some());
