@@ -35,14 +35,14 @@ pub enum Failure {
     Usage(String),
     /// Invalid configuration (exit status 78).
     Config(ConfigErrors),
-    /// No service runs that could be asked (exit status 69).
+    /// The command needs a running service, and there is none (exit status 69).
     NoService {
         /// The message, without full stop.
         message: String,
         /// How to start or name one.
         hint: String,
     },
-    /// The output has said everything; only the exit status is left.
+    /// The command has printed its result, and reports only this exit status.
     Status(u8),
     /// The operator must configure something. Exit status 78: a repetition fails in the same way.
     Unconfigured {

@@ -21,7 +21,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub enum AskError {
     /// No service listens at the socket.
-    NoService(PathBuf, io::Error),
+    NoService,
     /// The socket belongs to another user.
     PermissionDenied(PathBuf),
     /// The service answered with an error.
@@ -90,7 +90,7 @@ async fn exchange(socket: &Path, target: &str) -> Result<(StatusCode, Bytes), As
     let stream = UnixStream::connect(socket).await.map_err(|e| {
         let kind = e.kind();
         if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
-            AskError::NoService(socket.to_owned(), e)
+            AskError::NoService
         } else if kind == io::ErrorKind::PermissionDenied {
             AskError::PermissionDenied(socket.to_owned())
         } else {

@@ -13,9 +13,8 @@ const CANDIDATES_SHOWN: usize = 5;
 /// The end port that a text names: GUID of a port or node, LID, name, or `name/port`.
 pub(super) fn end_port(fabric: &FabricState, text: &str) -> Result<EndPortIdx, ApiError> {
     let snapshot = &fabric.snapshot;
-    let found = end_ports(snapshot, text);
+    let found = end_ports(fabric, text)?;
     match found[..] {
-        [] => Err(not_found(fabric, text)),
         [one] => Ok(one),
         [..] => {
             let shown = found.iter().take(CANDIDATES_SHOWN);
@@ -33,6 +32,15 @@ pub(super) fn end_port(fabric: &FabricState, text: &str) -> Result<EndPortIdx, A
             })
         }
     }
+}
+
+/// All end ports that a text names, at least one.
+pub(super) fn end_ports(fabric: &FabricState, text: &str) -> Result<Vec<EndPortIdx>, ApiError> {
+    let found = matching_ports(&fabric.snapshot, text);
+    if found.is_empty() {
+        return Err(not_found(fabric, text));
+    }
+    Ok(found)
 }
 
 fn not_found(fabric: &FabricState, text: &str) -> ApiError {
@@ -63,7 +71,7 @@ fn not_found(fabric: &FabricState, text: &str) -> ApiError {
 
 /// The end ports that a text names. A whole name outranks its first word, which is the host in
 /// a NodeDescription such as `host-1 mlx5_0`.
-pub(super) fn end_ports(snapshot: &Snapshot, text: &str) -> Vec<EndPortIdx> {
+fn matching_ports(snapshot: &Snapshot, text: &str) -> Vec<EndPortIdx> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let Ok(guid) = u64::from_str_radix(hex, 16) else {
             return Vec::new();

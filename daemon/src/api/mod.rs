@@ -7,7 +7,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`published`], `history` | the published state of the SM; what went down or left since the start |
+//! | [`published`], `history` | published state; what went down or left |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `fabric`, `path`, `status` | answers |

@@ -46,7 +46,7 @@ pub struct FabricState {
     pub snapshot: Arc<Snapshot>,
     /// The report of the sweep; `None` if the SM became standby before one was complete.
     pub report: Option<Arc<SweepReport>>,
-    /// When the snapshot was taken.
+    /// Time of the snapshot.
     pub at: SystemTime,
     /// What changed since the first sweep as master.
     pub history: Arc<History>,

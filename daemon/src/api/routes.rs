@@ -202,10 +202,7 @@ async fn get_where(
     let state = published.state();
     let fabric = ready(&state)?;
     let snapshot = &fabric.snapshot;
-    let found = lookup::end_ports(snapshot, &query.name);
-    if found.is_empty() {
-        lookup::end_port(fabric, &query.name)?;
-    }
+    let found = lookup::end_ports(fabric, &query.name)?;
     let places = found.into_iter().map(|at| fabric::place(snapshot, at));
     let items = places.collect();
     Ok(answer(&state, fabric.at, Where { items }))

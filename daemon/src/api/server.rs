@@ -173,7 +173,7 @@ mod tests {
             assert!(early.contains("\"kind\":\"not-ready\""), "{early}");
         }
         for (target, status, kind) in [
-            ("/v1/nobody", 404, "not-found"),
+            ("/v1/absent", 404, "not-found"),
             ("/v1/paths?from=1", 400, "invalid-request"),
             ("/v1/links?limits=1", 400, "invalid-request"),
         ] {

@@ -211,19 +211,14 @@ fn findings(fabric: &FabricState) -> Vec<Finding> {
     findings
 }
 
-/// The SMs of the subnet, this one first.
+/// The SMs of the subnet, this one first; none before the fabric is discovered.
 pub(super) fn sms(state: &State) -> Sms {
-    let snapshot = state.fabric.as_ref().map(|fabric| &*fabric.snapshot);
-    let all = snapshot.map_or(&[][..], |snapshot| &snapshot.sms);
-    let items = all.iter().enumerate().map(|(i, sm)| Sm {
-        port: snapshot.map_or_else(
-            || ObjectName {
-                guid: sm.guid.to_string(),
-                name: String::new(),
-                location: String::new(),
-            },
-            |snapshot| sm_port(snapshot, sm),
-        ),
+    let Some(fabric) = &state.fabric else {
+        return Sms { items: Vec::new() };
+    };
+    let snapshot = &fabric.snapshot;
+    let items = snapshot.sms.iter().enumerate().map(|(i, sm)| Sm {
+        port: sm_port(snapshot, sm),
         is_self: i == 0,
         priority: if i == 0 { state.priority } else { sm.priority },
         state: role(if i == 0 { state.role } else { sm.sm_state }),

@@ -395,7 +395,7 @@ impl SmArgs {
     }
 }
 
-/// Overrides a setting, if the flag is given.
+/// Overrides a setting with a flag of the command line.
 fn set<T: Clone>(setting: &mut T, flag: &Option<T>) {
     if let Some(value) = flag {
         setting.clone_from(value);

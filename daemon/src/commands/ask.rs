@@ -151,7 +151,7 @@ fn ask<T: DeserializeOwned>(
 
 fn failure(service: &ServiceDirArgs, dir: &std::path::Path, error: AskError) -> Failure {
     match error {
-        AskError::NoService(..) => control::no_service(dir),
+        AskError::NoService => control::no_service(dir),
         AskError::PermissionDenied(socket) => Failure::with_hint(
             format!("cannot open {}: permission denied", socket.display()),
             "Run the command as root or as the user of the service.",

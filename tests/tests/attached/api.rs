@@ -195,9 +195,9 @@ fn unclear_questions_say_what_to_do() {
         }
     };
     refused(
-        &["where", "nobody"],
+        &["where", "host-9"],
         1,
-        &["no port is named `nobody`", "ferrosm nodes"],
+        &["no port is named `host-9`", "ferrosm nodes"],
     );
     refused(&["path", "1", "60000"], 1, &["no port is named `60000`"]);
     refused(
