@@ -96,10 +96,13 @@ impl LidTable {
     }
 
     /// The ports that did not report their LIDs when they were last read.
-    pub(crate) fn differing_ports(&self, fabric: &ObservedFabric) -> Vec<PortRef> {
+    pub(crate) fn differing_ports<'a>(
+        &'a self,
+        fabric: &'a ObservedFabric,
+    ) -> impl Iterator<Item = PortRef> + 'a {
         let assigned = self.plan.lids.iter();
         let differing = assigned.filter(|(p, lid, _)| reported_lid(fabric, *p) != *lid);
-        differing.map(|(p, _, _)| *p).collect()
+        differing.map(|(p, _, _)| *p)
     }
 
     /// A Set reached another port than the one it was for.
@@ -147,7 +150,7 @@ impl LidTable {
         let plan_changed = plan.lids != self.plan.lids;
         self.plan = plan;
         Assignment {
-            changed: self.differing_ports(fabric).len(),
+            changed: self.differing_ports(fabric).count(),
             plan_changed,
             updates,
         }

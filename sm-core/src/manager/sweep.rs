@@ -383,7 +383,8 @@ impl SubnetManager {
         sweep.end_phase(self.now);
         self.announce_phase();
         let problems = self.locate_problems(core::mem::take(&mut sweep.problems));
-        let mut report = self.complete_report(&sweep, problems, configured);
+        let mut report = self.complete_report(sweep.report, problems, configured);
+        report.took = self.now.since(sweep.started);
         self.surveys.forget_linked(&self.fabric);
         if configured {
             self.confirm_configuration(is_full);
@@ -395,10 +396,11 @@ impl SubnetManager {
         }
         if configured {
             self.publish_view();
-            report
-                .problems
-                .extend(self.sa.ports_below_broadcast_group());
-            self.last_sweep.report = Some(report.clone());
+            let unfit = self.sa.ports_below_broadcast_group();
+            if !unfit.is_empty() {
+                report.problems.extend(unfit);
+                self.last_sweep.report = Some(report.clone());
+            }
         }
         self.emit(Event::SweepCompleted(Box::new(report.clone())));
         if is_full {
@@ -426,7 +428,7 @@ impl SubnetManager {
     /// The report of a sweep, with what the fabric and its tables are now.
     fn complete_report(
         &self,
-        sweep: &Sweep,
+        report: SweepReport,
         problems: Vec<Problem>,
         configured: bool,
     ) -> SweepReport {
@@ -440,9 +442,8 @@ impl SubnetManager {
             cas: count(NodeType::Ca),
             routers: count(NodeType::Router),
             links: self.fabric.link_count(),
-            took: self.now.since(sweep.started),
             role: self.role(),
-            ..sweep.report.clone()
+            ..report
         };
         if !self.read_only {
             report.lids = self.lids.count();

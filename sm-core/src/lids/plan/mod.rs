@@ -219,7 +219,7 @@ impl ConfirmedLids {
     }
 
     /// The entries of `map` to persist. Foreign ones are reserved, but not persisted: after a
-    /// restart, they would be taken for those of absent ports of this subnet.
+    /// restart, the SM would treat them as those of absent ports of this subnet.
     pub(crate) fn without_foreign<'m>(&self, map: &'m LidMap) -> Cow<'m, LidMap> {
         if self.foreign.is_empty() {
             return Cow::Borrowed(map);
@@ -493,7 +493,7 @@ mod tests {
             (plan.is_map_of_other_subnet, lid_of(&plan, 3))
         };
         assert_eq!(with(&confirmed_lids), (false, Some(Lid(5))));
-        // After a restart, they would be taken for entries of this subnet.
+        // After a restart, the SM would treat them as entries of this subnet.
         let persisted = confirmed_lids.without_foreign(&first.map);
         assert!(first.map.contains_key(&PortGuid(77)) && !persisted.contains_key(&PortGuid(77)));
         // The entry of an absent port of this subnet is reserved.
