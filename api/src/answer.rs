@@ -99,6 +99,22 @@ pub struct ApiError {
     pub message: String,
     /// What to do; empty if nothing helps.
     pub remedy: String,
+    /// The number of the command that failed, for commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<u64>,
+}
+
+impl ApiError {
+    /// An error that no command caused.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            remedy: remedy.into(),
+            command: None,
+        }
+    }
 }
 
 /// Kinds of errors.
@@ -115,9 +131,27 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// The client's role does not allow it.
     Forbidden,
+    /// The state has another revision than the client expects.
+    Changed,
+    /// Only a master can do this.
+    NotMaster,
+    /// This SM was master, and is no longer.
+    MastershipLost,
+    /// This SM is master already.
+    AlreadyMaster,
+    /// The SM's own port has no link.
+    NoLink,
+    /// No engine found a routing that passes verification.
+    RoutingFailed,
+    /// No SM took over.
+    NotHandedOver,
+    /// Another change of mastership came first.
+    Superseded,
+    /// The service is stopping.
+    Stopping,
     /// The fabric is not discovered yet.
     NotReady,
-    /// Too many clients.
+    /// Too many clients or commands.
     Busy,
     /// A defect of the service.
     Internal,

@@ -14,10 +14,12 @@
 //! | [`status`] | the service, its health, the SMs of the subnet, limits |
 //! | [`fabric`] | nodes, ports and links |
 //! | [`path`] | where a port is, and the path between two ports |
+//! | [`command`] | commands to the SM |
 
 #![warn(missing_docs)]
 
 pub mod answer;
+pub mod command;
 pub mod fabric;
 pub mod object;
 pub mod path;

@@ -9,8 +9,8 @@
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: parse, check, print, reload |
 //! | [`run`] | the SM service of `run` and `demo`: its loop, signals, replication, recording |
-//! | [`api`] | questions to a running service |
-//! | [`control`] | commands to a running service |
+//! | [`api`] | questions and commands to a running service |
+//! | [`http`] | the HTTP servers of the API and the metrics |
 //! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
 //! | [`metrics`] | metrics and their HTTP endpoint |
@@ -26,8 +26,8 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
-pub mod control;
 pub mod failure;
+pub mod http;
 pub mod metrics;
 #[cfg(feature = "simulator")]
 pub mod offline;

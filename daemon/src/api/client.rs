@@ -9,12 +9,12 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::HOST;
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
-/// Time until an answer is complete.
+/// Time until an answer is complete, beyond the time that a command may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why there is no answer.
@@ -30,84 +30,100 @@ pub enum AskError {
     Failed(String),
 }
 
-/// The answer to a GET, as JSON text and decoded.
+/// An answer, as JSON text and decoded.
 #[derive(Debug)]
 pub struct ReceivedAnswer<T> {
     pub json: String,
     pub answer: Answer<T>,
 }
 
-/// Asks the service at a socket. `query` is percent-encoded here.
-///
-/// # Errors
-/// If no service answers, or it answers with an error.
-pub fn get<T: DeserializeOwned>(
-    socket: &Path,
-    resource: &str,
-    query: &[(&str, String)],
-) -> Result<ReceivedAnswer<T>, AskError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| AskError::Failed(e.to_string()))?;
-    let target = target(resource, query);
-    let exchanged = runtime
-        .block_on(async { tokio::time::timeout(ANSWER_TIMEOUT, exchange(socket, &target)).await });
-    let (status, body) = exchanged
-        .map_err(|_| AskError::Failed(format!("no answer within {ANSWER_TIMEOUT:?}")))??;
-    if status != StatusCode::OK {
-        let error: Result<ErrorAnswer, _> = serde_json::from_slice(&body);
-        return Err(match error {
-            Ok(answer) => AskError::Answered(answer.error),
-            Err(_) => AskError::Failed(format!("status {status}")),
-        });
-    }
-    let invalid = |e: serde_json::Error| AskError::Failed(format!("invalid answer: {e}"));
-    let answer = serde_json::from_slice(&body).map_err(invalid)?;
-    let value: serde_json::Value = serde_json::from_slice(&body).map_err(invalid)?;
-    let json = serde_json::to_string_pretty(&value).map_err(invalid)?;
-    Ok(ReceivedAnswer { json, answer })
+/// A request to the service at a socket.
+#[derive(Debug)]
+pub struct Call<'a> {
+    pub socket: &'a Path,
+    pub method: Method,
+    /// Path below the version.
+    pub resource: &'a str,
+    /// Percent-encoded when it is sent.
+    pub query: &'a [(&'a str, String)],
+    /// How long a command may take.
+    pub wait: Duration,
 }
 
-fn target(resource: &str, query: &[(&str, String)]) -> String {
-    let mut target = format!("{}/{resource}", ferrosm_api::PREFIX);
-    for (i, (name, value)) in query.iter().enumerate() {
-        target.push(if i == 0 { '?' } else { '&' });
-        target.push_str(name);
-        target.push('=');
-        for byte in value.bytes() {
-            if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-                target.push(char::from(byte));
-            } else {
-                target.push_str(&format!("%{byte:02X}"));
+impl Call<'_> {
+    /// Sends the request, and waits for the answer.
+    ///
+    /// # Errors
+    /// If no service answers, or it answers with an error.
+    pub fn send<T: DeserializeOwned>(&self) -> Result<ReceivedAnswer<T>, AskError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| AskError::Failed(e.to_string()))?;
+        let timeout = self.wait.saturating_add(ANSWER_TIMEOUT);
+        let exchanged =
+            runtime.block_on(async { tokio::time::timeout(timeout, self.exchange()).await });
+        let (status, body) =
+            exchanged.map_err(|_| AskError::Failed(format!("no answer within {timeout:?}")))??;
+        if !status.is_success() {
+            let error: Result<ErrorAnswer, _> = serde_json::from_slice(&body);
+            return Err(match error {
+                Ok(answer) => AskError::Answered(answer.error),
+                Err(_) => AskError::Failed(format!("status {status}")),
+            });
+        }
+        let invalid = |e: serde_json::Error| AskError::Failed(format!("invalid answer: {e}"));
+        let answer = serde_json::from_slice(&body).map_err(invalid)?;
+        let value: serde_json::Value = serde_json::from_slice(&body).map_err(invalid)?;
+        let json = serde_json::to_string_pretty(&value).map_err(invalid)?;
+        Ok(ReceivedAnswer { json, answer })
+    }
+
+    fn target(&self) -> String {
+        let mut target = format!("{}/{}", ferrosm_api::PREFIX, self.resource);
+        for (i, (name, value)) in self.query.iter().enumerate() {
+            target.push(if i == 0 { '?' } else { '&' });
+            target.push_str(name);
+            target.push('=');
+            for byte in value.bytes() {
+                if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+                    target.push(char::from(byte));
+                } else {
+                    target.push_str(&format!("%{byte:02X}"));
+                }
             }
         }
+        target
     }
-    target
-}
 
-async fn exchange(socket: &Path, target: &str) -> Result<(StatusCode, Bytes), AskError> {
-    let stream = UnixStream::connect(socket).await.map_err(|e| {
-        let kind = e.kind();
-        if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
-            AskError::NoService
-        } else if kind == io::ErrorKind::PermissionDenied {
-            AskError::PermissionDenied(socket.to_owned())
-        } else {
-            AskError::Failed(e.to_string())
-        }
-    })?;
-    let failed = |e: hyper::Error| AskError::Failed(e.to_string());
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(failed)?;
-    tokio::spawn(connection);
-    let request = Request::get(target)
-        .header(HOST, "ferrosm")
-        .body(Empty::<Bytes>::new())
-        .map_err(|e| AskError::Failed(e.to_string()))?;
-    let response = sender.send_request(request).await.map_err(failed)?;
-    let status = response.status();
-    let body = response.into_body().collect().await.map_err(failed)?;
-    Ok((status, body.to_bytes()))
+    async fn exchange(&self) -> Result<(StatusCode, Bytes), AskError> {
+        let stream = UnixStream::connect(self.socket).await.map_err(|e| {
+            let kind = e.kind();
+            if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
+                AskError::NoService
+            } else if kind == io::ErrorKind::PermissionDenied {
+                AskError::PermissionDenied(self.socket.to_owned())
+            } else {
+                AskError::Failed(e.to_string())
+            }
+        })?;
+        let failed = |e: hyper::Error| match e.is_incomplete_message() {
+            true => AskError::Failed("the service ended before it answered".to_owned()),
+            false => AskError::Failed(e.to_string()),
+        };
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(failed)?;
+        tokio::spawn(connection);
+        let request = Request::builder()
+            .method(&self.method)
+            .uri(self.target())
+            .header(HOST, "ferrosm")
+            .body(Empty::<Bytes>::new())
+            .map_err(|e| AskError::Failed(e.to_string()))?;
+        let response = sender.send_request(request).await.map_err(failed)?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(failed)?;
+        Ok((status, body.to_bytes()))
+    }
 }

@@ -1,5 +1,6 @@
 //! Queries of lists: conditions, fields, pages.
 
+use super::routes::invalid;
 use ferrosm_api::answer::{ApiError, ErrorKind, ListQuery, Page};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -29,10 +30,12 @@ pub(super) fn page<T: Serialize>(
     let mut total = 0;
     let mut items = Vec::new();
     for row in rows {
-        let value = serde_json::to_value(&row).map_err(|e| ApiError {
-            kind: ErrorKind::Internal,
-            message: format!("cannot encode an object: {e}"),
-            remedy: String::new(),
+        let value = serde_json::to_value(&row).map_err(|e| {
+            ApiError::new(
+                ErrorKind::Internal,
+                format!("cannot encode an object: {e}"),
+                "",
+            )
         })?;
         if total == 0 {
             check_names(&value, &conditions, fields.as_deref())?;
@@ -160,14 +163,6 @@ pub(super) fn is_match(pattern: &str, text: &str) -> bool {
         text = &text[at + part.len()..];
     }
     text.len() >= last.len() && text.ends_with(last)
-}
-
-fn invalid(message: String) -> ApiError {
-    ApiError {
-        kind: ErrorKind::InvalidRequest,
-        message,
-        remedy: "GET /v1/openapi.json describes all queries.".to_owned(),
-    }
 }
 
 #[cfg(test)]

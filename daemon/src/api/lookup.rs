@@ -25,11 +25,11 @@ pub(super) fn end_port(fabric: &FabricState, text: &str) -> Result<EndPortIdx, A
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            Err(ApiError {
-                kind: ErrorKind::Ambiguous,
-                message: format!("`{text}` is {}{more}", names.join(", ")),
-                remedy: "Name one of them by its GUID, or add the port: `name/port`.".to_owned(),
-            })
+            Err(ApiError::new(
+                ErrorKind::Ambiguous,
+                format!("`{text}` is {}{more}", names.join(", ")),
+                "Name one of them by its GUID, or add the port: `name/port`.",
+            ))
         }
     }
 }
@@ -62,11 +62,7 @@ fn not_found(fabric: &FabricState, text: &str) -> ApiError {
             "Use a GUID, a LID, a name or `name/port`; `ferrosm nodes` lists the names.",
         ),
     };
-    ApiError {
-        kind: ErrorKind::NotFound,
-        message,
-        remedy: remedy.to_owned(),
-    }
+    ApiError::new(ErrorKind::NotFound, message, remedy)
 }
 
 /// The end ports that a text names. A whole name outranks its first word, which is the host in

@@ -2,17 +2,21 @@
 //! docs/api.md).
 //!
 //! [`published`] is what the service publishes and the API answers from; answers are computed on
-//! the thread of the API ([`server`]) and send no MAD. [`client`] is the other side, for the
-//! commands that ask the service.
+//! the thread of the HTTP servers ([`crate::http`]) and send no MAD. [`commands`] go to the loop of
+//! the SM. [`client`] is the other side, for the commands that ask the service.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`published`], `history` | published state; what went down or left |
+//! | [`commands`] | commands of clients and signals, and the audit log |
+//! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `fabric`, `path`, `status` | answers |
 
+pub mod access;
 pub mod client;
+pub mod commands;
 mod fabric;
 mod history;
 mod list;
@@ -30,22 +34,93 @@ mod status;
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
+
+use tokio::sync::mpsc;
+
+use self::commands::{CommandLog, CommandRequest};
+use self::published::Published;
 
 /// Name of the socket in its directory.
 pub const SOCKET_NAME: &str = "api.sock";
+/// The socket of versions before the API, in the state directory.
+const OLD_SOCKET_NAME: &str = "control";
+/// Group whose members may read.
+const GROUP: &str = "ferrosm";
 /// Longest request body, in bytes.
 pub const REQUEST_BODY_MAX: usize = 65_536;
-/// Most clients connected at the same time; further ones wait.
-pub const CLIENTS_MAX: usize = 32;
-/// Time to receive a request head; a connection without a request is closed after it.
-pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time to receive a request body.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most clients of root and of the user of the service connected at the same time.
+pub const ADMINS_MAX: usize = 32;
+/// Most other clients connected at the same time.
+pub const VIEWERS_MAX: usize = 32;
+/// Most commands that wait for the loop of the SM.
+const COMMANDS_MAX: usize = 16;
 
-/// The socket of a service: in its runtime directory if it has one, otherwise in its state
-/// directory.
+/// The service, as the API sees it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Service {
+    pub published: Published,
+    pub commands: CommandLog,
+    /// `None` while the service does not execute commands.
+    requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
+}
+
+impl Service {
+    /// Commands are executed from now on, by the receiver of the requests.
+    #[must_use]
+    pub fn accept_commands(&self) -> mpsc::Receiver<CommandRequest> {
+        let (requests, inbox) = mpsc::channel(COMMANDS_MAX);
+        self.set_requests(Some(requests));
+        inbox
+    }
+
+    /// Commands are no longer executed.
+    pub fn refuse_commands(&self) {
+        self.set_requests(None);
+    }
+
+    fn set_requests(&self, requests: Option<mpsc::Sender<CommandRequest>>) {
+        let current = self.requests.lock();
+        *current.unwrap_or_else(PoisonError::into_inner) = requests;
+    }
+
+    fn requests(&self) -> Option<mpsc::Sender<CommandRequest>> {
+        let current = self.requests.lock();
+        current.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Directory of state directories, and of the runtime directories that belong to them.
+const STATE_ROOT: &str = "/var/lib";
+const RUNTIME_ROOT: &str = "/run";
+
+/// The socket of a service that starts: in the runtime directory that the service manager created,
+/// so that a group may have access, otherwise in the state directory.
 #[must_use]
-pub fn socket_path(state_dir: &Path) -> PathBuf {
-    state_dir.join(SOCKET_NAME)
+pub fn socket_to_serve(state_dir: &Path) -> PathBuf {
+    let runtime_dir = std::env::var_os("RUNTIME_DIRECTORY");
+    let runtime_dir = runtime_dir.filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let runtime_dir = runtime_dir.filter(|dir| Some(dir) == runtime_dir_of(state_dir).as_ref());
+    let dir = runtime_dir.unwrap_or_else(|| state_dir.to_owned());
+    dir.join(SOCKET_NAME)
+}
+
+/// The socket of a running service.
+#[must_use]
+pub fn socket_to_ask(state_dir: &Path) -> PathBuf {
+    let in_runtime_dir = runtime_dir_of(state_dir).map(|dir| dir.join(SOCKET_NAME));
+    in_runtime_dir
+        .filter(|socket| socket.exists())
+        .unwrap_or_else(|| state_dir.join(SOCKET_NAME))
+}
+
+/// `/run/ferrosm` for `/var/lib/ferrosm`.
+fn runtime_dir_of(state_dir: &Path) -> Option<PathBuf> {
+    let name = state_dir.strip_prefix(STATE_ROOT).ok()?;
+    Some(Path::new(RUNTIME_ROOT).join(name))
 }
 
 /// A time in UTC, in milliseconds (RFC 3339).

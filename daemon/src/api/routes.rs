@@ -1,26 +1,35 @@
 //! The resources of the API, and their OpenAPI document.
 
+use core::time::Duration;
 use std::time::SystemTime;
 
-use axum::Router;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State as Shared};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
+use ferrosm_api::command::{
+    Command as CommandEntry, Commands, REASON_LEN_MAX, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
+};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
+use ferrosm_core::{Command, CommandFailure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use utoipa::{IntoParams, OpenApi};
 
-use super::published::{FabricState, Published, State};
-use super::{fabric, list, lookup, path, rfc3339, status};
+use super::access::Client;
+use super::commands::CommandRequest;
+use super::published::{FabricState, State};
+use super::{Service, commands, fabric, list, lookup, path, rfc3339, status};
 
 /// The resources.
-pub(super) fn router(published: Published) -> Router {
+pub(super) fn router(service: Service) -> Router {
     Router::new()
         .route("/v1/openapi.json", get(openapi))
         .route("/v1/status", get(get_status))
@@ -32,20 +41,39 @@ pub(super) fn router(published: Published) -> Router {
         .route("/v1/links", get(get_links))
         .route("/v1/where", get(get_where))
         .route("/v1/paths", get(get_path))
+        .route("/v1/commands", get(get_commands))
+        .route("/v1/commands/{number}", get(get_command))
+        .route("/v1/sweep", post(post_sweep))
+        .route("/v1/reroute", post(post_reroute))
+        .route("/v1/handover", post(post_handover))
+        .route("/v1/takeover", post(post_takeover))
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
-        .with_state(published)
+        .with_state(service)
 }
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "ferrosm",
-        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD."
+        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. Writes need root or the user of the service."
     ),
     paths(
-        get_status, get_health, get_sms, get_limits, get_nodes, get_ports, get_links, get_where,
-        get_path
+        get_status,
+        get_health,
+        get_sms,
+        get_limits,
+        get_nodes,
+        get_ports,
+        get_links,
+        get_where,
+        get_path,
+        get_commands,
+        get_command,
+        post_sweep,
+        post_reroute,
+        post_handover,
+        post_takeover
     )
 )]
 struct Document;
@@ -55,7 +83,7 @@ async fn openapi() -> Response {
 }
 
 /// An error, as the response to a request.
-struct Failed(ApiError);
+pub(super) struct Failed(ApiError);
 
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
@@ -64,7 +92,17 @@ impl IntoResponse for Failed {
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
-            ErrorKind::NotReady | ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            ErrorKind::Changed
+            | ErrorKind::NotMaster
+            | ErrorKind::MastershipLost
+            | ErrorKind::AlreadyMaster
+            | ErrorKind::NoLink
+            | ErrorKind::RoutingFailed
+            | ErrorKind::NotHandedOver
+            | ErrorKind::Superseded => StatusCode::CONFLICT,
+            ErrorKind::NotReady | ErrorKind::Busy | ErrorKind::Stopping => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         };
         (status, Json(ErrorAnswer { error: self.0 })).into_response()
@@ -79,12 +117,19 @@ impl From<ApiError> for Failed {
 
 impl From<QueryRejection> for Failed {
     fn from(rejection: QueryRejection) -> Self {
-        Self(ApiError {
-            kind: ErrorKind::InvalidRequest,
-            message: rejection.body_text(),
-            remedy: "GET /v1/openapi.json describes all queries.".to_owned(),
-        })
+        Self(invalid(rejection.body_text()))
     }
+}
+
+impl From<PathRejection> for Failed {
+    fn from(rejection: PathRejection) -> Self {
+        Self(invalid(rejection.body_text()))
+    }
+}
+
+pub(super) fn invalid(message: impl Into<String>) -> ApiError {
+    let remedy = "GET /v1/openapi.json describes all queries.";
+    ApiError::new(ErrorKind::InvalidRequest, message, remedy)
 }
 
 type Result<T> = core::result::Result<Json<Answer<T>>, Failed>;
@@ -104,21 +149,23 @@ fn answer<T>(state: &State, at: SystemTime, body: T) -> Json<Answer<T>> {
 
 /// The published fabric.
 fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
-    state.fabric.as_ref().ok_or_else(|| ApiError {
-        kind: ErrorKind::NotReady,
-        message: format!("the fabric is not discovered yet: {}", state.activity),
-        remedy: "Ask again in a moment; `ferrosm status` shows what the SM does.".to_owned(),
+    state.fabric.as_ref().ok_or_else(|| {
+        ApiError::new(
+            ErrorKind::NotReady,
+            format!("the fabric is not discovered yet: {}", state.activity),
+            "Ask again in a moment; `ferrosm status` shows what the SM does.",
+        )
     })
 }
 
 /// A list of the published fabric.
 fn listed<T: Serialize, I: IntoIterator<Item = T>>(
-    published: &Published,
+    service: &Service,
     query: ListOf,
     rows: impl FnOnce(&FabricState) -> I,
 ) -> Result<Page<Value>> {
     let Query(query) = query?;
-    let state = published.state();
+    let state = service.published.state();
     let fabric = ready(&state)?;
     let page = list::page(rows(fabric), &query)?;
     Ok(answer(&state, fabric.at, page))
@@ -126,30 +173,30 @@ fn listed<T: Serialize, I: IntoIterator<Item = T>>(
 
 /// What the service is and does.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Answer<Status>)))]
-async fn get_status(Shared(published): Shared<Published>) -> Json<Answer<Status>> {
-    let state = published.state();
+async fn get_status(Shared(service): Shared<Service>) -> Json<Answer<Status>> {
+    let state = service.published.state();
     answer(&state, state.at, status::status(&state))
 }
 
 /// Whether everything that was seen since this SM became master is up, addressed and routed.
 #[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Answer<Health>)))]
-async fn get_health(Shared(published): Shared<Published>) -> Json<Answer<Health>> {
-    let state = published.state();
+async fn get_health(Shared(service): Shared<Service>) -> Json<Answer<Health>> {
+    let state = service.published.state();
     answer(&state, state.at, status::health(&state))
 }
 
 /// The SMs of the subnet, this one first.
 #[utoipa::path(get, path = "/v1/sms", responses((status = 200, body = Answer<Sms>)))]
-async fn get_sms(Shared(published): Shared<Published>) -> Json<Answer<Sms>> {
-    let state = published.state();
+async fn get_sms(Shared(service): Shared<Service>) -> Json<Answer<Sms>> {
+    let state = service.published.state();
     answer(&state, state.at, status::sms(&state))
 }
 
 /// How near limits of the fabric are.
 #[utoipa::path(get, path = "/v1/limits", responses(
     (status = 200, body = Answer<Limits>), (status = 503, body = ErrorAnswer)))]
-async fn get_limits(Shared(published): Shared<Published>) -> Result<Limits> {
-    let state = published.state();
+async fn get_limits(Shared(service): Shared<Service>) -> Result<Limits> {
+    let state = service.published.state();
     let fabric = ready(&state)?;
     Ok(answer(&state, fabric.at, status::limits(fabric)))
 }
@@ -157,8 +204,8 @@ async fn get_limits(Shared(published): Shared<Published>) -> Result<Limits> {
 /// The nodes of the subnet, and those that left it since this SM became master.
 #[utoipa::path(get, path = "/v1/nodes", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Node>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_nodes(Shared(published): Shared<Published>, query: ListOf) -> Result<Page<Value>> {
-    listed(&published, query, |fabric| {
+async fn get_nodes(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
+    listed(&service, query, |fabric| {
         fabric::nodes(fabric).collect::<Vec<_>>()
     })
 }
@@ -166,8 +213,8 @@ async fn get_nodes(Shared(published): Shared<Published>, query: ListOf) -> Resul
 /// The ports of the subnet.
 #[utoipa::path(get, path = "/v1/ports", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Port>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_ports(Shared(published): Shared<Published>, query: ListOf) -> Result<Page<Value>> {
-    listed(&published, query, |fabric| {
+async fn get_ports(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
+    listed(&service, query, |fabric| {
         fabric::ports(&fabric.snapshot).collect::<Vec<_>>()
     })
 }
@@ -175,8 +222,8 @@ async fn get_ports(Shared(published): Shared<Published>, query: ListOf) -> Resul
 /// The links of the subnet, and those that went down since this SM became master.
 #[utoipa::path(get, path = "/v1/links", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Link>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_links(Shared(published): Shared<Published>, query: ListOf) -> Result<Page<Value>> {
-    listed(&published, query, |fabric| {
+async fn get_links(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
+    listed(&service, query, |fabric| {
         fabric::links(fabric).collect::<Vec<_>>()
     })
 }
@@ -195,11 +242,11 @@ struct WhereQuery {
     (status = 200, body = Answer<Where>), (status = 400, body = ErrorAnswer),
     (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_where(
-    Shared(published): Shared<Published>,
+    Shared(service): Shared<Service>,
     query: core::result::Result<Query<WhereQuery>, QueryRejection>,
 ) -> Result<Where> {
     let Query(query) = query?;
-    let state = published.state();
+    let state = service.published.state();
     let fabric = ready(&state)?;
     let snapshot = &fabric.snapshot;
     let found = lookup::end_ports(fabric, &query.name)?;
@@ -213,28 +260,182 @@ async fn get_where(
     (status = 200, body = Answer<Path>), (status = 400, body = ErrorAnswer),
     (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_path(
-    Shared(published): Shared<Published>,
+    Shared(service): Shared<Service>,
     query: core::result::Result<Query<PathQuery>, QueryRejection>,
 ) -> Result<Path> {
     let Query(query) = query?;
-    let state = published.state();
+    let state = service.published.state();
     let fabric = ready(&state)?;
     let path = path::path(fabric, &query)?;
     Ok(answer(&state, fabric.at, path))
 }
 
+/// The commands that the service remembers, the newest first.
+#[utoipa::path(get, path = "/v1/commands", responses((status = 200, body = Answer<Commands>)))]
+async fn get_commands(Shared(service): Shared<Service>) -> Json<Answer<Commands>> {
+    let state = service.published.state();
+    let items = service.commands.recent();
+    answer(&state, SystemTime::now(), Commands { items })
+}
+
+/// A command that the service remembers.
+#[utoipa::path(get, path = "/v1/commands/{number}", params(("number" = u64, Path, description = "Number of the command")),
+    responses((status = 200, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+async fn get_command(
+    Shared(service): Shared<Service>,
+    number: core::result::Result<InPath<u64>, PathRejection>,
+) -> Result<CommandEntry> {
+    let InPath(number) = number?;
+    let state = service.published.state();
+    let entry = service.commands.get(number).ok_or_else(|| {
+        ApiError::new(
+            ErrorKind::NotFound,
+            format!("no command {number} since the start of the service"),
+            "The audit log has all commands.",
+        )
+    })?;
+    Ok(answer(&state, SystemTime::now(), entry))
+}
+
+/// A query of a write, or why it is none.
+type WriteOf = core::result::Result<Query<WriteQuery>, QueryRejection>;
+
+/// Sweeps the whole fabric. Nodes that do not respond are removed from the routes.
+#[utoipa::path(post, path = "/v1/sweep", params(WriteQuery), responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_sweep(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+) -> core::result::Result<Response, Failed> {
+    execute(service, client, query, Command::Sweep).await
+}
+
+/// Sweeps the whole fabric and computes routes without regard to the installed ones.
+#[utoipa::path(post, path = "/v1/reroute", params(WriteQuery), responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_reroute(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+) -> core::result::Result<Response, Failed> {
+    execute(service, client, query, Command::Reroute).await
+}
+
+/// Hands over mastership to another SM and becomes standby.
+#[utoipa::path(post, path = "/v1/handover", params(WriteQuery), responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_handover(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+) -> core::result::Result<Response, Failed> {
+    execute(service, client, query, Command::Handover).await
+}
+
+/// Takes over a subnet that another SM has configured, or runs again after an SMInfo DISABLE.
+#[utoipa::path(post, path = "/v1/takeover", params(WriteQuery), responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_takeover(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+) -> core::result::Result<Response, Failed> {
+    execute(service, client, query, Command::Takeover).await
+}
+
+/// Passes a command to the SM and waits for its result. Status 202: it is still in progress.
+async fn execute(
+    Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
+    query: WriteOf,
+    command: Command,
+) -> core::result::Result<Response, Failed> {
+    let Query(query) = query?;
+    client.require_admin()?;
+    check(&service, &query)?;
+    let requests = service.requests().ok_or_else(|| {
+        ApiError::new(
+            ErrorKind::NotReady,
+            "the service waits for its local port, or is stopping",
+            "`ferrosm status` shows what the service does.",
+        )
+    })?;
+    // Before the number is given: one that waits for the loop is received, too.
+    let place = requests.try_reserve().map_err(|_| {
+        let message = "too many commands wait for the SM";
+        ApiError::new(ErrorKind::Busy, message, "Try again later.")
+    })?;
+    let id = service
+        .commands
+        .begin(command, client.to_string(), query.reason);
+    let (result, done) = oneshot::channel();
+    place.send(CommandRequest {
+        id,
+        command,
+        result,
+    });
+    let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S_DEFAULT));
+    let status = match timeout(wait, done).await {
+        Ok(Ok(Ok(_))) => StatusCode::OK,
+        Ok(Ok(Err(failure))) => return Err(commands::error(id, command, &failure).into()),
+        Ok(Err(_)) => {
+            let stopping = CommandFailure::Stopping;
+            let error = commands::error(id, command, &stopping);
+            service.commands.end(id, &Err(stopping));
+            return Err(error.into());
+        }
+        Err(_) => StatusCode::ACCEPTED,
+    };
+    let entry = service.commands.get(id.0).ok_or_else(|| {
+        let message = format!("command {} is no longer remembered", id.0);
+        ApiError::new(ErrorKind::Internal, message, "The audit log has it.")
+    })?;
+    let state = service.published.state();
+    Ok((status, answer(&state, SystemTime::now(), entry)).into_response())
+}
+
+/// Checks the query of a write.
+fn check(service: &Service, query: &WriteQuery) -> core::result::Result<(), ApiError> {
+    if query.wait_s.is_some_and(|wait_s| wait_s > WAIT_S_MAX) {
+        return Err(invalid(format!("wait_s is at most {WAIT_S_MAX}")));
+    }
+    if query
+        .reason
+        .as_ref()
+        .is_some_and(|reason| reason.len() > REASON_LEN_MAX)
+    {
+        return Err(invalid(format!(
+            "reason has at most {REASON_LEN_MAX} bytes"
+        )));
+    }
+    let revision = service.published.state().revision;
+    match query.expect_revision {
+        Some(expected) if expected != revision => Err(ApiError::new(
+            ErrorKind::Changed,
+            format!("the state has revision {revision}, not {expected}"),
+            "Look at what changed, then send the command with the new revision.",
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
 async fn no_resource(uri: Uri) -> Failed {
-    Failed(ApiError {
-        kind: ErrorKind::NotFound,
-        message: format!("no resource {}", uri.path()),
-        remedy: "GET /v1/openapi.json lists the resources.".to_owned(),
-    })
+    Failed(ApiError::new(
+        ErrorKind::NotFound,
+        format!("no resource {}", uri.path()),
+        "GET /v1/openapi.json lists the resources.",
+    ))
 }
 
 async fn no_method(uri: Uri) -> Failed {
-    Failed(ApiError {
-        kind: ErrorKind::MethodNotAllowed,
-        message: format!("{} has no such method", uri.path()),
-        remedy: "GET /v1/openapi.json lists the methods of each resource.".to_owned(),
-    })
+    Failed(ApiError::new(
+        ErrorKind::MethodNotAllowed,
+        format!("{} has no such method", uri.path()),
+        "GET /v1/openapi.json lists the methods of each resource.",
+    ))
 }

@@ -1,134 +1,164 @@
-//! The thread of the API, which serves the Unix socket.
-//!
-//! It has its own runtime, so that no client slows the SM down. The subnet is served without an API
-//! if the socket cannot be created: the failure is logged.
+//! The Unix socket of the API: who may connect, and what a client may do.
 
+use core::time::Duration;
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Semaphore, oneshot};
-use tracing::{debug, error, info, warn};
+use axum::extract::Request;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Router, middleware};
+use ferrosm_api::answer::{ApiError, ErrorKind};
+use nix::unistd::Group;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tracing::{info, warn};
 
-use super::published::Published;
-use super::{CLIENTS_MAX, HEAD_TIMEOUT, REQUEST_BODY_MAX, routes};
+use super::access::Client;
+use super::routes::{self, Failed};
+use super::{
+    ADMINS_MAX, GROUP, OLD_SOCKET_NAME, REQUEST_BODY_MAX, REQUEST_TIMEOUT, Service, VIEWERS_MAX,
+};
+use crate::http::endpoint::{self, Slots};
+use crate::http::{Closing, HttpThread};
 
-/// Delay after a failed accept: the process has no file descriptor left.
-const ACCEPT_DELAY: core::time::Duration = core::time::Duration::from_secs(1);
+/// What clients of versions before the API get.
+const OLD_CLIENT_REPLY: &str = "{\"result\":\"failed\",\"reason\":\"invalid-request\",\"message\":\
+    \"this service takes commands at its API (api.sock): use the ferrosm of its version\"}\n";
 
-/// The running server. Dropping it stops the thread and removes the socket.
+/// Time to receive the request of such a client.
+const OLD_CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The sockets of the API. They are removed when this is dropped.
 #[derive(Debug)]
-pub struct ApiServer {
-    path: PathBuf,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+pub struct ApiSockets {
+    paths: Vec<PathBuf>,
 }
 
-/// Serves the API at a socket of a directory that this process has locked. A failure is logged.
-#[must_use]
-pub fn start(path: &Path, published: &Published) -> Option<ApiServer> {
-    let started = ApiServer::start(path, published.clone());
-    started
-        .map_err(|error| {
-            let effect = "`ferrosm status` and other questions are not answered";
-            warn!(%error, path = %path.display(), effect, "cannot serve the API");
-        })
-        .ok()
-}
-
-impl ApiServer {
-    fn start(path: &Path, published: Published) -> io::Result<Self> {
-        match std::fs::remove_file(path) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-            // A service that was killed leaves its socket.
-            _ => {}
-        }
-        let listener = std::os::unix::net::UnixListener::bind(path)?;
-        std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
-        listener.set_nonblocking(true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (stop, stopped) = oneshot::channel();
-        let router = routes::router(published).layer(DefaultBodyLimit::max(REQUEST_BODY_MAX));
-        let thread = std::thread::Builder::new()
-            .name("api".to_owned())
-            .spawn(move || {
-                runtime.block_on(async {
-                    let listener = match UnixListener::from_std(listener) {
-                        Ok(listener) => listener,
-                        Err(error) => {
-                            warn!(%error, "cannot serve the API");
-                            return;
-                        }
-                    };
-                    tokio::select! {
-                        // The sender is dropped to stop the server.
-                        _ = stopped => {}
-                        () = serve(listener, router) => {}
-                    }
-                });
-            })?;
-        info!(socket = %path.display(), "API started");
-        Ok(Self {
-            path: path.to_owned(),
-            stop: Some(stop),
-            thread: Some(thread),
-        })
-    }
-}
-
-impl Drop for ApiServer {
+impl Drop for ApiSockets {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(Err(_)) = self.thread.take().map(JoinHandle::join) {
-            error!(thread = "api", "thread panicked");
+        for path in &self.paths {
+            // The file may have been removed by hand.
+            let _ = std::fs::remove_file(path);
         }
-        // The file may have been removed by hand.
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 
-async fn serve(listener: UnixListener, router: Router) {
-    let permits = Arc::new(Semaphore::new(CLIENTS_MAX));
-    loop {
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
+/// Serves the API of a service whose state directory this process has locked, at a socket in
+/// `socket_dir`. A failure is logged.
+#[must_use]
+pub fn start(http: &HttpThread, socket: &Path, state_dir: &Path, service: &Service) -> ApiSockets {
+    let mut paths = Vec::new();
+    match bind(socket) {
+        Ok(listener) => {
+            let access = share_with_group(socket);
+            info!(socket = %socket.display(), access, "API started");
+            let router = router(service);
+            http.serve(|closing| serve(listener, router, closing));
+            paths.push(socket.to_owned());
+        }
+        Err(error) => {
+            let effect = "`ferrosm status` and other commands for the service do not work";
+            warn!(%error, path = %socket.display(), effect, "cannot serve the API");
+        }
+    }
+    let old_socket = state_dir.join(OLD_SOCKET_NAME);
+    // Without it, old clients only say that no service runs.
+    if let Ok(listener) = bind(&old_socket) {
+        http.serve(|closing| refuse_old_clients(listener, closing));
+        paths.push(old_socket);
+    }
+    ApiSockets { paths }
+}
+
+/// A socket that only its owner can connect to.
+fn bind(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        // A service that was killed leaves its socket.
+        _ => {}
+    }
+    let listener = std::os::unix::net::UnixListener::bind(path)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Lets the members of [`GROUP`] connect, if the group exists. Returns who may connect.
+fn share_with_group(path: &Path) -> &'static str {
+    let Ok(Some(group)) = Group::from_name(GROUP) else {
+        return "owner";
+    };
+    let shared = chown(path, None, Some(group.gid.as_raw()))
+        .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o660)));
+    match shared {
+        Ok(()) => "owner and group",
+        Err(error) => {
+            let effect = "members of the group cannot ask the service";
+            warn!(%error, group = GROUP, effect, "cannot share the API socket");
+            "owner"
+        }
+    }
+}
+
+fn router(service: &Service) -> Router {
+    routes::router(service.clone()).layer(middleware::from_fn(receive_body))
+}
+
+/// Receives the body of a request in time, and refuses a long one.
+async fn receive_body(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let receive = axum::body::to_bytes(body, REQUEST_BODY_MAX);
+    let error = match tokio::time::timeout(REQUEST_TIMEOUT, receive).await {
+        Ok(Ok(body)) => return next.run(Request::from_parts(head, body.into())).await,
+        Ok(Err(_)) => format!("request body longer than {REQUEST_BODY_MAX} bytes, or incomplete"),
+        Err(_) => format!("request body not received within {REQUEST_TIMEOUT:?}"),
+    };
+    Failed::from(ApiError::new(ErrorKind::InvalidRequest, error, "")).into_response()
+}
+
+async fn serve(listener: std::os::unix::net::UnixListener, router: Router, closing: Closing) {
+    let listener = match UnixListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            warn!(%error, "cannot serve the API");
             return;
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    if let Err(error) = serve_client(stream, router).await {
-                        debug!(%error, "API connection failed");
-                    }
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                warn!(%error, "cannot accept API client");
-                tokio::time::sleep(ACCEPT_DELAY).await;
-            }
         }
-    }
+    };
+    let admins = Slots::new(ADMINS_MAX);
+    let viewers = Slots::new(VIEWERS_MAX);
+    let admit = move |stream: &tokio::net::UnixStream| {
+        let client = Client::of_socket(&stream.peer_cred()?);
+        let slots = if client.is_admin() { &admins } else { &viewers };
+        Ok((router.clone().layer(Extension(client)), slots.clone()))
+    };
+    endpoint::serve_unix(listener, admit, closing).await;
 }
 
-/// Serves the requests of a client in turn.
-async fn serve_client(stream: UnixStream, router: Router) -> hyper::Result<()> {
-    http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .await
+/// Tells clients of versions before the API what to use.
+async fn refuse_old_clients(listener: std::os::unix::net::UnixListener, mut closing: Closing) {
+    let Ok(listener) = UnixListener::from_std(listener) else {
+        return;
+    };
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = closing.changed() => return,
+        };
+        match accepted {
+            Ok((mut stream, _)) => {
+                // It fits into the buffer of the socket. The request is received before the socket
+                // is closed, because the client would see a reset otherwise. Failures: the client
+                // is gone.
+                let _ = stream.write_all(OLD_CLIENT_REPLY.as_bytes()).await;
+                let mut request = [0; 1024];
+                let _ = tokio::time::timeout(OLD_CLIENT_TIMEOUT, stream.read(&mut request)).await;
+            }
+            Err(_) => tokio::time::sleep(OLD_CLIENT_TIMEOUT).await,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -136,66 +166,209 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
+    use ferrosm_core::{Command, CommandOutcome};
+    use tempfile::TempDir;
+
     use super::*;
 
-    /// Sends a request on a connection that then closes; returns the response.
-    fn exchange(path: &Path, request: &str) -> String {
-        let mut stream = UnixStream::connect(path).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).unwrap();
-        response
+    /// A service with its sockets in a directory.
+    struct Served {
+        dir: TempDir,
+        service: Service,
+        _sockets: ApiSockets,
+        _http: HttpThread,
     }
 
-    fn get(path: &Path, target: &str) -> String {
-        let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        exchange(path, &request)
+    impl Served {
+        fn start() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let service = Service::default();
+            let http = HttpThread::start().unwrap();
+            let socket = dir.path().join("api.sock");
+            let sockets = start(&http, &socket, dir.path(), &service);
+            Self {
+                dir,
+                service,
+                _sockets: sockets,
+                _http: http,
+            }
+        }
+
+        fn connect(&self, socket: &str) -> UnixStream {
+            UnixStream::connect(self.dir.path().join(socket)).unwrap()
+        }
+
+        /// Sends a request on a connection that then closes; returns the response.
+        fn exchange(&self, request: &str) -> String {
+            let mut stream = self.connect("api.sock");
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut response = String::new();
+            stream.read_to_string(&mut response).unwrap();
+            response
+        }
+
+        fn call(&self, method: &str, target: &str) -> String {
+            let end = "Host: a\r\nConnection: close\r\n\r\n";
+            self.exchange(&format!("{method} {target} HTTP/1.1\r\n{end}"))
+        }
+
+        /// Executes commands on a thread: sweeps are complete, reroutes are dropped, others never
+        /// end. Returns what it executed when the service refuses commands.
+        fn execute(&self) -> std::thread::JoinHandle<Vec<Command>> {
+            let mut requests = self.service.accept_commands();
+            let log = self.service.commands.clone();
+            std::thread::spawn(move || {
+                let mut executed = Vec::new();
+                let mut pending = Vec::new();
+                while let Some(request) = requests.blocking_recv() {
+                    executed.push(request.command);
+                    match request.command {
+                        Command::Sweep => {
+                            let outcome = CommandOutcome::Swept {
+                                number: 2,
+                                problems: Vec::new(),
+                            };
+                            log.end(request.id, &Ok(outcome.clone()));
+                            let _ = request.result.send(Ok(outcome));
+                        }
+                        Command::Reroute => drop(request),
+                        Command::Handover | Command::Takeover | Command::Stop => {
+                            pending.push(request);
+                        }
+                    }
+                }
+                executed
+            })
+        }
+    }
+
+    fn assert_refused(response: &str, status: u16, kind: &str) {
+        let head = format!("HTTP/1.1 {status} ");
+        assert!(response.starts_with(&head), "{response}");
+        let kind = format!("\"kind\":\"{kind}\"");
+        assert!(response.contains(&kind), "{response}");
     }
 
     /// Before the fabric is discovered, the service answers for itself; errors are JSON; idle and
     /// broken clients do not keep others waiting.
     #[test]
     fn starting_service_answers() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("api.sock");
-        let server = start(&path, &Published::default()).unwrap();
-        let idle: Vec<UnixStream> = (1..CLIENTS_MAX)
-            .map(|_| UnixStream::connect(&path).unwrap())
+        let served = Served::start();
+        let idle: Vec<UnixStream> = (1..ADMINS_MAX)
+            .map(|_| served.connect("api.sock"))
             .collect();
-        let status = get(&path, "/v1/status");
+        let status = served.call("GET", "/v1/status");
         assert!(status.starts_with("HTTP/1.1 200 "), "{status}");
         assert!(status.contains("\"role\":\"discovering\""), "{status}");
-        let health = get(&path, "/v1/health");
+        let health = served.call("GET", "/v1/health");
         assert!(health.contains("\"state\":\"unknown\""), "{health}");
         for target in ["/v1/limits", "/v1/nodes", "/v1/paths?from=1&to=2"] {
-            let early = get(&path, target);
-            assert!(early.starts_with("HTTP/1.1 503 "), "{early}");
-            assert!(early.contains("\"kind\":\"not-ready\""), "{early}");
+            assert_refused(&served.call("GET", target), 503, "not-ready");
         }
         for (target, status, kind) in [
             ("/v1/absent", 404, "not-found"),
             ("/v1/paths?from=1", 400, "invalid-request"),
             ("/v1/links?limits=1", 400, "invalid-request"),
         ] {
-            let refused = get(&path, target);
-            assert!(
-                refused.starts_with(&format!("HTTP/1.1 {status} ")),
-                "{refused}"
-            );
-            assert!(
-                refused.contains(&format!("\"kind\":\"{kind}\"")),
-                "{refused}"
-            );
+            let refused = served.call("GET", target);
+            assert_refused(&refused, status, kind);
             assert!(refused.contains("/v1/openapi.json"), "{refused}");
         }
-        let post = "POST /v1/status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        assert!(exchange(&path, post).starts_with("HTTP/1.1 405 "));
-        assert!(!exchange(&path, "\u{1}\r\n\r\n").contains("200"));
-        let document = get(&path, "/v1/openapi.json");
-        for resource in ["/v1/status", "/v1/links", "/v1/paths"] {
-            assert!(document.contains(resource), "{document}");
+        assert_refused(
+            &served.call("POST", "/v1/status"),
+            405,
+            "method-not-allowed",
+        );
+        assert!(!served.exchange("\u{1}\r\n\r\n").contains("200"));
+        drop(idle);
+        let document = served.call("GET", "/v1/openapi.json");
+        assert!(document.contains("\"openapi\":\"3.1.0\""), "{document}");
+    }
+
+    /// A command gets its result, or its number if it does not end in time; one that the service
+    /// drops is reported as such.
+    #[test]
+    fn command_gets_its_result() {
+        let served = Served::start();
+        assert_refused(&served.call("POST", "/v1/sweep"), 503, "not-ready");
+        let executed = served.execute();
+        let swept = served.call("POST", "/v1/sweep?reason=why");
+        assert!(swept.starts_with("HTTP/1.1 200 "), "{swept}");
+        assert!(
+            swept.contains("\"message\":\"sweep 2 complete\""),
+            "{swept}"
+        );
+        assert!(swept.contains("\"reason\":\"why\""), "{swept}");
+        assert_refused(&served.call("POST", "/v1/reroute"), 503, "stopping");
+        let late = served.call("POST", "/v1/handover?wait_s=0");
+        assert!(late.starts_with("HTTP/1.1 202 "), "{late}");
+        assert!(late.contains("\"command\":3"), "{late}");
+        let first = served.call("GET", "/v1/commands/1");
+        assert!(first.contains("\"state\":\"complete\""), "{first}");
+        assert_refused(&served.call("GET", "/v1/commands/9"), 404, "not-found");
+        served.service.refuse_commands();
+        let commands = executed.join().unwrap();
+        assert_eq!(
+            commands,
+            [Command::Sweep, Command::Reroute, Command::Handover]
+        );
+        assert_refused(&served.call("POST", "/v1/sweep"), 503, "not-ready");
+    }
+
+    /// Invalid queries and long bodies are refused before anything is executed.
+    #[test]
+    fn invalid_commands_are_refused() {
+        let served = Served::start();
+        let executed = served.execute();
+        let long = "x".repeat(600);
+        for query in ["wait_s=86401", "wait=1", &format!("reason={long}")] {
+            let refused = served.call("POST", &format!("/v1/sweep?{query}"));
+            assert_refused(&refused, 400, "invalid-request");
         }
-        drop((idle, server));
-        assert!(!path.exists());
+        let changed = served.call("POST", "/v1/sweep?expect_revision=1");
+        assert_refused(&changed, 409, "changed");
+        let body = "x".repeat(REQUEST_BODY_MAX + 1);
+        let head = format!(
+            "Host: a\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        let long = served.exchange(&format!("POST /v1/sweep HTTP/1.1\r\n{head}{body}"));
+        assert_refused(&long, 400, "invalid-request");
+        served.service.refuse_commands();
+        assert_eq!(executed.join().unwrap(), []);
+    }
+
+    /// A client of a version before the API is told what to use.
+    #[test]
+    fn old_client_is_told_what_to_use() {
+        let served = Served::start();
+        let mut client = served.connect(OLD_SOCKET_NAME);
+        client
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        client.write_all(b"{\"command\":\"sweep\"}\n").unwrap();
+        let mut reply = String::new();
+        client.read_to_string(&mut reply).unwrap();
+        assert!(reply.contains("\"result\":\"failed\""), "{reply}");
+        assert!(reply.contains("api.sock"), "{reply}");
+    }
+
+    /// Sockets are removed with the server; one left by a killed service is replaced.
+    #[test]
+    fn sockets_are_removed() {
+        let served = Served::start();
+        let socket = served.dir.path().join("api.sock");
+        assert!(socket.exists());
+        let Served {
+            dir,
+            _sockets: sockets,
+            _http: http,
+            service,
+        } = served;
+        drop(sockets);
+        assert!(!socket.exists());
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let _sockets = start(&http, &socket, dir.path(), &service);
+        UnixStream::connect(&socket).unwrap();
     }
 }

@@ -10,6 +10,7 @@ use ferrosm_api::status::{
     FabricSize, Finding, Health, HealthState, Limit, Limits, Sm, Sms, Status, SweepSummary,
 };
 use ferrosm_core::SweepReport;
+use ferrosm_core::report::Problem;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{NodeType, SmState};
 use ferrosm_mad::ids::Lid;
@@ -167,15 +168,20 @@ fn named(object: &ObjectName) -> &str {
     }
 }
 
-fn findings(fabric: &FabricState) -> Vec<Finding> {
-    let problems = fabric.report.as_ref().map(|report| report.problems.iter());
-    let of_sweep = problems.into_iter().flatten().map(|problem| Finding {
+/// A problem of a sweep.
+pub(super) fn finding(problem: &Problem) -> Finding {
+    Finding {
         severe: problem.kind.is_severe(),
         kind: problem.kind.name().to_owned(),
         location: problem.location.to_string(),
         text: problem.kind.to_string(),
         since: None,
-    });
+    }
+}
+
+fn findings(fabric: &FabricState) -> Vec<Finding> {
+    let problems = fabric.report.as_ref().map(|report| report.problems.iter());
+    let of_sweep = problems.into_iter().flatten().map(finding);
     let absent = fabric.history.absent_nodes().map(|(guid, node)| Finding {
         severe: true,
         kind: "node-absent".to_owned(),

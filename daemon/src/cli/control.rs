@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::control::{WAIT_DEFAULT, WAIT_MAX};
+use ferrosm_api::command::{WAIT_S_DEFAULT, WAIT_S_MAX};
 
 /// The service that a command is for.
 #[derive(Debug, Clone, Args)]
@@ -24,10 +24,16 @@ pub struct ServiceArgs {
     /// The service.
     #[command(flatten)]
     pub service: ServiceDirArgs,
-    /// Seconds to wait for the result; the command continues after that, and its result is in the
-    /// log of the service.
-    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_MAX))]
+    /// Seconds to wait for the result; the command continues after that, and `ferrosm commands`
+    /// shows its result.
+    #[arg(long, value_name = "SECONDS", default_value_t = WAIT_S_DEFAULT, value_parser = clap::value_parser!(u64).range(..=WAIT_S_MAX))]
     pub wait_s: u64,
+    /// Why, for the audit log.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Print the JSON of the API.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Flags of `sweep`.

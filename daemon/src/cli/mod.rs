@@ -104,6 +104,8 @@ pub enum CliCommand {
     /// Make the running service take over a subnet despite `refuse-managed-subnet`, or run again
     /// after an SMInfo DISABLE.
     Takeover(ServiceArgs),
+    /// List the last commands of operators and signals, with who sent them, why, and their results.
+    Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
     /// Check or print configuration.
@@ -328,6 +330,7 @@ impl CliCommand {
             | Self::Limits(_)
             | Self::Where(_)
             | Self::Path(_)
+            | Self::Commands(_)
             | Self::Ports(_)
             | Self::Topology(_)
             | Self::Replay(_)

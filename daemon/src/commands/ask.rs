@@ -9,11 +9,12 @@ use ferrosm_api::answer::{Answer, ErrorKind, Page};
 use ferrosm_api::fabric::{Link, Node, Where};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
+use hyper::Method;
 use serde::de::DeserializeOwned;
 
 use super::control;
-use crate::api::client::{self, AskError};
-use crate::api::socket_path;
+use crate::api::client::{AskError, Call};
+use crate::api::socket_to_ask;
 use crate::cli::{AskArgs, LinksArgs, ListArgs, PathArgs, ServiceDirArgs, WhereArgs};
 use crate::failure::Failure;
 use crate::output::{self, answers};
@@ -123,17 +124,23 @@ fn list_query(args: &ListArgs, condition: Option<&str>) -> Vec<(&'static str, St
 }
 
 /// Asks and prints, with `--watch` until interrupted.
-fn ask<T: DeserializeOwned>(
+pub(super) fn ask<T: DeserializeOwned>(
     args: &AskArgs,
     resource: &str,
     query: &[(&str, String)],
     render: fn(&Answer<T>) -> String,
 ) -> Result<Answer<T>, Failure> {
     let dir = control::state_dir(&args.service)?;
-    let socket = socket_path(&dir);
+    let call = Call {
+        socket: &socket_to_ask(&dir),
+        method: Method::GET,
+        resource,
+        query,
+        wait: Duration::ZERO,
+    };
     loop {
-        let received = client::get::<T>(&socket, resource, query)
-            .map_err(|e| failure(&args.service, &dir, e))?;
+        let received = call.send::<T>();
+        let received = received.map_err(|e| failure(&args.service, &dir, e))?;
         if args.watch && std::io::stdout().is_terminal() {
             output::print("\x1b[H\x1b[2J")?;
         }
@@ -149,23 +156,18 @@ fn ask<T: DeserializeOwned>(
     }
 }
 
-fn failure(service: &ServiceDirArgs, dir: &std::path::Path, error: AskError) -> Failure {
+/// Why there is no answer.
+pub(super) fn failure(service: &ServiceDirArgs, dir: &std::path::Path, error: AskError) -> Failure {
     match error {
         AskError::NoService => control::no_service(dir),
         AskError::PermissionDenied(socket) => Failure::with_hint(
             format!("cannot open {}: permission denied", socket.display()),
-            "Run the command as root or as the user of the service.",
+            "Run the command as root, as the user of the service, or as a member of the group ferrosm.",
         ),
-        AskError::Answered(error) => match error.kind {
-            ErrorKind::InvalidRequest => Failure::Usage(error.message),
-            ErrorKind::NotFound
-            | ErrorKind::Ambiguous
-            | ErrorKind::MethodNotAllowed
-            | ErrorKind::Forbidden
-            | ErrorKind::NotReady
-            | ErrorKind::Busy
-            | ErrorKind::Internal => Failure::with_hint(error.message, error.remedy),
-        },
+        AskError::Answered(error) if error.kind == ErrorKind::InvalidRequest => {
+            Failure::Usage(error.message)
+        }
+        AskError::Answered(error) => Failure::with_hint(error.message, error.remedy),
         AskError::Failed(reason) => Failure::with_hint(
             format!(
                 "no answer from the service with state directory {}: {reason}",

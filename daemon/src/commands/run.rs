@@ -2,12 +2,13 @@
 
 use tracing::warn;
 
-use crate::api::published::Published;
+use crate::api;
 use crate::cli::RunArgs;
 use crate::commands::config;
 use crate::config::{ConfigSource, INSTANCE_DIR, Settings};
 use crate::failure::Failure;
-use crate::metrics::{Metrics, server};
+use crate::http::HttpThread;
+use crate::metrics::{self, Metrics};
 use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::run::serve::Process;
@@ -27,8 +28,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let terminal = Terminal::detect();
     let log = log::init(&settings.log, &terminal);
     let metrics = Metrics::default();
-    let listen = settings.metrics.filter(|_| !args.sm.once);
-    let _metrics_server = server::start_if_configured(listen, &metrics);
+    let http = (!args.sm.once).then(HttpThread::start).flatten();
+    metrics::serve_if_configured(http.as_ref(), settings.metrics, &metrics);
     warn_of_conflicts(&source, &settings);
     let process = Process {
         runtime,
@@ -37,9 +38,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         terminal,
         log,
         metrics,
-        published: Published::default(),
+        api: api::Service::default(),
     };
-    serve_one(source, settings, args, process)
+    serve_one(source, settings, args, http.as_ref(), process)
 }
 
 /// Logs what this service shares with other services of this host, but should not. The service

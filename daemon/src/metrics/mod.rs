@@ -1,11 +1,11 @@
 //! Metrics of the subnet that this process serves, in OpenMetrics format (ADR 0015).
 //!
 //! One [`Metrics`] per process, which the service updates. Counters of other threads
-//! ([`MetricsSource`]) are read at each scrape. [`server`] serves the text over HTTP;
+//! ([`MetricsSource`]) are read at each scrape. `route` serves the text over HTTP;
 //! docs/metrics.md describes the metrics. Updates never wait for a scrape.
 
 mod families;
-pub mod server;
+mod route;
 mod source;
 
 use core::fmt;
@@ -20,6 +20,7 @@ use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
 use families::{Counters, Families, Label, Labels};
+pub use route::serve_if_configured;
 pub use source::MetricsSource;
 
 /// Of a series without labels.

@@ -3,12 +3,16 @@
 use core::fmt::Write;
 
 use ferrosm_api::answer::{Answer, Page};
+use ferrosm_api::command::{Command, Commands};
 use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 
 use super::table::{self, count};
+
+/// Most problems that the result of a command lists.
+const FINDINGS_SHOWN: usize = 100;
 
 /// `status`.
 #[must_use]
@@ -107,6 +111,55 @@ pub fn health(answer: &Answer<Health>) -> String {
         );
     }
     text
+}
+
+/// The result of a command.
+#[must_use]
+pub fn result(command: &Command) -> String {
+    let mut text = format!("{}\n", command.message);
+    for finding in command.findings.iter().take(FINDINGS_SHOWN) {
+        let kind = if finding.severe {
+            "problem"
+        } else {
+            "minor problem"
+        };
+        let _ = writeln!(text, "  {kind}: {}: {}", finding.location, finding.text);
+    }
+    let more = command.findings.len().saturating_sub(FINDINGS_SHOWN);
+    if more > 0 {
+        let _ = writeln!(
+            text,
+            "  and {}",
+            count(more, "more problem", "more problems")
+        );
+    }
+    text
+}
+
+/// `commands`.
+#[must_use]
+pub fn commands(answer: &Answer<Commands>) -> String {
+    let items = &answer.body.items;
+    if items.is_empty() {
+        return "no command since the start of the service\n".to_owned();
+    }
+    let mut out = table::new(["Command", "Received", "What", "By", "Result", "Reason"]);
+    table::right(&mut out, &[0]);
+    for command in items {
+        let result = match command.message.is_empty() {
+            true => command.state.name().to_owned(),
+            false => format!("{}: {}", command.state.name(), command.message),
+        };
+        out.add_row([
+            command.command.to_string(),
+            short(&command.received_at).to_owned(),
+            command.kind.name().to_owned(),
+            command.by.clone(),
+            result,
+            command.reason.clone().unwrap_or_default(),
+        ]);
+    }
+    format!("{out}\n")
 }
 
 /// `sms`.

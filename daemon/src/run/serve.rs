@@ -1,5 +1,5 @@
 //! The SM service of `run` and `demo`: a subnet manager on a port, with its store, SA, replication
-//! and control socket.
+//! and commands.
 
 use core::ops::ControlFlow;
 use std::path::PathBuf;
@@ -16,11 +16,10 @@ use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
+use crate::api;
 use crate::api::published::Published;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, ConfigSource, Settings};
-use crate::control::CLIENTS_MAX;
-use crate::control::server::ControlSocket;
 use crate::failure::Failure;
 use crate::metrics::{self, Metrics, ServiceMetrics};
 use crate::output::dump;
@@ -85,8 +84,8 @@ pub struct Process {
     pub terminal: Terminal,
     pub log: log::Handle,
     pub metrics: Metrics,
-    /// What the API answers from.
-    pub published: Published,
+    /// What the API answers from, and what it passes commands to.
+    pub api: api::Service,
 }
 
 /// Command line flags, applied to the configuration file at each load.
@@ -118,7 +117,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         terminal,
         log,
         metrics,
-        published,
+        api,
     } = process;
     log_messages(&settings.warnings);
     let (writer, mut restored, may_be_incomplete) = match state {
@@ -146,6 +145,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
+    let published = api.published.clone();
     published.priority(settings.sm.priority);
     service.set_ready();
     let heartbeat = service.supervise_loop();
@@ -170,15 +170,6 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         let (control, control_inbox) = mpsc::channel(16);
         signals.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
-        let (requests, inbox) = mpsc::channel(CLIENTS_MAX);
-        let socket = settings.state_dir.as_deref().and_then(|dir| {
-            let opened = ControlSocket::open(dir, requests);
-            opened
-                .inspect_err(
-                    |error| warn!(%error, dir = %dir.display(), "cannot open control socket"),
-                )
-                .ok()
-        });
         if may_be_incomplete
             && let Some(link) = &link
             && let Some(newest) = link.load_at_startup().await
@@ -201,13 +192,11 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
             .with_heartbeat(heartbeat)
             .with_durability(durable)
             .with_replication(link)
-            .with_requests(inbox);
+            .with_requests(api.accept_commands(), api.commands.clone());
         let end_state = driver.run().await;
         drop(control);
+        api.refuse_commands();
         let shell = driver.into_shell();
-        if let Some(socket) = socket {
-            socket.close().await;
-        }
         shell.bar.clear();
         end_state.map_err(|e| {
             Failure::with_hint(

@@ -10,9 +10,11 @@ use super::port_wait::{self, WaitLimits};
 use super::recording::RecordingFile;
 use super::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::api;
+use crate::api::commands::CommandLog;
 use crate::cli::RunArgs;
 use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
+use crate::http::HttpThread;
 use crate::port::{ThreadedPort, local_port};
 use crate::sa_server::SaServer;
 use ferrosm_store::{StateDir, served_port};
@@ -37,14 +39,17 @@ pub fn serve_one(
     source: ConfigSource,
     settings: Settings,
     args: &RunArgs,
+    http: Option<&HttpThread>,
     mut process: Process,
 ) -> Result<(), Failure> {
     // A second process on the same directory ends here, before it logs a start.
     let state = settings.state_dir.as_deref().map(StateDir::open);
     let state = state.transpose()?;
-    let socket_dir = settings.state_dir.as_deref().filter(|_| !args.sm.once);
-    let _api =
-        socket_dir.and_then(|dir| api::server::start(&api::socket_path(dir), &process.published));
+    let served_dir = settings.state_dir.as_deref().filter(|_| !args.sm.once);
+    let _sockets = served_dir.zip(http).map(|(dir, http)| {
+        process.api.commands = CommandLog::open(dir);
+        api::server::start(http, &api::socket_to_serve(dir), dir, &process.api)
+    });
     if !args.sm.once {
         info!(
             version = env!("CARGO_PKG_VERSION"),

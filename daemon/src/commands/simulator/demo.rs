@@ -7,12 +7,13 @@ use ferrosm_sim_server::in_process::SimNet;
 use tracing::{info, warn};
 
 use super::port::SimulatedPort;
-use crate::api::published::Published;
+use crate::api;
 use crate::cli::DemoArgs;
 use crate::commands::config;
 use crate::config::ConfigSource;
 use crate::failure::Failure;
-use crate::metrics::{Metrics, server};
+use crate::http::HttpThread;
+use crate::metrics::{self, Metrics};
 use crate::offline::components::components;
 use crate::offline::{fabric, spec};
 use crate::output::progress::Terminal;
@@ -82,8 +83,8 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     };
     let overlay = Box::new(overlay);
     let metrics = Metrics::default();
-    let listen = settings.metrics.filter(|_| !args.sm.once);
-    let _metrics_server = server::start_if_configured(listen, &metrics);
+    let http = (!args.sm.once).then(HttpThread::start).flatten();
+    metrics::serve_if_configured(http.as_ref(), settings.metrics, &metrics);
     serve::serve(
         port,
         ServiceSetup {
@@ -104,7 +105,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
                 terminal,
                 log,
                 metrics,
-                published: Published::default(),
+                api: api::Service::default(),
             },
         },
     )

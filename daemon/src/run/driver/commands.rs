@@ -1,33 +1,37 @@
-//! Commands in progress: their IDs, and the clients that await their results.
+//! Commands in progress, and the clients that await their results.
 
 use std::collections::BTreeMap;
 
 use ferrosm_core::{Command, CommandFailure, CommandId, CommandReply};
+use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
-use crate::control::ResultSender;
+use crate::api::commands::{CommandLog, CommandRequest, CommandResult};
 
-/// The clients of commands in progress. Commands of signals have none.
+/// Commands in progress.
 #[derive(Debug, Default)]
 pub(super) struct CommandClients {
-    last: CommandId,
-    clients: BTreeMap<CommandId, ResultSender>,
+    log: CommandLog,
+    /// The clients that wait. Commands of signals have none.
+    clients: BTreeMap<CommandId, oneshot::Sender<CommandResult>>,
 }
 
 impl CommandClients {
-    /// The ID of a new command.
-    pub(super) fn add(
-        &mut self,
-        command: Command,
-        source: &'static str,
-        client: Option<ResultSender>,
-    ) -> CommandId {
-        self.last.0 += 1;
-        info!(id = self.last.0, %command, source, "command received");
-        if let Some(client) = client {
-            self.clients.insert(self.last, client);
+    pub(super) fn new(log: CommandLog) -> Self {
+        Self {
+            log,
+            clients: BTreeMap::new(),
         }
-        self.last
+    }
+
+    /// The ID of a command that a signal causes.
+    pub(super) fn of_signal(&self, command: Command, signal: &'static str) -> CommandId {
+        self.log.begin(command, signal.to_owned(), None)
+    }
+
+    /// A client sent a command.
+    pub(super) fn add(&mut self, request: CommandRequest) {
+        self.clients.insert(request.id, request.result);
     }
 
     /// Logs a reply, and sends a result to the client of its command.
@@ -52,6 +56,7 @@ impl CommandClients {
             }
             Err(reason) => warn!(id = number, %reason, "command failed"),
         }
+        self.log.end(id, &result);
         if let Some(client) = self.clients.remove(&id) {
             // The client may no longer wait.
             let _ = client.send(result);

@@ -24,8 +24,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
+use crate::api::commands::{CommandLog, CommandRequest};
 use crate::clock::{Clock, since_boot};
-use crate::control::{CommandRequest, ResultSender};
 use crate::port::MadPort;
 use crate::run::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
 use crate::run::service_manager::Heartbeat;
@@ -108,7 +108,7 @@ pub struct Driver<P, S> {
     port: P,
     shell: S,
     control: mpsc::Receiver<Control>,
-    /// Commands of clients; `None` without a control socket, or after it is closed.
+    /// Commands of clients; `None` without an API, or after it is closed.
     requests: Option<mpsc::Receiver<CommandRequest>>,
     jobs: JoinSet<Option<RoutingJobResult>>,
     sa_server: Option<SaServer>,
@@ -213,11 +213,12 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         }
     }
 
-    /// With commands of clients.
+    /// With commands of clients, all of which are in this log.
     #[must_use]
-    pub fn with_requests(self, requests: mpsc::Receiver<CommandRequest>) -> Self {
+    pub fn with_requests(self, requests: mpsc::Receiver<CommandRequest>, log: CommandLog) -> Self {
         Self {
             requests: Some(requests),
+            commands: CommandClients::new(log),
             ..self
         }
     }
@@ -566,18 +567,18 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             Control::Stop if self.stop_deadline.is_none() && self.shell.hands_over() => {
                 let now = self.clock.now();
                 self.stop_deadline = Some(now + STOP_TIMEOUT);
-                self.command(Command::Stop, "SIGTERM or SIGINT", None);
+                self.command(Command::Stop, "SIGTERM or SIGINT");
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
             Control::Reload => match self.shell.reload() {
                 Reload::Rejected => {}
-                Reload::Unchanged => self.command(Command::Sweep, "SIGHUP", None),
+                Reload::Unchanged => self.command(Command::Sweep, "SIGHUP"),
                 Reload::Changed(cfg) => {
                     info!("configuration reloaded");
                     self.sm.handle(Input::Config(cfg), self.clock.now());
                 }
             },
-            Control::Reroute => self.command(Command::Reroute, "SIGUSR2", None),
+            Control::Reroute => self.command(Command::Reroute, "SIGUSR2"),
             Control::Port(event) => {
                 debug!(?event, "local port event");
                 self.sm.handle(Input::LocalPort(event), self.clock.now());
@@ -586,15 +587,18 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         ControlFlow::Continue(())
     }
 
-    /// Passes a command to the SM. `source` is logged.
-    fn command(&mut self, command: Command, source: &'static str, client: Option<ResultSender>) {
-        let id = self.commands.add(command, source, client);
+    /// Passes the command of a signal to the SM.
+    fn command(&mut self, command: Command, signal: &'static str) {
+        let id = self.commands.of_signal(command, signal);
         let input = Input::Command { id, command };
         self.sm.handle(input, self.clock.now());
     }
 
     fn on_request(&mut self, request: CommandRequest) {
-        self.command(request.command, "control socket", Some(request.result));
+        let CommandRequest { id, command, .. } = request;
+        self.commands.add(request);
+        let input = Input::Command { id, command };
+        self.sm.handle(input, self.clock.now());
     }
 
     /// Waits for the next input or deadline.

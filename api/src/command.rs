@@ -1,0 +1,117 @@
+//! Commands of operators to the SM, and what became of them.
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::status::Finding;
+
+/// Longest `wait_s`, in seconds.
+pub const WAIT_S_MAX: u64 = 86_400;
+/// `wait_s` of a request that has none, in seconds.
+pub const WAIT_S_DEFAULT: u64 = 30;
+/// Longest `reason`, in bytes.
+pub const REASON_LEN_MAX: usize = 500;
+
+/// The query of all writes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct WriteQuery {
+    /// Why, for the audit log; at most 500 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
+    /// after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<u64>,
+    /// Execute it only if this is the revision of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_revision: Option<u64>,
+}
+
+/// What a command makes the SM do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandKind {
+    /// Sweep the whole fabric.
+    Sweep,
+    /// The same, with routes computed without regard to the installed ones.
+    Reroute,
+    /// Hand over mastership to another SM and become standby.
+    Handover,
+    /// Configure a subnet that another SM has configured.
+    Takeover,
+    /// Stop the service.
+    Stop,
+}
+
+impl CommandKind {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep",
+            Self::Reroute => "reroute",
+            Self::Handover => "handover",
+            Self::Takeover => "takeover",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandState {
+    /// The SM executes it.
+    InProgress,
+    /// It is done.
+    Complete,
+    /// It ended without effect.
+    Failed,
+}
+
+impl CommandState {
+    /// Its name, as in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InProgress => "in-progress",
+            Self::Complete => "complete",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Command {
+    /// Its number; it rises, also across restarts of the service.
+    pub command: u64,
+    /// What it does.
+    pub kind: CommandKind,
+    /// Who sent it: a user with process ID, or a signal.
+    pub by: String,
+    /// Why, as the sender said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it was received, in UTC (RFC 3339).
+    pub received_at: String,
+    /// What became of it.
+    pub state: CommandState,
+    /// When it ended, in UTC (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// The result in a sentence; empty while it is in progress.
+    pub message: String,
+    /// Problems that a sweep found, the most severe first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+/// Commands, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Commands {
+    /// The commands that the service remembers, at most 100. All of them are in the audit log.
+    pub items: Vec<Command>,
+}

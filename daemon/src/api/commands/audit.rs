@@ -1,0 +1,183 @@
+//! The audit log: a line of JSON for each received and each ended command.
+//!
+//! A thread writes it, because a disk that hangs must stop neither the SM nor the API.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use ferrosm_api::command::Command as Entry;
+use tracing::warn;
+
+use crate::output::json;
+
+/// The file in the state directory.
+const FILE_NAME: &str = "audit.jsonl";
+/// The file before the last one that became too large.
+const OLD_FILE_NAME: &str = "audit.jsonl.1";
+/// Size of a file from which on a new one is begun, in bytes.
+const FILE_LEN_MAX: u64 = 4 << 20;
+
+/// The audit log. Its thread ends when this is dropped and all lines are written.
+#[derive(Debug)]
+pub(super) struct AuditLog {
+    lines: mpsc::Sender<String>,
+    last_command: u64,
+}
+
+impl AuditLog {
+    /// Opens the log of a state directory. A failure is logged.
+    pub(super) fn open(state_dir: &Path) -> Option<Self> {
+        Self::try_open(state_dir)
+            .inspect_err(|error| {
+                let effect = "commands are logged only as events";
+                warn!(%error, dir = %state_dir.display(), effect, "cannot write audit log");
+            })
+            .ok()
+    }
+
+    fn try_open(state_dir: &Path) -> io::Result<Self> {
+        let mut writer = Writer::open(state_dir)?;
+        let last_command = last_command(state_dir);
+        let (lines, received) = mpsc::channel::<String>();
+        std::thread::Builder::new()
+            .name("audit".to_owned())
+            .spawn(move || {
+                for line in received {
+                    writer.write(&line);
+                }
+            })?;
+        Ok(Self {
+            lines,
+            last_command,
+        })
+    }
+
+    /// The number of the last command in the log; 0 if there is none.
+    pub(super) const fn last_command(&self) -> u64 {
+        self.last_command
+    }
+
+    /// Writes a command in its current state.
+    pub(super) fn write(&self, entry: &Entry) {
+        // Fails only if the thread panicked.
+        let _ = self.lines.send(json::to_line(entry));
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    dir: PathBuf,
+    file: File,
+    len: u64,
+    has_failed: bool,
+}
+
+impl Writer {
+    fn open(dir: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).mode(0o600);
+        let file = file.open(dir.join(FILE_NAME))?;
+        Ok(Self {
+            len: file.metadata()?.len(),
+            dir: dir.to_owned(),
+            file,
+            has_failed: false,
+        })
+    }
+
+    fn write(&mut self, line: &str) {
+        match self.try_write(line) {
+            Ok(()) => self.has_failed = false,
+            Err(error) => {
+                if !core::mem::replace(&mut self.has_failed, true) {
+                    let effect = "commands are logged only as events";
+                    warn!(%error, dir = %self.dir.display(), effect, "cannot write audit log");
+                }
+            }
+        }
+    }
+
+    fn try_write(&mut self, line: &str) -> io::Result<()> {
+        if self.len >= FILE_LEN_MAX {
+            std::fs::rename(self.dir.join(FILE_NAME), self.dir.join(OLD_FILE_NAME))?;
+            *self = Self::open(&self.dir)?;
+        }
+        self.file.write_all(line.as_bytes())?;
+        self.len += line.len() as u64;
+        Ok(())
+    }
+}
+
+/// The highest number in the log. Lines that were cut off by a crash are skipped.
+fn last_command(dir: &Path) -> u64 {
+    let numbers = |name: &str| {
+        let file = File::open(dir.join(name)).ok()?;
+        let lines = BufReader::new(file).lines().map_while(Result::ok);
+        let entries = lines.filter_map(|line| serde_json::from_str::<Entry>(&line).ok());
+        entries.map(|entry| entry.command).max()
+    };
+    let newest = numbers(FILE_NAME);
+    newest.or_else(|| numbers(OLD_FILE_NAME)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_core::{Command, CommandFailure};
+
+    use super::super::CommandLog;
+    use super::*;
+
+    fn lines(dir: &Path) -> Vec<String> {
+        let text = std::fs::read_to_string(dir.join(FILE_NAME)).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until the thread has written the lines of a log that is dropped.
+    fn drained(log: CommandLog, dir: &Path, count: usize) -> Vec<String> {
+        drop(log);
+        let written = (0..500).map(|_| {
+            std::thread::sleep(core::time::Duration::from_millis(10));
+            lines(dir)
+        });
+        let mut complete = written.filter(|lines| lines.len() == count);
+        complete.next().unwrap()
+    }
+
+    /// Each command has two lines; numbers rise across restarts, also after a crash within a line.
+    #[test]
+    fn commands_are_written_and_numbers_continue() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = CommandLog::open(dir.path());
+        let first = log.begin(Command::Sweep, "root".to_owned(), Some("why".to_owned()));
+        log.end(first, &Err(CommandFailure::NoLink));
+        let written = drained(log, dir.path(), 2);
+        assert!(
+            written[0].contains("\"state\":\"in-progress\""),
+            "{written:?}"
+        );
+        assert!(written[0].contains("\"reason\":\"why\""), "{written:?}");
+        assert!(written[1].contains("\"state\":\"failed\""), "{written:?}");
+        let mut file = OpenOptions::new();
+        let mut file = file.append(true).open(dir.path().join(FILE_NAME)).unwrap();
+        file.write_all(b"{\"command\":9").unwrap();
+        let log = CommandLog::open(dir.path());
+        assert_eq!(log.begin(Command::Sweep, String::new(), None).0, 2);
+    }
+
+    /// The log takes at most twice the space of a file.
+    #[test]
+    fn full_file_is_kept_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::open(dir.path()).unwrap();
+        let line = format!("{}\n", "x".repeat(1 << 20));
+        for _ in 0..10 {
+            writer.write(&line);
+        }
+        let len = |name| std::fs::metadata(dir.path().join(name)).unwrap().len();
+        assert!(len(FILE_NAME) <= FILE_LEN_MAX + line.len() as u64);
+        assert!(len(OLD_FILE_NAME) <= FILE_LEN_MAX + line.len() as u64);
+    }
+}

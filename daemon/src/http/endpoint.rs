@@ -1,0 +1,236 @@
+//! An endpoint: accepts clients, and serves their requests in turn.
+//!
+//! Bounds: a number of clients, beyond which a client is told so and disconnected; a time for each
+//! request head, and for each write to a client that does not read.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_io_timeout::TimeoutStream;
+use tracing::{debug, info, warn};
+
+use super::Closing;
+
+/// Time to receive a request head; a connection without a request is closed after it.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time within which a client must read something of a response.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Delay after a failed accept: the process has no file descriptor left.
+const ACCEPT_DELAY: Duration = Duration::from_secs(1);
+/// Interval between attempts to bind an address.
+const BIND_INTERVAL: Duration = Duration::from_secs(10);
+/// Sent to a client beyond the bound.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 82\r\n\r\n\
+    {\"error\":{\"kind\":\"busy\",\"message\":\"too many clients\",\"remedy\":\"Try again later.\"}}";
+
+/// Connections of a kind of clients.
+#[derive(Debug, Clone)]
+pub struct Slots(Arc<Semaphore>);
+
+impl Slots {
+    /// At most `n` connections.
+    #[must_use]
+    pub fn new(n: usize) -> Self {
+        Self(Arc::new(Semaphore::new(n)))
+    }
+
+    fn take(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).try_acquire_owned().ok()
+    }
+}
+
+/// Serves a router on a TCP address. Binding is retried: an address may not exist yet.
+pub async fn serve_tcp(address: SocketAddr, router: Router, slots: Slots, mut closing: Closing) {
+    let listener = tokio::select! {
+        listener = bind(address, BIND_INTERVAL) => listener,
+        _ = closing.changed() => return,
+    };
+    serve_listener(listener, router, slots, closing).await;
+}
+
+/// Serves a router on a bound TCP address.
+async fn serve_listener(listener: TcpListener, router: Router, slots: Slots, mut closing: Closing) {
+    let connections = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = closing.changed() => break,
+        };
+        match accepted {
+            Ok((stream, _)) => match slots.take() {
+                Some(slot) => serve_connection(stream, router.clone(), slot, &connections),
+                None => reject(|| TcpStream::try_write(&stream, BUSY)),
+            },
+            Err(error) => accept_failed(&error).await,
+        }
+    }
+    drop(listener);
+    connections.shutdown().await;
+}
+
+/// Serves a Unix socket. `admit` selects what a client may use, and the slots of its kind.
+pub async fn serve_unix(
+    listener: UnixListener,
+    admit: impl Fn(&UnixStream) -> io::Result<(Router, Slots)>,
+    mut closing: Closing,
+) {
+    let connections = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = closing.changed() => break,
+        };
+        let admitted = accepted.and_then(|(stream, _)| {
+            let (router, slots) = admit(&stream)?;
+            Ok((stream, router, slots))
+        });
+        match admitted {
+            Ok((stream, router, slots)) => match slots.take() {
+                Some(slot) => serve_connection(stream, router, slot, &connections),
+                None => reject(|| UnixStream::try_write(&stream, BUSY)),
+            },
+            Err(error) => accept_failed(&error).await,
+        }
+    }
+    drop(listener);
+    connections.shutdown().await;
+}
+
+async fn accept_failed(error: &io::Error) {
+    warn!(%error, "cannot accept HTTP client");
+    tokio::time::sleep(ACCEPT_DELAY).await;
+}
+
+/// Tells a client that there are too many, without waiting for it.
+fn reject(write: impl FnOnce() -> io::Result<usize>) {
+    // Fails only if the client is gone.
+    let _ = write();
+}
+
+/// Starts to serve the requests of a client.
+fn serve_connection<S>(
+    stream: S,
+    router: Router,
+    slot: OwnedSemaphorePermit,
+    connections: &GracefulShutdown,
+) where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(WRITE_TIMEOUT));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .serve_connection(
+            TokioIo::new(Box::pin(stream)),
+            TowerToHyperService::new(router),
+        );
+    let connection = connections.watch(connection);
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            debug!(%error, "HTTP connection failed");
+        }
+        drop(slot);
+    });
+}
+
+/// Binds the address, with retries.
+async fn bind(listen: SocketAddr, retry_interval: Duration) -> TcpListener {
+    let mut is_logged = false;
+    loop {
+        let bound = TcpListener::bind(listen).await;
+        match bound.and_then(|listener| Ok((listener.local_addr()?, listener))) {
+            Ok((address, listener)) => {
+                info!(%address, "HTTP listener started");
+                return listener;
+            }
+            Err(error) => {
+                if !core::mem::replace(&mut is_logged, true) {
+                    let retry_s = retry_interval.as_secs();
+                    warn!(%error, %listen, retry_s, "cannot bind HTTP listener");
+                }
+                tokio::time::sleep(retry_interval).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const CLIENTS: usize = 4;
+
+    fn run<T>(future: impl Future<Output = T>) -> T {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(future)
+    }
+
+    async fn exchange(at: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
+    }
+
+    /// Idle clients do not keep others out until there are too many, and a client beyond the bound
+    /// is told so. An endpoint that closes ends.
+    #[test]
+    fn clients_are_bounded() {
+        run(async {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let at = listener.local_addr().unwrap();
+            let router = Router::new().route("/", get(|| async { "here" }));
+            let (open, closing) = tokio::sync::watch::channel(());
+            let slots = Slots::new(CLIENTS);
+            let endpoint = tokio::spawn(serve_listener(listener, router, slots, closing));
+            let mut idle = Vec::new();
+            for _ in 0..CLIENTS - 1 {
+                idle.push(TcpStream::connect(at).await.unwrap());
+            }
+            let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            assert!(exchange(at, request).await.ends_with("here"));
+            assert!(!exchange(at, "\r\n\0\u{ff}\r\n\r\n").await.contains("200"));
+            idle.push(TcpStream::connect(at).await.unwrap());
+            let refused = exchange(at, "").await;
+            assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
+            let body = refused.split_once("\r\n\r\n").unwrap().1;
+            assert!(
+                refused.contains(&format!("content-length: {}\r\n", body.len())),
+                "{refused}"
+            );
+            drop((idle, open));
+            endpoint.await.unwrap();
+        });
+    }
+
+    /// An address in use is bound once it is free.
+    #[test]
+    fn binding_is_retried() {
+        let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let at = taken.local_addr().unwrap();
+        run(async {
+            let mut binding = core::pin::pin!(bind(at, Duration::from_millis(1)));
+            let attempt = tokio::time::timeout(Duration::from_millis(5), &mut binding);
+            assert!(attempt.await.is_err(), "the address is in use");
+            drop(taken);
+            assert_eq!(binding.await.local_addr().unwrap(), at);
+        });
+    }
+}
