@@ -29,6 +29,33 @@ pub struct WriteQuery {
     pub expect_revision: Option<u64>,
 }
 
+/// What a takeover may remove that another SM configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Removal {
+    /// P_Keys that the configuration does not name.
+    PKeyRemoval,
+}
+
+/// The query of a takeover.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TakeoverQuery {
+    /// What it may remove.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Removal>,
+    /// Why, for the audit log; at most 500 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Seconds to wait for the result, at most 86400; 30 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<u64>,
+    /// Execute it only if this is the revision of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_revision: Option<u64>,
+}
+
 /// What a command makes the SM do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -15,6 +15,7 @@
 //! | [`fabric`] | nodes, ports and links |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`command`] | commands to the SM |
+//! | [`plan`] | what an SM would write |
 
 #![warn(missing_docs)]
 
@@ -23,6 +24,7 @@ pub mod command;
 pub mod fabric;
 pub mod object;
 pub mod path;
+pub mod plan;
 pub mod status;
 
 /// Path prefix of all resources of this version.

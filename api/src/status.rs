@@ -24,6 +24,9 @@ pub struct Status {
     pub role_since: String,
     /// Why it has this role.
     pub role_reason: String,
+    /// What another SM configured, and this one removes only with consent; none if nothing waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits_consent: Option<String>,
     /// What the SM is doing: `idle`, a kind of sweep with its phase, ...
     pub activity: String,
     /// Sizes of the fabric; none before it was discovered.

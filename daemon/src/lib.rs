@@ -14,6 +14,7 @@
 //! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
 //! | [`metrics`] | metrics and their HTTP endpoint |
+//! | [`plan`] | what the SM would write |
 //! | [`output`] | tables, ibnet, JSON, dot, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
@@ -32,6 +33,7 @@ pub mod metrics;
 #[cfg(feature = "simulator")]
 pub mod offline;
 pub mod output;
+pub mod plan;
 pub mod port;
 pub mod run;
 pub mod sa_server;

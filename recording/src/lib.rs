@@ -41,7 +41,7 @@ pub use replay::{Ending, Replay, ReplayError};
 /// The first bytes of a recording.
 pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
 /// Version of the format. A reader accepts only its own version.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// Bytes before the payload of an entry.
 const ENTRY_HEADER: usize = 12;

@@ -61,8 +61,10 @@ impl CommandTracker {
             Some(CommandFailure::Stopping)
         } else {
             match (command, state) {
-                (Command::Takeover, SmState::Master) => Some(CommandFailure::AlreadyMaster),
-                (Command::Takeover, SmState::Standby)
+                (Command::Takeover | Command::AcceptRemovals, SmState::Master) => {
+                    Some(CommandFailure::AlreadyMaster)
+                }
+                (Command::Takeover | Command::AcceptRemovals, SmState::Standby)
                 | (Command::Handover, SmState::Discovering)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::Standby)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::NotActive) => {
@@ -86,6 +88,11 @@ impl CommandTracker {
             is_deferred: false,
         });
         true
+    }
+
+    /// A command ends at once.
+    pub(crate) fn complete(&self, out: &mut Outbox, id: CommandId, outcome: CommandOutcome) {
+        reply(out, id, CommandReply::Done(Ok(outcome)));
     }
 
     /// Whether no command is in progress.
@@ -168,7 +175,7 @@ impl CommandTracker {
         master: Option<AboutSm<PortGuid>>,
     ) {
         if state == SmState::Master {
-            let took_over = |p: &Pending| p.command == Command::Takeover;
+            let took_over = |p: &Pending| p.command.is_takeover();
             self.finish(out, took_over, |_| Ok(CommandOutcome::TookOver));
             return;
         }
@@ -180,7 +187,9 @@ impl CommandTracker {
         let is_impossible = |command: Command| match command {
             Command::Stop => false,
             Command::Handover => true,
-            Command::Sweep | Command::Reroute | Command::Takeover => state != SmState::Discovering,
+            Command::Sweep | Command::Reroute | Command::Takeover | Command::AcceptRemovals => {
+                state != SmState::Discovering
+            }
         };
         self.fail(out, is_impossible, |p| {
             let master = master.map(Box::new);

@@ -38,6 +38,7 @@
 mod adoption;
 mod commands;
 pub mod config;
+mod consent;
 mod ctx;
 mod discovery;
 mod effect;

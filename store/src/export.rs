@@ -109,7 +109,8 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         | Record::Lid { .. }
         | Record::MKey { .. }
         | Record::Neighbour { .. }
-        | Record::SlToVlEpoch(_) => None,
+        | Record::SlToVlEpoch(_)
+        | Record::AwaitsConsent => None,
     };
     ExportLine {
         description,

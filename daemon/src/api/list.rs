@@ -1,6 +1,5 @@
 //! Queries of lists: conditions, fields, pages.
 
-use super::routes::invalid;
 use ferrosm_api::answer::{ApiError, ErrorKind, ListQuery, Page};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -163,6 +162,12 @@ pub(super) fn is_match(pattern: &str, text: &str) -> bool {
         text = &text[at + part.len()..];
     }
     text.len() >= last.len() && text.ends_with(last)
+}
+
+/// A request that cannot be understood.
+pub(super) fn invalid(message: impl Into<String>) -> ApiError {
+    let remedy = "GET /v1/openapi.json describes all queries.";
+    ApiError::new(ErrorKind::InvalidRequest, message, remedy)
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ mod routes;
 pub mod server;
 mod status;
 
+pub(crate) use status::role;
+
 use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,9 +103,8 @@ const RUNTIME_ROOT: &str = "/run";
 /// so that a group may have access, otherwise in the state directory.
 #[must_use]
 pub fn socket_to_serve(state_dir: &Path) -> PathBuf {
-    let runtime_dir = std::env::var_os("RUNTIME_DIRECTORY");
-    let runtime_dir = runtime_dir.filter(|dir| !dir.is_empty()).map(PathBuf::from);
-    let runtime_dir = runtime_dir.filter(|dir| Some(dir) == runtime_dir_of(state_dir).as_ref());
+    let created_dir = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
+    let runtime_dir = runtime_dir_of(state_dir).filter(|dir| created_dir.as_ref() == Some(dir));
     let dir = runtime_dir.unwrap_or_else(|| state_dir.to_owned());
     dir.join(SOCKET_NAME)
 }

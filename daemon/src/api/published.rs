@@ -36,6 +36,8 @@ pub struct State {
     pub activity: ActivityKind,
     /// Why the local port is unusable; `None` if it is usable, or unknown.
     pub no_link: Option<String>,
+    /// What waits for the consent of the operator.
+    pub awaits_consent: Option<String>,
     /// The fabric; `None` before the first sweep.
     pub fabric: Option<FabricState>,
 }
@@ -66,6 +68,7 @@ impl Default for Published {
             priority: 0,
             activity: ActivityKind::Idle,
             no_link: None,
+            awaits_consent: None,
             fabric: None,
         };
         Self {
@@ -104,6 +107,11 @@ impl Published {
     /// The local port is unusable, or usable again.
     pub fn local_port(&self, unusable: Option<String>) {
         self.publish(|state, _| state.no_link = unusable);
+    }
+
+    /// Something waits for the consent of the operator, or nothing does any more.
+    pub fn consent(&self, awaited: Option<String>) {
+        self.publish(|state, _| state.awaits_consent = awaited);
     }
 
     /// The SM has another priority.

@@ -11,7 +11,8 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
 use ferrosm_api::command::{
-    Command as CommandEntry, Commands, REASON_LEN_MAX, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
+    Command as CommandEntry, Commands, REASON_LEN_MAX, Removal, TakeoverQuery, WAIT_S_DEFAULT,
+    WAIT_S_MAX, WriteQuery,
 };
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::path::{Path, PathQuery};
@@ -25,6 +26,7 @@ use utoipa::{IntoParams, OpenApi};
 
 use super::access::Client;
 use super::commands::CommandRequest;
+use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, list, lookup, path, rfc3339, status};
 
@@ -125,11 +127,6 @@ impl From<PathRejection> for Failed {
     fn from(rejection: PathRejection) -> Self {
         Self(invalid(rejection.body_text()))
     }
-}
-
-pub(super) fn invalid(message: impl Into<String>) -> ApiError {
-    let remedy = "GET /v1/openapi.json describes all queries.";
-    ApiError::new(ErrorKind::InvalidRequest, message, remedy)
 }
 
 type Result<T> = core::result::Result<Json<Answer<T>>, Failed>;
@@ -337,15 +334,30 @@ async fn post_handover(
 }
 
 /// Takes over a subnet that another SM has configured, or runs again after an SMInfo DISABLE.
-#[utoipa::path(post, path = "/v1/takeover", params(WriteQuery), responses(
+#[utoipa::path(post, path = "/v1/takeover", params(TakeoverQuery), responses(
     (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn post_takeover(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: core::result::Result<Query<TakeoverQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    execute(service, client, query, Command::Takeover).await
+    let Query(TakeoverQuery {
+        accept,
+        reason,
+        wait_s,
+        expect_revision,
+    }) = query?;
+    let command = match accept {
+        Some(Removal::PKeyRemoval) => Command::AcceptRemovals,
+        None => Command::Takeover,
+    };
+    let query = WriteQuery {
+        reason,
+        wait_s,
+        expect_revision,
+    };
+    execute(service, client, Ok(Query(query)), command).await
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.

@@ -232,9 +232,10 @@ mod tests {
                             let _ = request.result.send(Ok(outcome));
                         }
                         Command::Reroute => drop(request),
-                        Command::Handover | Command::Takeover | Command::Stop => {
-                            pending.push(request);
-                        }
+                        Command::Handover
+                        | Command::Takeover
+                        | Command::AcceptRemovals
+                        | Command::Stop => pending.push(request),
                     }
                 }
                 executed
@@ -338,9 +339,9 @@ mod tests {
         assert_eq!(executed.join().unwrap(), []);
     }
 
-    /// A client of a version before the API is told what to use.
+    /// A client of a version before the API gets a reply that names the API.
     #[test]
-    fn old_client_is_told_what_to_use() {
+    fn old_client_gets_the_name_of_the_api() {
         let served = Served::start();
         let mut client = served.connect(OLD_SOCKET_NAME);
         client

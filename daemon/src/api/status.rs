@@ -23,7 +23,7 @@ use super::rfc3339;
 use crate::output::table::{count, count_nodes};
 
 /// Role of an SM.
-pub(super) const fn role(state: SmState) -> Role {
+pub(crate) const fn role(state: SmState) -> Role {
     match state {
         SmState::Master => Role::Master,
         SmState::Standby => Role::Standby,
@@ -70,6 +70,7 @@ pub(super) fn status(state: &State) -> Status {
         priority: state.priority,
         role_since: rfc3339(state.role_since),
         role_reason: state.role_reason.clone(),
+        awaits_consent: state.awaits_consent.clone(),
         activity: state.activity.to_string(),
         fabric: fabric.map(|fabric| size(&fabric.snapshot)),
         last_sweep: fabric.and_then(|fabric| Some(summary(fabric.report.as_ref()?, fabric.at))),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use ferrosm_api::command::{WAIT_S_DEFAULT, WAIT_S_MAX};
 
@@ -45,4 +45,22 @@ pub struct SweepArgs {
     /// Also compute routes without regard to the installed ones.
     #[arg(long)]
     pub reroute: bool,
+}
+
+/// Flags of `takeover`.
+#[derive(Debug, Clone, Args)]
+pub struct TakeoverArgs {
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+    /// Accept this consequence.
+    #[arg(long, value_name = "CONSEQUENCE")]
+    pub accept: Option<Consequence>,
+}
+
+/// What a takeover may remove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Consequence {
+    /// P_Keys that another SM configured and this configuration does not name.
+    PKeyRemoval,
 }

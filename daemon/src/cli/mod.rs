@@ -19,7 +19,7 @@ use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use ask::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
-pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs};
+pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
 #[cfg(feature = "simulator")]
@@ -76,6 +76,12 @@ pub enum CliCommand {
     Where(WhereArgs),
     /// Show the path of packets between two ports, from the tables that the switches have.
     Path(PathArgs),
+    /// Show what the SM would write to the fabric as it is now, without writing anything.
+    ///
+    /// It reads the fabric as at a start, with this configuration and state directory, and needs
+    /// neither a running service nor mastership. The Sets of the plan are those of the first sweep
+    /// if nothing changes meanwhile.
+    Plan(PlanArgs),
     /// List the ports of this host, and which of them ferrosm can serve.
     Ports(PortsArgs),
     /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
@@ -103,7 +109,10 @@ pub enum CliCommand {
     Handover(ServiceArgs),
     /// Make the running service take over a subnet despite `refuse-managed-subnet`, or run again
     /// after an SMInfo DISABLE.
-    Takeover(ServiceArgs),
+    ///
+    /// With --accept, it may also remove what another SM configured and this configuration does not
+    /// name (log event `consent awaited`).
+    Takeover(TakeoverArgs),
     /// List the last commands of operators and signals, with who sent them, why, and their results.
     Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
@@ -231,6 +240,32 @@ pub struct ReplayArgs {
     pub outputs: bool,
 }
 
+/// Flags of `plan`.
+#[derive(Debug, Clone, Args)]
+pub struct PlanArgs {
+    /// The local port to read from.
+    #[command(flatten)]
+    pub port: PortArgs,
+    /// Configuration to plan with [default: /etc/ferrosm.toml, if it exists].
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// State directory with the LIDs to keep, instead of files.state-dir; it is only read.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Plan with this consequence accepted.
+    #[arg(long, value_name = "CONSEQUENCE")]
+    pub accept: Option<control::Consequence>,
+    /// Also list each write, with the data before and after. M_Keys are left out.
+    #[arg(long)]
+    pub full: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Log level: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    pub log_level: String,
+}
+
 /// Flags of `ports`.
 #[derive(Debug, Clone, Args)]
 pub struct PortsArgs {
@@ -331,6 +366,7 @@ impl CliCommand {
             | Self::Where(_)
             | Self::Path(_)
             | Self::Commands(_)
+            | Self::Plan(_)
             | Self::Ports(_)
             | Self::Topology(_)
             | Self::Replay(_)

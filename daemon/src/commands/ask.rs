@@ -5,17 +5,17 @@ use core::time::Duration;
 use std::io::IsTerminal;
 use std::thread::sleep;
 
-use ferrosm_api::answer::{Answer, ErrorKind, Page};
+use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::fabric::{Link, Node, Where};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 use hyper::Method;
 use serde::de::DeserializeOwned;
 
-use super::control;
-use crate::api::client::{AskError, Call};
+use super::service::{self, failure};
+use crate::api::client::Call;
 use crate::api::socket_to_ask;
-use crate::cli::{AskArgs, LinksArgs, ListArgs, PathArgs, ServiceDirArgs, WhereArgs};
+use crate::cli::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
 use crate::failure::Failure;
 use crate::output::{self, answers};
 
@@ -130,7 +130,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     query: &[(&str, String)],
     render: fn(&Answer<T>) -> String,
 ) -> Result<Answer<T>, Failure> {
-    let dir = control::state_dir(&args.service)?;
+    let dir = service::state_dir(&args.service)?;
     let call = Call {
         socket: &socket_to_ask(&dir),
         method: Method::GET,
@@ -139,8 +139,9 @@ pub(super) fn ask<T: DeserializeOwned>(
         wait: Duration::ZERO,
     };
     loop {
-        let received = call.send::<T>();
-        let received = received.map_err(|e| failure(&args.service, &dir, e))?;
+        let received = call
+            .send::<T>()
+            .map_err(|e| failure(&args.service, &dir, e))?;
         if args.watch && std::io::stdout().is_terminal() {
             output::print("\x1b[H\x1b[2J")?;
         }
@@ -153,32 +154,5 @@ pub(super) fn ask<T: DeserializeOwned>(
             return Ok(received.answer);
         }
         sleep(WATCH_INTERVAL);
-    }
-}
-
-/// Why there is no answer.
-pub(super) fn failure(service: &ServiceDirArgs, dir: &std::path::Path, error: AskError) -> Failure {
-    match error {
-        AskError::NoService => control::no_service(dir),
-        AskError::PermissionDenied(socket) => Failure::with_hint(
-            format!("cannot open {}: permission denied", socket.display()),
-            "Run the command as root, as the user of the service, or as a member of the group ferrosm.",
-        ),
-        AskError::Answered(error) if error.kind == ErrorKind::InvalidRequest => {
-            Failure::Usage(error.message)
-        }
-        AskError::Answered(error) => Failure::with_hint(error.message, error.remedy),
-        AskError::Failed(reason) => Failure::with_hint(
-            format!(
-                "no answer from the service with state directory {}: {reason}",
-                dir.display()
-            ),
-            match service.state_dir {
-                Some(_) => "Check that the service and this command are of the same version.",
-                None => {
-                    "Check that the service and this command are of the same version, or name the service with --state-dir."
-                }
-            },
-        ),
     }
 }

@@ -1,16 +1,16 @@
-//! `ferrosm sweep`, `handover`, `takeover` and `commands`: commands that a running service executes.
+//! `ferrosm sweep`, `handover`, `takeover` and `commands`: commands that a running service
+//! executes.
 
 use core::time::Duration;
-use std::path::{Path, PathBuf};
 
 use ferrosm_api::command::{Command, CommandState, Commands};
 use hyper::Method;
 
-use super::ask::{ask, failure};
-use super::config;
+use super::ask::ask;
+use super::service::{failure, state_dir};
 use crate::api::client::Call;
 use crate::api::socket_to_ask;
-use crate::cli::{AskArgs, ServiceArgs, ServiceDirArgs, SweepArgs};
+use crate::cli::{AskArgs, ServiceArgs, SweepArgs, TakeoverArgs};
 use crate::failure::Failure;
 use crate::output::{self, answers};
 
@@ -21,7 +21,7 @@ use crate::output::{self, answers};
 /// fully up.
 pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let resource = if args.reroute { "reroute" } else { "sweep" };
-    execute(&args.service, resource)
+    execute(&args.service, resource, None)
 }
 
 /// Runs `handover`.
@@ -29,15 +29,16 @@ pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service runs, it is not master, or no other SM takes over.
 pub fn handover(args: &ServiceArgs) -> Result<(), Failure> {
-    execute(args, "handover")
+    execute(args, "handover", None)
 }
 
 /// Runs `takeover`.
 ///
 /// # Errors
 /// If no service runs, or it does not become master.
-pub fn takeover(args: &ServiceArgs) -> Result<(), Failure> {
-    execute(args, "takeover")
+pub fn takeover(args: &TakeoverArgs) -> Result<(), Failure> {
+    let accepted = args.accept.map(|_| ("accept", "p-key-removal".to_owned()));
+    execute(&args.service, "takeover", accepted)
 }
 
 /// Runs `commands`.
@@ -48,9 +49,14 @@ pub fn commands(args: &AskArgs) -> Result<(), Failure> {
     ask::<Commands>(args, "commands", &[], answers::commands).map(drop)
 }
 
-fn execute(args: &ServiceArgs, resource: &str) -> Result<(), Failure> {
+fn execute(
+    args: &ServiceArgs,
+    resource: &str,
+    option: Option<(&'static str, String)>,
+) -> Result<(), Failure> {
     let dir = state_dir(&args.service)?;
     let mut query = vec![("wait_s", args.wait_s.to_string())];
+    query.extend(option);
     query.extend(args.reason.clone().map(|reason| ("reason", reason)));
     let call = Call {
         socket: &socket_to_ask(&dir),
@@ -59,8 +65,9 @@ fn execute(args: &ServiceArgs, resource: &str) -> Result<(), Failure> {
         query: &query,
         wait: Duration::from_secs(args.wait_s),
     };
-    let received = call.send::<Command>();
-    let received = received.map_err(|e| failure(&args.service, &dir, e))?;
+    let received = call
+        .send::<Command>()
+        .map_err(|e| failure(&args.service, &dir, e))?;
     let command = &received.answer.body;
     if args.json {
         output::print(&format!("{}\n", received.json))?;
@@ -86,29 +93,5 @@ fn execute(args: &ServiceArgs, resource: &str) -> Result<(), Failure> {
     match args.json {
         true => Ok(()),
         false => output::print(&text),
-    }
-}
-
-/// The state directory of a service.
-pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
-    match &service.state_dir {
-        Some(dir) => Ok(dir.clone()),
-        None => match config::state_dir(service.config.as_deref()) {
-            Err(Failure::Config(errors)) => Err(Failure::Unconfigured {
-                message: errors.to_string(),
-                hint: "Name the service by its state directory instead: --state-dir DIR."
-                    .to_owned(),
-            }),
-            dir => dir,
-        },
-    }
-}
-
-/// No service runs with a state directory.
-pub(super) fn no_service(dir: &Path) -> Failure {
-    Failure::NoService {
-        message: format!("no ferrosm service runs with state directory {}", dir.display()),
-        hint: "Start it (`ferrosm run`), or name its state directory with --state-dir or its configuration with --config."
-            .to_owned(),
     }
 }

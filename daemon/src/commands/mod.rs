@@ -5,11 +5,13 @@ pub mod config;
 pub mod control;
 #[cfg(feature = "simulator")]
 pub mod explain;
+pub mod plan;
 pub mod ports;
 pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod route;
 pub mod run;
+mod service;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 pub mod state;
@@ -39,6 +41,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Limits(args) => ask::limits(&args),
         CliCommand::Where(args) => ask::place(&args),
         CliCommand::Path(args) => ask::path(&args),
+        CliCommand::Plan(args) => plan::run(&args),
         CliCommand::Ports(args) => ports::run(&args),
         CliCommand::Topology(args) => topology::run(&args),
         #[cfg(feature = "simulator")]

@@ -158,6 +158,7 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
         ("off", Enforcement::Off),
     ]);
     "partitions.allow-both-pkeys" Reload settings.partitions.allow_both_pkeys => Flag;
+    "partitions.adopt" Reload settings.sm.replaces_p_keys => Flag;
 
     "qos.policy-file" Reload settings.qos_policy_file => TEXT;
 

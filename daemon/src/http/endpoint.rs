@@ -1,7 +1,7 @@
 //! An endpoint: accepts clients, and serves their requests in turn.
 //!
-//! Bounds: a number of clients, beyond which a client is told so and disconnected; a time for each
-//! request head, and for each write to a client that does not read.
+//! Bounds: a number of clients, beyond which a client gets an error and is disconnected; a time for
+//! each request head, and for each write to a client that does not read.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -49,10 +49,17 @@ impl Slots {
     }
 }
 
-/// Serves a router on a TCP address. Binding is retried: an address may not exist yet.
-pub async fn serve_tcp(address: SocketAddr, router: Router, slots: Slots, mut closing: Closing) {
+/// Serves a router on a TCP address. Binding is retried: an address may not exist yet. `path` is
+/// the resource that the log names.
+pub async fn serve_tcp(
+    address: SocketAddr,
+    path: &str,
+    router: Router,
+    slots: Slots,
+    mut closing: Closing,
+) {
     let listener = tokio::select! {
-        listener = bind(address, BIND_INTERVAL) => listener,
+        listener = bind(address, path, BIND_INTERVAL) => listener,
         _ = closing.changed() => return,
     };
     serve_listener(listener, router, slots, closing).await;
@@ -128,16 +135,16 @@ fn serve_connection<S>(
 {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_TIMEOUT));
-    let connection = http1::Builder::new()
+    let served = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(
             TokioIo::new(Box::pin(stream)),
             TowerToHyperService::new(router),
         );
-    let connection = connections.watch(connection);
+    let watched = connections.watch(served);
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        if let Err(error) = watched.await {
             debug!(%error, "HTTP connection failed");
         }
         drop(slot);
@@ -145,13 +152,16 @@ fn serve_connection<S>(
 }
 
 /// Binds the address, with retries.
-async fn bind(listen: SocketAddr, retry_interval: Duration) -> TcpListener {
+async fn bind(listen: SocketAddr, path: &str, retry_interval: Duration) -> TcpListener {
     let mut is_logged = false;
     loop {
         let bound = TcpListener::bind(listen).await;
         match bound.and_then(|listener| Ok((listener.local_addr()?, listener))) {
             Ok((address, listener)) => {
-                info!(%address, "HTTP listener started");
+                info!(
+                    url = format!("http://{address}{path}"),
+                    "HTTP listener started"
+                );
                 return listener;
             }
             Err(error) => {
@@ -190,7 +200,7 @@ mod tests {
     }
 
     /// Idle clients do not keep others out until there are too many, and a client beyond the bound
-    /// is told so. An endpoint that closes ends.
+    /// gets an error. An endpoint that closes ends.
     #[test]
     fn clients_are_bounded() {
         run(async {
@@ -226,7 +236,7 @@ mod tests {
         let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let at = taken.local_addr().unwrap();
         run(async {
-            let mut binding = core::pin::pin!(bind(at, Duration::from_millis(1)));
+            let mut binding = core::pin::pin!(bind(at, "/", Duration::from_millis(1)));
             let attempt = tokio::time::timeout(Duration::from_millis(5), &mut binding);
             assert!(attempt.await.is_err(), "the address is in use");
             drop(taken);

@@ -47,6 +47,13 @@ pub fn status(answer: &Answer<Status>) -> String {
         .map_or_else(|| "none yet".to_owned(), object);
     rows.push(("port", format!("{port}, SM priority {}", status.priority)));
     rows.push(("activity", status.activity.clone()));
+    if let Some(awaited) = &status.awaits_consent {
+        rows.push(("consent", format!("awaited for {awaited}")));
+        rows.push((
+            "",
+            "accept it by `ferrosm takeover --accept p-key-removal`, or name the partitions in the configuration".to_owned(),
+        ));
+    }
     if let Some(fabric) = &status.fabric {
         let routers = match fabric.routers {
             0 => String::new(),

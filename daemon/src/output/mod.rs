@@ -8,7 +8,7 @@
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
 //! | [`answers`] | answers of the API |
-//! | [`report`] | the summary of a sweep |
+//! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | `proof`, `explain` | results of offline routing |
 //! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format, `event_callsite` those of the event table |
@@ -24,6 +24,7 @@ pub mod ibnet;
 pub mod json;
 pub mod log;
 mod opensm_format;
+pub mod plan;
 pub mod progress;
 #[cfg(feature = "simulator")]
 pub mod proof;

@@ -404,6 +404,11 @@ impl ServiceShell {
             }
             Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
             Event::LocalPortUsable(_) => self.published.local_port(None),
+            Event::ConsentAwaited { foreign, .. } => {
+                self.published
+                    .consent(Some(format!("removal of P_Keys: {foreign}")));
+            }
+            Event::ConsentGiven => self.published.consent(None),
             _ => {}
         }
     }

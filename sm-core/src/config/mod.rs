@@ -144,6 +144,9 @@ pub struct SmConfig {
     /// Whether the SM writes to a subnet that another SM has configured only after the operator
     /// allows it.
     pub refuse_managed_subnet: bool,
+    /// Whether the SM removes, without consent, P_Keys of another SM that its configuration does
+    /// not name.
+    pub replaces_p_keys: bool,
 }
 
 /// Serialises an [`MKey`] with its value, for recordings and records.
@@ -233,6 +236,7 @@ impl Default for SmConfig {
             wait_polls: 30,
             allowed_sms: None,
             refuse_managed_subnet: false,
+            replaces_p_keys: false,
         }
     }
 }

@@ -104,12 +104,12 @@ impl Election {
         let by_master = from.is_master();
         let reason = RoleChangeReason::Controlled(control, from.guid);
         match (control, &self.state) {
-            (SmControl::Handover, State::Discovering) if by_master => {
+            (SmControl::Handover, State::Discovering) if by_master && !self.is_hidden => {
                 out.push(Decision::Reply { accepted: true });
                 // The scan in progress may have read the sender's earlier state.
                 out.push(Decision::Sweep);
             }
-            (SmControl::Handover, State::Standby(_)) if by_master => {
+            (SmControl::Handover, State::Standby(_)) if by_master && !self.awaits_consent => {
                 out.push(Decision::Reply { accepted: true });
                 out.push(Decision::SendControl {
                     to: from.guid,

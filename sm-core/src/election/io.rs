@@ -95,6 +95,14 @@ pub enum ElectionInput {
         /// It lacks records.
         is_incomplete: bool,
     },
+    /// Whether other SMs must not see this one yet, because it has not compared its configuration
+    /// with a fabric that another SM manages.
+    Hidden(bool),
+    /// Whether this SM would remove what the present master configured, without consent.
+    ConsentChanged {
+        /// Consent is missing.
+        is_awaited: bool,
+    },
     /// The replica is loaded, or cannot be.
     ReplicaLoadEnded,
     /// Replication receives nothing from an SM any more.

@@ -136,6 +136,11 @@ pub struct Election {
     /// This SM handed over on the operator's request.
     handed_over_by_operator: bool,
     replica: Replica,
+    /// This SM would remove what the present master configured, without consent: no SM may hand
+    /// over to it.
+    awaits_consent: bool,
+    /// Discovery is the first one, and no SM may hand over to this one before its end.
+    is_hidden: bool,
     /// A process that was itself impaired reported that the last master is silent: the master may
     /// be alive.
     silence_uncertain: bool,
@@ -162,6 +167,8 @@ impl Election {
                 was_incomplete: false,
                 is_loading: false,
             },
+            awaits_consent: false,
+            is_hidden: false,
             silence_uncertain: false,
             knows_subnet: false,
             refusals: BTreeMap::new(),
@@ -246,6 +253,10 @@ impl Election {
             ElectionInput::ReplicaChanged { is_incomplete } => {
                 self.on_replica_changed(is_incomplete, &mut out);
             }
+            ElectionInput::Hidden(is_hidden) => self.is_hidden = is_hidden,
+            ElectionInput::ConsentChanged { is_awaited } => {
+                self.on_consent_changed(is_awaited, &mut out);
+            }
             ElectionInput::ReplicaLoadEnded => self.replica.is_loading = false,
             ElectionInput::PeerSilent { guid, uncertain } => {
                 self.on_peer_silent(guid, uncertain, &mut out);
@@ -261,6 +272,9 @@ impl Election {
                     self.on_timer(now, &mut out);
                 }
             }
+        }
+        if self.awaits_consent && matches!(self.state, State::Standby(_)) {
+            out.retain(|decision| !matches!(decision, Decision::SendPriorityTrap { .. }));
         }
         out
     }
@@ -353,6 +367,7 @@ impl Election {
             candidates.max_by_key(|p| p.rank()).copied()
         };
         let preferred = best(&|p| p.is_master()).or_else(|| best(&|p| self.is_preferred(p)));
+        let was_hidden = core::mem::take(&mut self.is_hidden);
         if let Some(peer) = preferred {
             if peer.is_master() && self.rank() > peer.rank() {
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
@@ -365,6 +380,9 @@ impl Election {
                 RoleChangeReason::SubnetManaged,
                 out,
             );
+        } else if was_hidden && seen.iter().any(|p| p.state == SmState::NotActive) {
+            // That SM may be hidden as well: both see each other in the next scan.
+            out.push(Decision::Sweep);
         } else {
             self.become_master(RoleChangeReason::HighestRanked, out);
         }

@@ -19,6 +19,12 @@ impl Election {
         }
     }
 
+    /// Whether other SMs must not see this one yet.
+    #[must_use]
+    pub const fn is_hidden(&self) -> bool {
+        self.is_hidden
+    }
+
     /// The SM state in SMInfo, or in the SMInfo of a control that this SM sends.
     #[must_use]
     pub fn reported_state(&self, control: Option<SmControl>) -> SmState {
@@ -27,6 +33,9 @@ impl Election {
             _ if control == Some(SmControl::Acknowledge) => SmState::Standby,
             // A master of lower rank would hand over to an SM without its state.
             State::Standby(_) if self.replica.is_incomplete => SmState::Discovering,
+            // OpenSM hands over to an SM in any other state.
+            State::Standby(_) if self.awaits_consent => SmState::NotActive,
+            State::Discovering if self.is_hidden => SmState::NotActive,
             // An SM with outdated state would be handed the subnet of the present master.
             State::Master(MasterState::Verifying(verification)) if verification.is_outdated => {
                 SmState::Discovering

@@ -77,6 +77,18 @@ impl Election {
         }
     }
 
+    /// The operator gave consent, or it is missing. A standby with consent announces itself to the
+    /// master.
+    pub(super) fn on_consent_changed(&mut self, is_awaited: bool, out: &mut Vec<Decision>) {
+        let before = core::mem::replace(&mut self.awaits_consent, is_awaited);
+        if let State::Standby(polled) = self.state
+            && before
+            && !is_awaited
+        {
+            out.push(Decision::SendPriorityTrap { to: polled.guid });
+        }
+    }
+
     /// Replication reports that an SM is silent. All its polls count as missed; if it responds to
     /// the SMInfo scan that follows, it is polled again.
     pub(super) fn on_peer_silent(

@@ -38,9 +38,16 @@ pub enum Command {
     /// Hand over mastership if another SM can take it, and stop. Complete when the process may
     /// exit.
     Stop,
+    /// Consent to the removal of P_Keys that another SM configured. If nothing waits for it, as
+    /// [`Self::Takeover`].
+    AcceptRemovals,
 }
 
 impl Command {
+    pub(crate) const fn is_takeover(self) -> bool {
+        matches!(self, Self::Takeover | Self::AcceptRemovals)
+    }
+
     pub(crate) const fn is_sweep(self) -> bool {
         matches!(self, Self::Sweep | Self::Reroute)
     }
@@ -54,6 +61,7 @@ impl fmt::Display for Command {
             Self::Handover => "handover",
             Self::Takeover => "takeover",
             Self::Stop => "stop",
+            Self::AcceptRemovals => "takeover --accept p-key-removal",
         })
     }
 }
@@ -112,6 +120,11 @@ pub enum CommandOutcome {
     HandedOver(AboutSm<PortGuid>),
     /// This SM is master.
     TookOver,
+    /// Consent is given: this SM removes P_Keys as soon as it is master.
+    Accepted {
+        /// Whether it is.
+        is_master: bool,
+    },
     /// The process may exit.
     Stopped {
         /// The SM that took over; `None` if none did, or this SM was not master.
@@ -141,6 +154,12 @@ impl fmt::Display for CommandOutcome {
             }
             Self::HandedOver(to) => write!(f, "handed over to SM {to}"),
             Self::TookOver => f.write_str("this SM is master"),
+            Self::Accepted { is_master: true } => {
+                f.write_str("accepted; a sweep writes the P_Key tables of this configuration")
+            }
+            Self::Accepted { is_master: false } => f.write_str(
+                "accepted; the master hands over if this SM ranks higher, otherwise this SM stays standby",
+            ),
             Self::Stopped {
                 handed_to: Some(to),
                 ..

@@ -1,15 +1,24 @@
 //! Operator commands ([`crate::commands`]): starts them, and restarts what an input
 //! interrupted.
 
+use ferrosm_mad::attr::SmState;
+
 use super::SubnetManager;
 use crate::election::{self, AfterHandover};
-use crate::io::commands::{Command, CommandId};
+use crate::io::commands::{Command, CommandId, CommandOutcome};
 use crate::mfts::common_mlid_count;
 use crate::sweep::activity::Activity;
 
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
         let (state, master) = (self.role(), self.polled_master());
+        if command == Command::AcceptRemovals && self.consent.awaited().is_some() {
+            self.accept_removals();
+            let is_master = state == SmState::Master;
+            let outcome = CommandOutcome::Accepted { is_master };
+            self.commands.complete(&mut self.outbox, id, outcome);
+            return;
+        }
         let issued = (id, command);
         if !self
             .commands
@@ -38,7 +47,9 @@ impl SubnetManager {
                 self.commands.defer_handover();
             }
             Command::Handover => self.begin_handover(AfterHandover::StandBy),
-            Command::Takeover => self.step_election(election::ElectionInput::TakeOver),
+            Command::Takeover | Command::AcceptRemovals => {
+                self.step_election(election::ElectionInput::TakeOver);
+            }
             Command::Stop => self.begin_handover(AfterHandover::Stop),
         }
     }

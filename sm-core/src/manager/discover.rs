@@ -165,6 +165,9 @@ impl SubnetManager {
         if !with_ctx!(self, |ctx| discovery::store_port_info(ctx, &change, mode)) {
             return;
         }
+        if self.fabric.local() == Some(at) {
+            self.hide_before_first_contact(Some(&new));
+        }
         self.traps.on_port_read(at.node);
         if let Some(sweep) = self.activity.sweep_mut() {
             sweep.scope.on_port_read(at);
@@ -259,7 +262,7 @@ impl SubnetManager {
             self.finish_sweep();
         } else {
             self.distrust_tables_after_foreign_change();
-            self.begin_sm_scan_of_sweep();
+            self.begin_reading_p_keys();
         }
     }
 

@@ -59,6 +59,7 @@ macro_rules! port_intents {
 
 mod adoption;
 mod commands;
+mod consent;
 mod discover;
 mod dispatch;
 mod effects;
@@ -84,6 +85,7 @@ use ferrosm_routing::VerifiedRun;
 use crate::adoption::{Adoption, last_epoch};
 use crate::commands::CommandTracker;
 use crate::config::SmConfig;
+use crate::consent::Consent;
 use crate::discovery::survey::Surveys;
 use crate::effect::Effects;
 use crate::election;
@@ -144,6 +146,7 @@ pub struct SubnetManager {
     sa: SaState,
     mfts: MulticastTables,
     adoption: Adoption,
+    consent: Consent,
     alias_guids: AliasGuids,
     surveys: Surveys,
     commands: CommandTracker,
@@ -167,6 +170,7 @@ impl SubnetManager {
         let vls = VlTables::new(last_epoch(&restored));
         let sa = SaState::new(&restored, now);
         let keys = MKeyRing::new(&restored, cfg.m_key);
+        let consent = Consent::new(&restored);
         let mut sm = Self {
             smps: Smps::new(Limits::new(&cfg)),
             mastership: Mastership::new(&cfg, !restored.complete),
@@ -189,10 +193,12 @@ impl SubnetManager {
             sa,
             mfts: MulticastTables::default(),
             adoption,
+            consent,
             alias_guids: AliasGuids::default(),
             surveys: Surveys::default(),
             commands: CommandTracker::default(),
         };
+        sm.hide_before_first_contact(None);
         sm.begin_full_sweep();
         sm
     }
@@ -362,6 +368,7 @@ impl SubnetManager {
         }
         let priority = cfg.priority;
         self.cfg = cfg;
+        self.compare_p_keys();
         self.mastership.update_settings(&self.cfg);
         self.step_election(election::ElectionInput::SetPriority(priority));
         if self.is_master() {

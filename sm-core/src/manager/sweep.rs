@@ -54,6 +54,7 @@ impl SubnetManager {
         }
         match self.activity.sweep().map(|sweep| &sweep.phase) {
             Some(SweepPhase::Discover) => self.finish_discovery(),
+            Some(SweepPhase::ReadPKeys) => self.finish_reading_p_keys(),
             Some(SweepPhase::SmScan) => self.finish_sm_scan_of_sweep(),
             Some(SweepPhase::ReadTables(_)) => self.finish_reading(),
             Some(SweepPhase::Route) => self.continue_routing(),
@@ -410,6 +411,9 @@ impl SubnetManager {
 
     /// Reports what the sweep leaves: inactive and excluded ports, kept tables, ports out of reach.
     fn report_leftovers(&mut self, configured: bool) {
+        if configured {
+            self.report_kept_p_keys();
+        }
         if configured && let Some(scope) = self.activity.scope() {
             let inactive = link_setup::inactive_ports(&self.fabric, scope);
             with_ctx!(self, |ctx| self
@@ -471,6 +475,9 @@ impl SubnetManager {
             with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
         }
         self.mastership.finish_sweep();
+        if self.is_master() {
+            self.end_consent_of_sweep();
+        }
         with_ctx!(self, |ctx| self.last_sweep.report_absent_members(ctx));
         if self.routing.is_stale() {
             // The fabric changed after routes were computed.

@@ -136,6 +136,11 @@ impl Mastership {
         self.election.state()
     }
 
+    /// Whether other SMs must not see this one yet.
+    pub(crate) const fn is_hidden(&self) -> bool {
+        self.election.is_hidden()
+    }
+
     /// Whether this SM is master, verified to be, and neither offers the subnet nor waits for
     /// another master.
     pub(crate) const fn may_write(&self) -> bool {

@@ -46,7 +46,7 @@ pub(crate) struct PKeyUpdate {
 }
 
 /// Whether an end port's P_Key table can be read and written.
-fn has_pkey_table(fabric: &ObservedFabric, p: PortRef) -> bool {
+pub(crate) fn has_pkey_table(fabric: &ObservedFabric, p: PortRef) -> bool {
     let (Some(node), Some(port)) = (fabric.get(p.node), fabric.port(p)) else {
         return false;
     };
@@ -130,9 +130,24 @@ pub(crate) fn count_lost_full_memberships(
         .count()
 }
 
+/// The P_Keys in the table of an end port that this configuration would remove, and does not name.
+pub(crate) fn foreign_keys(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> Vec<PKey> {
+    let current = known_keys(fabric, p).unwrap_or_default();
+    let required = wanted_keys(fabric, cfg, p).keys;
+    let is_foreign = |key: &PKey| {
+        partition_of(*key) != 0 && !required.contains(key) && !cfg.partitions.names(*key)
+    };
+    current.into_iter().filter(is_foreign).collect()
+}
+
 /// All entries of a port's P_Key table; `None` if some are unknown.
 fn known_keys(fabric: &ObservedFabric, p: PortRef) -> Option<Vec<PKey>> {
     fabric.port(p)?.pkeys.entries(table_len(fabric, p))
+}
+
+/// Whether all entries of a port's P_Key table are known.
+pub(crate) fn is_table_known(fabric: &ObservedFabric, p: PortRef) -> bool {
+    known_keys(fabric, p).is_some()
 }
 
 /// The keys of a port for SA access checks: its table, or the wanted keys if the table is unknown,
@@ -140,6 +155,7 @@ fn known_keys(fabric: &ObservedFabric, p: PortRef) -> Option<Vec<PKey>> {
 pub(crate) fn effective_keys(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> PKeySet {
     match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
         Some(keys) => PKeySet::new(keys),
+        None if cfg.partitions.are_kept() => PKeySet::new(Vec::new()),
         None => PKeySet::new(wanted_keys(fabric, cfg, p).keys),
     }
 }
@@ -148,6 +164,9 @@ impl PKeyUpdate {
     /// Writes every block that differs, and decides which switch ports check packets.
     pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
         let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
+        if ctx.cfg.partitions.are_kept() {
+            return keep_enforcement(ctx.fabric, &switch_ports);
+        }
         for p in end_ports {
             let required = wanted_keys(ctx.fabric, ctx.cfg, p);
             let Some(current) = known_keys(ctx.fabric, p) else {
@@ -323,6 +342,17 @@ impl PKeyUpdate {
     }
 }
 
+/// The tables of the fabric stay as they are: switch ports check packets as before.
+fn keep_enforcement(fabric: &mut ObservedFabric, switch_ports: &[PortRef]) {
+    for p in switch_ports {
+        if let Some(port) = fabric.port_mut(*p) {
+            let info = port.info();
+            port.enforces_p_keys =
+                info.partition_enforcement_inbound || info.partition_enforcement_outbound;
+        }
+    }
+}
+
 /// Clears the entries of a block that have no effect: invalid keys (base 0), and those beyond the
 /// `room` that the table has for the block.
 fn normalize_pkeys(data: &mut [u8; 64], room: usize) {
@@ -408,7 +438,8 @@ fn share_equal_table(fabric: &mut ObservedFabric, p: PortRef) {
     }
 }
 
-fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {
+/// Reads the unknown blocks of the table of a port.
+pub(crate) fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {
     let len = table_len(ctx.fabric, p);
     let Some(port) = ctx.fabric.port(p) else {
         return;

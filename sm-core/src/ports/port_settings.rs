@@ -114,10 +114,12 @@ pub fn wanted_port_info(
         let checks = leaf && port.enforces_p_keys;
         let switch_info = node.switch_info().unwrap_or_default();
         let enforcement = cfg.partitions.enforcement();
-        want.partition_enforcement_inbound =
-            checks && enforcement.inbound() && switch_info.inbound_enforcement_cap;
-        want.partition_enforcement_outbound =
-            checks && enforcement.outbound() && switch_info.outbound_enforcement_cap;
+        if !cfg.partitions.are_kept() {
+            want.partition_enforcement_inbound =
+                checks && enforcement.inbound() && switch_info.inbound_enforcement_cap;
+            want.partition_enforcement_outbound =
+                checks && enforcement.outbound() && switch_info.outbound_enforcement_cap;
+        }
         want.hoq_life = if leaf {
             cfg.leaf_hoq_life
         } else {

@@ -60,11 +60,13 @@ pub enum RecordKind {
     Neighbour = 11,
     /// The epoch of the SLtoVL tables; one record.
     SlToVlEpoch = 12,
+    /// P_Keys of another SM wait for the operator's consent to remove them; one record.
+    AwaitsConsent = 13,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -77,6 +79,7 @@ impl RecordKind {
         Self::MKey,
         Self::Neighbour,
         Self::SlToVlEpoch,
+        Self::AwaitsConsent,
     ];
 
     /// Kinds of registrations of SA clients.
@@ -116,6 +119,7 @@ impl fmt::Display for RecordKind {
             Self::MKey => "M_Key",
             Self::Neighbour => "neighbour",
             Self::SlToVlEpoch => "SLtoVL epoch",
+            Self::AwaitsConsent => "awaited consent",
         })
     }
 }

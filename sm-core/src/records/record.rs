@@ -54,6 +54,8 @@ pub enum Record {
     },
     /// The SLtoVL epoch, persisted before its tables are written.
     SlToVlEpoch(SlToVlEpoch),
+    /// P_Keys of another SM wait for consent.
+    AwaitsConsent,
 }
 
 impl Serialize for Record {
@@ -101,7 +103,7 @@ impl RecordUpdate {
     pub const fn precedes_device_writes(&self) -> bool {
         matches!(
             self,
-            Self::Put(Record::SlToVlEpoch(_) | Record::MKey { .. })
+            Self::Put(Record::SlToVlEpoch(_) | Record::MKey { .. } | Record::AwaitsConsent)
         )
     }
 }
@@ -163,6 +165,7 @@ impl Record {
                 of: (guid, port), ..
             } => RecordKey::new(RecordKind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]]),
             Self::SlToVlEpoch(_) => RecordKey::new(RecordKind::SlToVlEpoch, &[]),
+            Self::AwaitsConsent => RecordKey::new(RecordKind::AwaitsConsent, &[]),
         }
     }
 
@@ -192,7 +195,8 @@ impl Record {
                 | RecordKind::Alias
                 | RecordKind::MKey
                 | RecordKind::Neighbour
-                | RecordKind::SlToVlEpoch,
+                | RecordKind::SlToVlEpoch
+                | RecordKind::AwaitsConsent,
             ) => {}
         }
         let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
@@ -227,7 +231,10 @@ impl Record {
                 lmc.0 <= 7 && lid.is_unicast() && last <= u32::from(Lid::UNICAST_MAX.0)
             }
             Self::Registration(registration) => registration.is_valid(),
-            Self::MKey { .. } | Self::Neighbour { .. } | Self::SlToVlEpoch(_) => true,
+            Self::MKey { .. }
+            | Self::Neighbour { .. }
+            | Self::SlToVlEpoch(_)
+            | Self::AwaitsConsent => true,
         }
     }
 }

@@ -146,6 +146,7 @@ impl RecordRestorer {
                 self.restored.neighbours.insert(of, to);
             }
             Record::SlToVlEpoch(epoch) => self.restored.sl_to_vl_epoch = epoch,
+            Record::AwaitsConsent => self.restored.awaits_consent = true,
         }
     }
 

@@ -32,6 +32,8 @@ pub struct RestoredState {
     /// Peers of ports, as imported from another SM: by port GUID (for a switch, that of port 0) and
     /// port number.
     pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
+    /// P_Keys of another SM wait for the operator's consent to remove them.
+    pub awaits_consent: bool,
     /// `registrations` contains every acknowledged registration, so no client has to register
     /// again; and the other records are the latest that the master persisted.
     pub complete: bool,
@@ -51,5 +53,6 @@ impl RestoredState {
             .chain(m_keys)
             .chain(links)
             .chain(epoch.map(Record::SlToVlEpoch))
+            .chain(self.awaits_consent.then_some(Record::AwaitsConsent))
     }
 }

@@ -94,6 +94,8 @@ impl ActivityKind {
 pub enum Phase {
     /// Discovery by directed route.
     Discover,
+    /// Reading P_Key tables that another SM may have configured.
+    ReadPKeys,
     /// SMInfo scan of the other SMs.
     SmScan,
     /// Reading the tables installed in switches.
@@ -130,6 +132,7 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Discover => "discover",
+            Self::ReadPKeys => "read P_Keys",
             Self::ReadTables => "read tables",
             Self::SmScan => "other SMs",
             Self::Route => "route",

@@ -3,6 +3,7 @@
 pub mod absent_member;
 mod activity_kind;
 mod exclusion;
+pub mod foreign_p_keys;
 pub mod routing_failure;
 pub mod routing_message;
 pub mod switch_names;
@@ -20,6 +21,7 @@ use ferrosm_routing::Proof;
 use crate::report::routing_message::RoutingMessage;
 use exclusion::Exclusion;
 use ferrosm_sa::refusal::SaRefusal;
+use foreign_p_keys::ForeignPKeys;
 
 pub use activity_kind::{ActivityKind, Phase};
 pub use exclusion::ExcludedDevice;
@@ -129,6 +131,9 @@ pub enum ProblemKind {
         /// Entries of the table.
         capacity: u16,
     },
+    /// P_Keys of another SM wait for the operator's consent to remove them; the P_Key tables stay
+    /// as they are.
+    ForeignPKeysKept(Box<ForeignPKeys>),
     /// The port cannot join the broadcast group of a partition: its host has no IPoIB there.
     CannotJoinBroadcastGroup(PKey, SaRefusal),
     /// The switch port does not enforce P_Keys: its table is too small for the P_Keys of the end
@@ -184,6 +189,7 @@ impl ProblemKind {
             | Self::LinkToOtherSubnet { .. }
             | Self::LftTopTooHigh { .. }
             | Self::PKeysNotEnforced { .. }
+            | Self::ForeignPKeysKept(_)
             | Self::EngineNotUsed { .. } => false,
         }
     }
@@ -195,6 +201,7 @@ impl ProblemKind {
         matches!(
             self,
             Self::PKeysNotEnforced { .. }
+                | Self::ForeignPKeysKept(_)
                 | Self::EngineNotUsed { .. }
                 | Self::CannotJoinBroadcastGroup(..)
         )
@@ -245,6 +252,7 @@ impl ProblemKind {
             Self::MulticastDisabled => "multicast-disabled",
             Self::LftTopTooHigh { .. } => "lft-top-too-high",
             Self::PKeyTableFull { .. } => "p-key-table-full",
+            Self::ForeignPKeysKept(_) => "foreign-p-keys-kept",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
             Self::EngineNotUsed { .. } => "engine-not-used",
@@ -335,6 +343,11 @@ impl fmt::Display for ProblemKind {
             Self::LftTopTooHigh { top, entries } => write!(
                 f,
                 "LinearFDBTop {top} is beyond the LFT of {entries} entries; rewritten"
+            ),
+            Self::ForeignPKeysKept(foreign) => write!(
+                f,
+                "P_Keys of another SM stay in the tables of {} ports until consent: {foreign} (`ferrosm takeover --accept p-key-removal` removes them)",
+                foreign.ports
             ),
             Self::PKeyTableFull { count, capacity } => write!(
                 f,

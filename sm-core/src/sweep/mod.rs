@@ -24,6 +24,8 @@ use crate::vls::kept_readback::KeptReadback;
 #[derive(Debug)]
 pub(crate) enum SweepPhase {
     Discover,
+    /// P_Key tables that another SM may have configured are read.
+    ReadPKeys,
     SmScan,
     ReadTables(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
@@ -56,6 +58,7 @@ impl SweepPhase {
     pub(crate) const fn name(&self) -> Phase {
         match self {
             Self::Discover => Phase::Discover,
+            Self::ReadPKeys => Phase::ReadPKeys,
             Self::SmScan => Phase::SmScan,
             Self::ReadTables(_) => Phase::ReadTables,
             Self::Route => Phase::Route,

@@ -5,6 +5,7 @@ mod bringup;
 mod clones;
 mod commands;
 mod configured_engine;
+mod consent;
 mod drain;
 mod election;
 mod endless_switches;

@@ -164,7 +164,7 @@ fn p_key_tables_and_enforcement_are_as_configured() {
     }
 }
 
-/// After a takeover, the SM removes foreign P_Keys from every block.
+/// After a takeover with consent, the SM removes foreign P_Keys from every block.
 #[test]
 fn foreign_p_keys_are_removed() {
     let mut lab = Lab::new("fat-tree:4", 5);
@@ -177,7 +177,11 @@ fn foreign_p_keys_are_removed() {
         lab.world.fabric_mut().corrupt_pkeys(at, &foreign_pkeys);
     }
     assert!(lab.verdict(&lab.expect()).is_err());
-    lab.restart_sm(SmConfig::default(), RestoredState::default());
+    let cfg = SmConfig {
+        replaces_p_keys: true,
+        ..SmConfig::default()
+    };
+    lab.restart_sm(cfg, RestoredState::default());
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
     lab.assert_correct();

@@ -515,6 +515,11 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     let sm_at = lab.at;
     start(&mut lab, restored);
     let (cfg, lids) = higher_priority_sm(lids);
+    // Other SMs see it from its start.
+    let cfg = SmConfig {
+        replaces_p_keys: true,
+        ..cfg
+    };
     let other = Sm::new(cfg, lids, now);
     lab.start_sm(at, other);
     run_until_first_reply(&mut lab);

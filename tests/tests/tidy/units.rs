@@ -38,7 +38,11 @@ fn units_of_one_and_several_subnets_are_alike() {
     let several = one
         .replace("(ferrosm)", "(ferrosm, %i)")
         .replace("/etc/ferrosm.toml", "/etc/ferrosm/%i.toml")
-        .replace("StateDirectory=ferrosm\n", "StateDirectory=ferrosm/%i\n");
+        .replace("StateDirectory=ferrosm\n", "StateDirectory=ferrosm/%i\n")
+        .replace(
+            "RuntimeDirectory=ferrosm\n",
+            "RuntimeDirectory=ferrosm/%i\n",
+        );
     assert!(!one.is_empty());
     assert_eq!(settings("dist/ferrosm@.service").join("\n"), several);
 }

@@ -78,8 +78,8 @@ struct Writer {
 impl Writer {
     fn open(dir: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let file = options.create(true).append(true).mode(0o600);
-        let file = file.open(dir.join(FILE_NAME))?;
+        options.create(true).append(true).mode(0o600);
+        let file = options.open(dir.join(FILE_NAME))?;
         Ok(Self {
             len: file.metadata()?.len(),
             dir: dir.to_owned(),

@@ -154,7 +154,7 @@ const fn kind(command: Command) -> CommandKind {
         Command::Sweep => CommandKind::Sweep,
         Command::Reroute => CommandKind::Reroute,
         Command::Handover => CommandKind::Handover,
-        Command::Takeover => CommandKind::Takeover,
+        Command::Takeover | Command::AcceptRemovals => CommandKind::Takeover,
         Command::Stop => CommandKind::Stop,
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn error(id: CommandId, command: Command, failure: &CommandFailure) -
         CommandFailure::NotMaster { .. } => (
             ErrorKind::NotMaster,
             match command {
-                Command::Takeover => {
+                Command::Takeover | Command::AcceptRemovals => {
                     "To make this SM master, run `ferrosm handover` on the master."
                 }
                 Command::Sweep | Command::Reroute | Command::Handover | Command::Stop => {

@@ -180,6 +180,9 @@ pub struct Partitions {
     configured: bool,
     enforcement: Enforcement,
     allow_both: bool,
+    /// The P_Key tables of the fabric stay as they are.
+    #[serde(skip)]
+    kept: bool,
     #[serde(skip)]
     rules: MemberIndex,
 }
@@ -201,6 +204,7 @@ impl From<Lists> for Partitions {
             configured: lists.configured,
             enforcement: lists.enforcement,
             allow_both: lists.allow_both,
+            kept: false,
         }
     }
 }
@@ -222,6 +226,7 @@ impl Default for Partitions {
             configured: false,
             enforcement: Enforcement::Off,
             allow_both: false,
+            kept: false,
         }
     }
 }
@@ -288,6 +293,7 @@ impl Partitions {
             configured: true,
             enforcement,
             allow_both,
+            kept: false,
         })
     }
 
@@ -301,6 +307,24 @@ impl Partitions {
     #[must_use]
     pub const fn is_configured(&self) -> bool {
         self.configured
+    }
+
+    /// Whether the configuration names the partition of a P_Key.
+    #[must_use]
+    pub fn names(&self, key: PKey) -> bool {
+        let mut list = self.list.iter();
+        self.configured && list.any(|partition| partition.number == partition_of(key))
+    }
+
+    /// Whether the P_Key tables of the fabric and the enforcement by switches stay as they are,
+    /// because P_Keys wait for consent.
+    #[must_use]
+    pub const fn are_kept(&self) -> bool {
+        self.kept
+    }
+
+    pub(crate) const fn keep_installed(&mut self, kept: bool) {
+        self.kept = kept;
     }
 
     /// P_Key enforcement by switches.

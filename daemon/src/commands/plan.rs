@@ -1,0 +1,163 @@
+//! `ferrosm plan`: what the SM would write to the fabric as it is now.
+
+use core::ops::ControlFlow;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ferrosm_api::plan::Plan;
+use ferrosm_core::{Event, Progress, RestoredState, SubnetManager};
+use ferrosm_mad::attr::SmState;
+use ferrosm_store::{PersistRequest, StateInspection, restore};
+use ferrosm_umad::libibumad::{OpenOptions, UmadPort};
+use tokio::sync::mpsc;
+
+use crate::cli::PlanArgs;
+use crate::clock::Clock;
+use crate::commands::config;
+use crate::config::Settings;
+use crate::failure::Failure;
+use crate::output::progress::{SweepBar, Terminal};
+use crate::output::{self, json, log};
+use crate::plan::planned_port::{Planned, PlannedPort};
+use crate::plan::summary::{self, OwnSm};
+use crate::port::{ThreadedPort, local_port};
+use crate::run::driver::{Driver, Reload, Shell};
+use crate::run::signals::{self, Signals};
+
+const INBOX: usize = 8192;
+
+/// Runs the command.
+///
+/// # Errors
+/// The configuration is invalid, the port does not exist, or no sweep is complete.
+pub fn run(args: &PlanArgs) -> Result<(), Failure> {
+    let plan = make(args)?;
+    match args.json {
+        true => output::print(&json::pretty(&plan)),
+        false => output::print(&output::plan::render(&plan)),
+    }
+}
+
+fn make(args: &PlanArgs) -> Result<Plan, Failure> {
+    let source = config::source(args.config.as_deref())?;
+    let mut settings: Settings = source.resolve(|settings| {
+        args.port.apply(settings);
+        settings.log.level.clone_from(&args.log_level);
+        if let Some(dir) = &args.state_dir {
+            settings.state_dir = Some(dir.clone());
+        }
+    })?;
+    let terminal = Terminal::detect();
+    let _ = log::init(&settings.log, &terminal);
+    let local = local_port::choose_for_reading(&settings.port)?;
+    let restored = settings.state_dir.as_deref().map(read_state).transpose()?;
+    let open = OpenOptions {
+        as_sm: false,
+        response_timeout_ms: local_port::response_timeout_ms(&settings.sm),
+    };
+    let (sender, receiver) =
+        UmadPort::open(&local, &open).map_err(|e| local_port::open_failure(&e, Some(&local)))?;
+    if let Some(limit) = sender.window_limit() {
+        settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
+    }
+    let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), INBOX)
+        .map_err(|e| Failure::runtime(format!("cannot start the receiving thread: {e}")))?;
+    let planned = Rc::new(RefCell::new(Planned::default()));
+    let port = PlannedPort::new(port, Rc::clone(&planned));
+    let own = OwnSm {
+        guid: local.port_guid,
+        priority: settings.sm.priority,
+    };
+    let mut cfg = settings.sm;
+    // The plan is that of a master: other SMs are reported, but do not take part.
+    cfg.allowed_sms = Some(Arc::new(BTreeSet::new()));
+    cfg.refuse_managed_subnet = false;
+    cfg.replaces_p_keys |= args.accept.is_some();
+    let shell = PlanShell {
+        bar: terminal.bar(),
+        planned,
+        own,
+        lists_writes: args.full,
+        awaits_consent: None,
+    };
+    signals::runtime()?.block_on(async {
+        let (control, inbox) = mpsc::channel(4);
+        Signals::register()?.forward_to(control);
+        let clock = Clock::start();
+        let sm = SubnetManager::new(cfg, restored.unwrap_or_default(), clock.now());
+        let mut driver = Driver::new(sm, clock, port, shell, inbox);
+        let result = driver.run().await;
+        result.map_err(|e| Failure::runtime(format!("the port failed: {e}: {}", e.source)))?
+    })
+}
+
+/// The persisted state of a service, also of one that runs.
+fn read_state(dir: &Path) -> Result<RestoredState, Failure> {
+    if !dir.exists() {
+        return Ok(RestoredState::default());
+    }
+    let inspection = StateInspection::open(dir)?;
+    let (restored, _) = restore(inspection.records(), SystemTime::now());
+    Ok(restored)
+}
+
+/// Runs until the first sweep as master is complete.
+struct PlanShell {
+    bar: SweepBar,
+    planned: Rc<RefCell<Planned>>,
+    own: OwnSm,
+    lists_writes: bool,
+    awaits_consent: Option<String>,
+}
+
+impl Shell for PlanShell {
+    type End = Result<Plan, Failure>;
+
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other events are news of a service, not of a plan"
+    )]
+    fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {
+        match event {
+            Event::SweepCompleted(done) if sm.role() == SmState::Master => {
+                self.bar.clear();
+                let planned = self.planned.borrow();
+                let awaited = self.awaits_consent.take();
+                let plan =
+                    summary::summarize(&planned, &done, self.own, awaited, self.lists_writes);
+                ControlFlow::Break(Ok(plan))
+            }
+            Event::ConsentAwaited { foreign, .. } => {
+                self.awaits_consent = Some(format!("removal of P_Keys: {foreign}"));
+                ControlFlow::Continue(())
+            }
+            Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
+                format!("local port unusable: {why}"),
+                "Choose another port: `ferrosm ports` lists them.",
+            ))),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn persist(&mut self, _: PersistRequest) -> Option<u64> {
+        None
+    }
+
+    fn reload(&mut self) -> Reload {
+        Reload::Rejected
+    }
+
+    fn stop(&mut self, _: &SubnetManager) -> Self::End {
+        Err(Failure::runtime("interrupted before the plan was complete"))
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        if self.bar.is_shown() {
+            self.bar.show(progress);
+        }
+    }
+}

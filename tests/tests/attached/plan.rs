@@ -1,0 +1,125 @@
+//! `ferrosm plan` on a fabric that OpenSM manages: it writes nothing, and the Sets that follow are
+//! those of the plan.
+//!
+//! The simulated fabric counts the SMPs that devices receive, so that the plan is compared with
+//! what a later start really writes.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::load::count_smps;
+use ferrosm_tests::programs::opensm::OpenSm;
+use ferrosm_tests::programs::process::{Signal, poll_until};
+use serde_json::Value;
+
+/// Upper bound for one wait, reached only on failure.
+const GUARD: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+const FERROSM_HOST: &str = "host-0-0 mlx5_0";
+const OPENSM_HOST: &str = "host-3-1 mlx5_0";
+const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
+    Vault=0x21,ipoib,defmember=full : 0x0002c90400000021, 0x0002c90400000031 ;\n";
+
+fn plan(sim: &FabricServer, args: &[&str]) -> Value {
+    let state = sim.dir().join("service").display().to_string();
+    let args = [&["plan", "--json", "--state-dir", &state], args].concat();
+    let process = sim.spawn_ferrosm(Some(FERROSM_HOST), &args);
+    let done = process.wait(GUARD);
+    let done = done.expect_success();
+    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stdout))
+}
+
+/// Sets that devices received, by attribute.
+fn sets(sim: &FabricServer) -> BTreeMap<String, u64> {
+    let counts = count_smps(sim).into_iter();
+    counts.map(|(name, (_, sets))| (name, sets)).collect()
+}
+
+fn planned_sets(plan: &Value) -> BTreeMap<String, u64> {
+    let counts = plan["sets"].as_array().into_iter().flatten();
+    let named = counts.map(|set| {
+        let name = set["attribute"].as_str().unwrap_or_default().to_owned();
+        (name, set["count"].as_u64().unwrap_or_default())
+    });
+    named.collect()
+}
+
+/// Starts the service, waits until it is master and has swept, and returns the Sets since `before`.
+fn start_and_count(
+    sim: &FabricServer,
+    args: &[&str],
+    before: &BTreeMap<String, u64>,
+) -> BTreeMap<String, u64> {
+    let state = sim.dir().join("service").display().to_string();
+    let args = [&["run", "--state-dir", &state], args].concat();
+    let service = sim.spawn_ferrosm(Some(FERROSM_HOST), &args);
+    let swept = poll_until(GUARD, PAUSE, || {
+        let log = service.stderr();
+        let is_master =
+            |line: &str| line.contains("sweep complete") && line.contains("role=Master");
+        match log.lines().any(is_master) {
+            true => Ok(()),
+            false => Err(log),
+        }
+    });
+    swept.unwrap_or_else(|log| panic!("no sweep as master:\n{log}"));
+    let after = sets(sim).into_iter();
+    let since = after.map(|(name, count)| {
+        let earlier = before.get(&name).copied().unwrap_or_default();
+        (name, count - earlier)
+    });
+    since.filter(|(_, count)| *count > 0).collect()
+}
+
+/// A fabric that no SM has configured.
+#[test]
+fn plan_of_a_first_start_is_what_it_writes() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let before = sets(&sim);
+    let planned = plan(&sim, &[]);
+    assert_eq!(sets(&sim), before, "the plan wrote");
+    assert_eq!(planned["sms"].as_array().map(Vec::len), Some(0));
+    let written = start_and_count(&sim, &[], &before);
+    assert_eq!(planned_sets(&planned), written);
+}
+
+/// A fabric that OpenSM manages with partitions: which SM would yield, what would change with and
+/// without consent, and the Sets of the takeover after OpenSM died.
+#[test]
+fn plan_of_a_takeover_is_what_it_writes() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let file = sim.dir().join("partitions.conf");
+    std::fs::write(&file, PARTITIONS).unwrap_or_else(|e| panic!("{e}"));
+    let partitions = ["-P", &file.display().to_string()];
+    let mut opensm = OpenSm::start(&sim, Some(OPENSM_HOST), &partitions);
+    opensm.wait_until_up(1);
+    let before = sets(&sim);
+    let kept = plan(&sim, &[]);
+    let accepted = plan(&sim, &["--accept", "p-key-removal"]);
+    assert_eq!(sets(&sim), before, "the plan wrote");
+    let master = &kept["sms"][0];
+    assert_eq!(master["state"], "master", "{kept}");
+    assert_eq!(master["name"], OPENSM_HOST, "{kept}");
+    let reaction = master["reaction"].as_str().unwrap_or_default();
+    assert!(reaction.starts_with("hands over"), "{kept}");
+    let awaited = kept["awaits_consent"].as_str().unwrap_or_default();
+    assert!(awaited.contains("0x8021"), "{kept}");
+    assert_eq!(kept["p_keys"].as_array().map(Vec::len), Some(0), "{kept}");
+    let removed = accepted["p_keys"].as_array().into_iter().flatten();
+    let vault = removed.filter(|key| key["p_key"] == "0x8021");
+    assert_eq!(
+        vault.map(|key| key["removed"].as_u64()).next(),
+        Some(Some(1))
+    );
+
+    drop(opensm.stop(Signal::Kill));
+    let before = sets(&sim);
+    let config = sim.dir().join("ferrosm.toml");
+    let text = "[partitions]\nadopt = true\n";
+    std::fs::write(&config, text).unwrap_or_else(|e| panic!("{e}"));
+    let config = config.display().to_string();
+    let written = start_and_count(&sim, &["--config", &config], &before);
+    assert_eq!(planned_sets(&accepted), written);
+}

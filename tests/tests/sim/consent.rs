@@ -1,0 +1,234 @@
+//! First contact with a fabric that another SM has configured: its P_Keys stay until the operator
+//! consents to their removal (ADR 0032).
+//!
+//! The tests read the tables of the devices.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm_core::config::partitions::{
+    Enforcement, MemberSelector, Membership, Partition, Partitions,
+};
+use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::PKey;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::SmId;
+use ferrosm_tests::lab::Lab;
+
+use crate::election::OTHER_SM_PORT;
+
+const TENANT: u16 = 0x51;
+const OTHER_TENANT: u16 = 0x52;
+
+/// The configuration of a site: two tenants, each with some hosts.
+fn tenants(lab: &Lab) -> SmConfig {
+    let hosts = lab.hosts();
+    let members = |ports: &[PortAt]| {
+        let selector = |at: &PortAt| MemberSelector::Port(lab.port_guid(*at));
+        let members = ports.iter().map(|at| (selector(at), Membership::Full));
+        members.collect()
+    };
+    let partition = |number: u16, ports: &[PortAt]| Partition {
+        name: format!("tenant{number}"),
+        number,
+        members: members(ports),
+        ..Partition::default()
+    };
+    let list = vec![
+        partition(TENANT, &hosts[..4]),
+        partition(OTHER_TENANT, &hosts[4..6]),
+    ];
+    let partitions = Partitions::new(list, Enforcement::Both, false);
+    SmConfig {
+        partitions: Arc::new(partitions.unwrap_or_else(|error| panic!("{error}"))),
+        ..fast_polls()
+    }
+}
+
+/// A standby misses the master after seconds.
+fn fast_polls() -> SmConfig {
+    SmConfig {
+        sm_poll_interval: Duration::from_secs(1),
+        sm_poll_retries: 2,
+        ..SmConfig::default()
+    }
+}
+
+fn tables(lab: &Lab) -> BTreeMap<PortAt, Vec<PKey>> {
+    let fabric = lab.world.fabric();
+    let ports = fabric.end_ports();
+    ports.map(|at| (at, fabric.pkeys(at))).collect()
+}
+
+/// A master with tenants at the port of a higher GUID, so that an SM at the former port of the lab
+/// outranks it.
+/// Returns the former port, where none runs.
+fn with_tenants() -> (Lab, SmId, PortAt) {
+    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
+    lab.kill_sm();
+    let free = lab.at;
+    assert!(lab.port_guid(free) < lab.port_guid(OTHER_SM_PORT));
+    let cfg = tenants(&lab);
+    let site = lab.add_sm(OTHER_SM_PORT, cfg);
+    lab.select(site);
+    assert!(lab.next_sweep(60).is_clean());
+    (lab, site, free)
+}
+
+/// Starts an SM with defaults beside the master, as guides and container images do.
+fn start_by_accident(lab: &mut Lab, at: PortAt) -> SmId {
+    let newcomer = lab.add_sm(at, fast_polls());
+    lab.world.run_for(Duration::from_mins(1));
+    newcomer
+}
+
+fn awaits(lab: &Lab, sm: SmId, as_master: bool) -> bool {
+    let is_alarm = |event: &Event| matches!(event, Event::ConsentAwaited { is_master, .. } if *is_master == as_master);
+    lab.events(sm).iter().any(is_alarm)
+}
+
+fn keeps_foreign_keys(lab: &Lab) -> bool {
+    let report = lab.last_report();
+    let is_kept = |kind: &ProblemKind| matches!(kind, ProblemKind::ForeignPKeysKept(_));
+    report.problems.iter().any(|problem| is_kept(&problem.kind))
+}
+
+/// An SM that would remove partitions takes no handover while the master lives, although it ranks
+/// higher. When the master dies, the fabric gets an SM, and keeps its partitions, also across a
+/// restart of that SM.
+#[test]
+fn partitions_survive_an_accidental_start() {
+    let (mut lab, site, free) = with_tenants();
+    let before = tables(&lab);
+    let newcomer = start_by_accident(&mut lab, free);
+    assert_eq!(lab.role(site), SmState::Master, "{}", lab.describe_run());
+    assert_eq!(lab.role(newcomer), SmState::Standby);
+    assert!(awaits(&lab, newcomer, false), "{:?}", lab.events(newcomer));
+    assert_eq!(tables(&lab), before);
+
+    lab.world.kill(site);
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(lab.role(newcomer), SmState::Master);
+    assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
+    assert_eq!(tables(&lab), before);
+
+    let stopped = lab.world.kill(newcomer).unwrap();
+    let restored = stopped.replicated_state(lab.world.now());
+    assert!(restored.awaits_consent && restored.snapshot.is_some());
+    lab.restart_sm(fast_polls(), restored);
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
+    assert_eq!(tables(&lab), before);
+
+    lab.command(Command::AcceptRemovals);
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(!keeps_foreign_keys(&lab));
+    lab.assert_correct();
+    assert_ne!(tables(&lab), before);
+
+    let stopped = lab.kill_sm();
+    let restored = stopped.replicated_state(lab.world.now());
+    assert!(!restored.awaits_consent);
+}
+
+/// With the operator's consent the standby takes over, and writes its own tables.
+#[test]
+fn consent_of_the_operator_allows_the_takeover() {
+    let (mut lab, site, free) = with_tenants();
+    let before = tables(&lab);
+    let newcomer = start_by_accident(&mut lab, free);
+    lab.handle(newcomer, Command::AcceptRemovals.with_id(1));
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(
+        lab.role(newcomer),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
+    assert_eq!(lab.role(site), SmState::Standby);
+    assert_ne!(tables(&lab), before);
+    lab.assert_correct();
+}
+
+/// A configuration that names the P_Keys, or that adopts the fabric, is consent; one that names
+/// only some of them is not.
+#[test]
+fn configuration_that_names_the_p_keys_is_consent() {
+    let (mut lab, site, free) = with_tenants();
+    let same = tenants(&lab);
+    let newcomer = lab.add_sm(free, same.clone());
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(
+        lab.role(newcomer),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
+    assert_eq!(lab.role(site), SmState::Standby);
+
+    let mut list = same.partitions.list().to_vec();
+    list.retain(|partition| partition.number == TENANT);
+    let fewer = SmConfig {
+        partitions: Arc::new(Partitions::new(list, Enforcement::Both, false).unwrap()),
+        ..fast_polls()
+    };
+    for (replaces_p_keys, role) in [(false, SmState::Standby), (true, SmState::Master)] {
+        let (mut lab, _, free) = with_tenants();
+        let cfg = SmConfig {
+            replaces_p_keys,
+            ..fewer.clone()
+        };
+        let newcomer = lab.add_sm(free, cfg.clone());
+        lab.world.run_for(Duration::from_mins(1));
+        assert_eq!(lab.role(newcomer), role, "{}", lab.describe_run());
+        // A reload of a standby counts as well.
+        lab.select(newcomer);
+        lab.configure(SmConfig {
+            replaces_p_keys: true,
+            ..cfg
+        });
+        lab.world.run_for(Duration::from_mins(1));
+        assert_eq!(
+            lab.role(newcomer),
+            SmState::Master,
+            "{}",
+            lab.describe_run()
+        );
+    }
+}
+
+/// Tables of ports that no SM has configured, and those of a fabric without partitions, are no
+/// reason to wait.
+#[test]
+fn fabric_without_partitions_is_taken_over_at_once() {
+    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
+    lab.kill_sm();
+    let free = lab.at;
+    let first = lab.add_sm(OTHER_SM_PORT, fast_polls());
+    lab.select(first);
+    assert!(lab.next_sweep(60).is_clean());
+    let newcomer = start_by_accident(&mut lab, free);
+    assert_eq!(
+        lab.role(newcomer),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
+    assert!(!awaits(&lab, newcomer, false));
+
+    let mut lab = Lab::with("fat-tree:4", 2, SmConfig::default());
+    let stopped = lab.kill_sm();
+    drop(stopped);
+    let host = lab.hosts()[3];
+    let foreign = [PKey(0x8051), PKey(0xFFFF)];
+    lab.world.fabric_mut().corrupt_pkeys(host, &foreign);
+    lab.restart_sm(fast_polls(), RestoredState::default());
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(lab.role(lab.sm), SmState::Master);
+    assert!(!awaits(&lab, lab.sm, true));
+    lab.assert_correct();
+}
