@@ -6,6 +6,8 @@
 //! `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file.
 //! The suite defines the scenario of a seed.
 
+#![expect(clippy::print_stdout, reason = "tests print seeds")]
+
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -95,8 +97,12 @@ pub fn named_or(saved: &str, usual: u64) -> Vec<u64> {
 pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
     let mut count = 0;
     let mut failed = Vec::new();
+    let is_traced = std::env::var_os("FERROSM_TRACE").is_some();
     for seed in seeds {
         count += 1;
+        if is_traced {
+            println!("seed {seed}");
+        }
         if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
             failed.push(seed);
         }
@@ -118,7 +124,6 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
 /// # Panics
 ///
 /// If a seed passes: it must move to the seeds that every run replays.
-#[expect(clippy::print_stdout, reason = "every run prints known failures")]
 pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
     let mut passed = Vec::new();
     for SavedSeed { seed, remark } in saved_seeds(known) {
