@@ -8,8 +8,7 @@
 
 #![expect(clippy::print_stdout, reason = "tests print seeds")]
 
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a seed is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,49 +117,19 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
     );
 }
 
-/// Runs each seed of the file `known`, and prints it with its remark and the first line of its
-/// failure.
+/// Runs each seed of the file `known`, and prints it with its remark; the message of its failure
+/// precedes it.
 ///
 /// # Panics
 ///
 /// If a seed passes: it must move to the seeds that every run replays.
 pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
-    let mut passed = Vec::new();
     for SavedSeed { seed, remark } in saved_seeds(known) {
-        match failure(|| run(seed)) {
-            Some(text) => {
-                let line = text.lines().next().unwrap_or_default();
-                println!("known failure: {suite} seed {seed}: {remark}\n    {line}");
-            }
-            None => passed.push(seed),
-        }
+        let result = catch_unwind(AssertUnwindSafe(|| run(seed)));
+        assert!(
+            result.is_err(),
+            "seed {seed} of {suite} passes now: move it from tests/seeds/known-failing.txt to tests/seeds/{suite}.txt"
+        );
+        println!("known failure: {suite} seed {seed}: {remark}");
     }
-    assert!(
-        passed.is_empty(),
-        "seeds {passed:?} of {suite} pass now: move them from tests/seeds/known-failing.txt to tests/seeds/{suite}.txt"
-    );
-}
-
-/// The message of a panic in `run`, which is not printed.
-fn failure(run: impl FnOnce()) -> Option<String> {
-    let this_thread = std::thread::current().id();
-    let hook = Arc::new(panic::take_hook());
-    let outer = Arc::clone(&hook);
-    panic::set_hook(Box::new(move |info| {
-        if std::thread::current().id() != this_thread {
-            outer(info);
-        }
-    }));
-    let result = catch_unwind(AssertUnwindSafe(run));
-    panic::set_hook(Box::new(move |info| hook(info)));
-    let payload = result.err()?;
-    let text = payload.downcast_ref::<String>().cloned();
-    Some(
-        text.or_else(|| {
-            payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-        })
-        .unwrap_or_default(),
-    )
 }

@@ -79,7 +79,7 @@ pub(crate) struct Client {
 }
 
 /// The clients of all hosts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Clients {
     by_host: BTreeMap<PortAt, Client>,
     tid: u64,
@@ -109,15 +109,8 @@ impl Clients {
         let all = hosts.filter(|at| fabric.link_up(*at));
         Self {
             by_host: all.map(|at| (at, Client::default())).collect(),
-            tid: 0,
             repeat_after,
-            pending: BTreeMap::new(),
-            unprotected: Vec::new(),
-            lost_replies: 0,
-            queries: 0,
-            reregister_requests: 0,
-            changes: 0,
-            tally: Tally::default(),
+            ..Self::default()
         }
     }
 
@@ -356,6 +349,7 @@ impl Clients {
                 registers,
             } = reply.request;
             self.lost_replies += 1;
+            self.tally.add("lost unprotected replies", 1);
             let client = self.by_host.get_mut(&at).unwrap();
             if registers {
                 client.forget(registration);

@@ -10,7 +10,7 @@ use ferrosm_core::{Command, Input, PeerEvent};
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
 
-use crate::random_runs::masters::simulation::Simulation;
+use crate::random_runs::masters::simulation::{SilenceCause, Simulation};
 use crate::random_runs::masters::store_state::StoreState;
 
 /// Applies random events, and ends their faults.
@@ -76,9 +76,9 @@ impl RandomEvents {
         }
     }
 
-    fn choose_store_state(&mut self, calm: bool) -> StoreState {
+    fn choose_store_state(&mut self, sim: &Simulation) -> StoreState {
         match self.rng.below(8) {
-            _ if calm => StoreState::Complete,
+            _ if sim.calm => StoreState::Complete,
             0 => StoreState::Truncated(self.rng.below(100)),
             1 => StoreState::MissingKind(RecordKind::ALL[self.rng.index(RecordKind::ALL.len())]),
             2 => StoreState::ForeignSubnet,
@@ -94,7 +94,7 @@ impl RandomEvents {
     }
 
     fn start(&mut self, sim: &mut Simulation, i: usize) {
-        let store = self.choose_store_state(sim.calm);
+        let store = self.choose_store_state(sim);
         let kind = match store {
             StoreState::Complete => "start, complete store",
             StoreState::Truncated(_) | StoreState::MissingKind(_) => "start, torn store",
@@ -172,7 +172,7 @@ impl RandomEvents {
         let running = sim.running();
         for i in &running {
             for j in running.iter().filter(|j| *j != i) {
-                sim.report_silence(*i, *j, true);
+                sim.report_silence(*i, *j, SilenceCause::EtcdOutage);
             }
             sim.handle(*i, Input::Peer(PeerEvent::LeaseLost));
         }

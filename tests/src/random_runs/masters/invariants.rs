@@ -17,6 +17,7 @@ use crate::lab::{Sm, is_up};
 use crate::random_runs::masters::simulation::Simulation;
 
 /// State of the invariant checks.
+#[derive(Default)]
 pub(crate) struct InvariantMonitor {
     /// Time since which a subnet fragment has two masters.
     two_masters_since: Option<Instant>,
@@ -36,12 +37,8 @@ pub(crate) struct InvariantMonitor {
 impl InvariantMonitor {
     pub(crate) fn new(two_masters_limit: Duration) -> Self {
         Self {
-            two_masters_since: None,
             two_masters_limit,
-            lids: BTreeMap::new(),
-            rebooted_nodes: BTreeSet::new(),
-            known_at: BTreeMap::new(),
-            lid_may_change: false,
+            ..Self::default()
         }
     }
 

@@ -50,6 +50,13 @@ struct LoadedRecords {
     view: Option<Arc<Snapshot>>,
 }
 
+/// Why an SM no longer hears from another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SilenceCause {
+    LeaseEnded,
+    EtcdOutage,
+}
+
 /// A port that an SM is planned for, with the state of its current or last process.
 pub(crate) struct SmSlot {
     pub(crate) plan: SmPlan,
@@ -315,18 +322,18 @@ impl Simulation {
         }
         for j in self.remove_sm(i) {
             if self.leases {
-                self.report_silence(i, j, false);
+                self.report_silence(i, j, SilenceCause::LeaseEnded);
             }
         }
     }
 
     /// Reports to an SM that it no longer hears from another one.
-    pub(crate) fn report_silence(&mut self, of: usize, to: usize, uncertain: bool) {
+    pub(crate) fn report_silence(&mut self, of: usize, to: usize, cause: SilenceCause) {
         let replica = self.replica_of(to);
         let silent = PeerEvent::Silent {
             guid: self.sms[of].guid,
             in_sync: replica.is_some_and(|replica| replica.is_complete),
-            uncertain,
+            uncertain: cause == SilenceCause::EtcdOutage,
         };
         self.handle(to, Input::Peer(silent));
     }

@@ -40,8 +40,6 @@ struct WriteCounts {
 #[derive(Default)]
 pub(crate) struct WriteAudit {
     last: Option<WriteCounts>,
-    /// Takeovers without any other event.
-    pub(crate) takeovers: u32,
 }
 
 impl WriteAudit {
@@ -57,7 +55,8 @@ impl WriteAudit {
                 let sets = now - before;
                 assert_eq!(sets, 0, "{run} {name} tables were written without a change");
             }
-            self.takeovers += now.takeovers - last.takeovers;
+            let takeovers = now.takeovers - last.takeovers;
+            sim.tally.add("takeovers without table writes", takeovers);
             last.takeovers = now.takeovers;
             return;
         }
