@@ -24,7 +24,8 @@ use ferrosm_tests::lab::recording::{digest, record, record_managers};
 use ferrosm_tests::random_runs::masters::{
     self, FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES,
 };
-use ferrosm_tests::random_runs::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_VLS, Mode};
+use ferrosm_tests::random_runs::seeds::Run;
+use ferrosm_tests::random_runs::swarm::{self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_VLS};
 
 /// Seeds of each kind, from both suites.
 fn runs() -> Vec<(&'static str, u64)> {
@@ -51,8 +52,8 @@ fn recording(suite: &str, seed: u64) -> String {
 
 fn run_seed(suite: &str, seed: u64) {
     let _ = match suite {
-        "swarm" => swarm::run(seed, Mode::Checked),
-        _ => masters::run(seed, false).0,
+        "swarm" => swarm::run(seed, Run::Checked),
+        _ => masters::run(seed, Run::Checked).0,
     };
 }
 

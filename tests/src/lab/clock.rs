@@ -26,10 +26,21 @@ impl Clock {
         Instant::START + Duration::from_nanos(ns) + self.ahead
     }
 
+    /// Unix time at a simulated time.
+    #[must_use]
+    pub fn unix_s(self, now: Instant) -> u64 {
+        unix_s(self.local_time(now))
+    }
+
     /// First simulated time at which the clock shows `shown`.
     pub(super) fn world_time(self, shown: Instant) -> Instant {
         let ns = shown.since(Instant::START + self.ahead).as_nanos() * 1_000_000;
         let ns = u64::try_from(ns.div_ceil(self.rate())).unwrap_or(u64::MAX);
         Instant::START + Duration::from_nanos(ns)
     }
+}
+
+/// Unix time in the simulation, which starts at 0, at an SM's local time.
+pub(super) const fn unix_s(local: Instant) -> u64 {
+    local.as_nanos() / 1_000_000_000
 }

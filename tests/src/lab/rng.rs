@@ -37,6 +37,11 @@ impl TestRng {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
+    /// One of these; `None` if there are none.
+    pub fn choose<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+        all.get(self.index(all.len().max(1))).copied()
+    }
+
     /// True with a probability of 1 / `odds`.
     pub const fn one_in(&mut self, odds: u64) -> bool {
         self.below(odds) == 0

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::records::{RecordKind, RecordRestorer};
+use ferrosm_core::records::ViewPersister;
 use ferrosm_core::routing::routes::RoutingJobResult;
 use ferrosm_core::{
     CommandId, CommandReply, Event, Input, LoadedReplica, Output, Persisted, ReplicaEvent,
@@ -20,14 +20,9 @@ use ferrosm_mad::time::Instant;
 use ferrosm_recording::RecordedManager;
 use ferrosm_sim::world::HostedSm;
 
-use super::clock::Clock;
+use super::clock::{Clock, unix_s};
 use super::recording;
-use super::store::{Records, SimulatedStore, StoreFault};
-
-/// Unix time in the simulation, which starts at 0.
-fn unix_s(now: Instant) -> u64 {
-    now.as_nanos() / 1_000_000_000
-}
+use super::store::{Records, SimulatedStore, StoreFault, restore};
 
 /// Most sweeps of an SM within a second, in any test.
 const SWEEPS_MAX: u32 = 300;
@@ -64,7 +59,8 @@ pub struct Sm {
     clock: Clock,
     /// GMPs that it sent and no test has read yet, in order.
     pub replies: Vec<(Peer, Vec<u8>)>,
-    store: SimulatedStore,
+    /// What it persisted and is not durable yet.
+    pub store: SimulatedStore,
     /// The SM reported that SA replies do not wait for durable state.
     is_unprotected: bool,
     /// Replies sent at the current time.
@@ -134,13 +130,18 @@ impl Sm {
         complete: Option<bool>,
         now: Instant,
     ) {
+        self.set_now(now);
+        self.answer_load(restored, complete);
+    }
+
+    fn answer_load(&mut self, restored: Option<RestoredState>, complete: Option<bool>) {
         if let Some(load) = self.pending_load.take() {
             let loaded = ReplicaEvent::Loaded(LoadedReplica {
                 load,
                 complete,
                 restored: restored.map(Box::new),
             });
-            self.handle(Input::Replica(loaded), now);
+            self.core.handle(Input::Replica(loaded), self.now);
         }
     }
 
@@ -152,39 +153,7 @@ impl Sm {
     /// Sets or clears the store fault.
     pub fn set_store_fault(&mut self, fault: StoreFault, now: Instant) {
         self.set_now(now);
-        let before = self.store.durable();
-        self.store.set_fault(fault, self.now);
-        self.write_store(before);
-    }
-
-    /// Current store fault.
-    #[must_use]
-    pub const fn store_fault(&self) -> StoreFault {
-        self.store.fault()
-    }
-
-    /// Returns true if all persisted records are durable.
-    #[must_use]
-    pub fn is_store_caught_up(&self) -> bool {
-        self.store.is_caught_up()
-    }
-
-    /// Returns true if a record of this kind is not durable yet.
-    #[must_use]
-    pub fn is_pending(&self, kind: RecordKind) -> bool {
-        self.store.is_pending(kind)
-    }
-
-    /// Last batch that the SM persisted.
-    #[must_use]
-    pub const fn last_batch(&self) -> u64 {
-        self.store.submitted()
-    }
-
-    /// Last durable batch.
-    #[must_use]
-    pub const fn durable_batch(&self) -> u64 {
-        self.store.durable()
+        self.with_store(|store, now| store.set_fault(fault, now));
     }
 
     /// Replaces the durable records by a replica of another SM's. Changes that are not durable yet
@@ -192,13 +161,13 @@ impl Sm {
     pub fn replace_records(&mut self, records: Records, view: Option<Arc<Snapshot>>, now: Instant) {
         self.set_now(now);
         (self.persisted_records, self.persisted_view) = (records, view);
-        let before = self.store.durable();
-        self.store.on_records_replaced(self.now);
-        self.write_store(before);
+        self.with_store(SimulatedStore::on_records_replaced);
     }
 
-    /// Writes due records, and reports new durable batches to the SM.
-    fn write_store(&mut self, before: u64) {
+    /// Changes the store, writes due records, and reports new durable batches to the SM.
+    fn with_store(&mut self, change: impl FnOnce(&mut SimulatedStore, Instant)) {
+        let before = self.store.durable();
+        change(&mut self.store, self.now);
         self.store.write_due(
             &mut self.persisted_records,
             &mut self.persisted_view,
@@ -257,13 +226,19 @@ impl Sm {
     /// If a record cannot be decoded.
     #[must_use]
     pub fn restored(&self, now: Instant) -> RestoredState {
-        let mut restorer = RecordRestorer::new(unix_s(self.clock.local_time(now)));
-        for (key, value) in &self.persisted_records {
-            restorer.put(key, value);
-        }
-        let (restored, excluded) = restorer.finish();
+        let (restored, excluded) = restore(&self.persisted_records, self.clock.unix_s(now));
         assert_eq!(excluded, []);
         restored
+    }
+
+    /// The records in its store, with those of the view.
+    #[must_use]
+    pub fn records(&self, now: Instant) -> Records {
+        let view = self.persisted_view.as_ref();
+        let view_batch = ViewPersister::default().batch(view, self.clock.unix_s(now));
+        let mut records = self.persisted_records.clone();
+        view_batch.apply(&mut records);
+        records
     }
 
     /// State that a standby restores from its replica of this SM, with the view.
@@ -328,7 +303,7 @@ impl HostedSm for Sm {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.set_now(now);
-        self.write_store(self.store.durable());
+        self.with_store(|_, _| {});
         self.handle(Input::Timeout, now);
     }
 
@@ -355,18 +330,17 @@ impl HostedSm for Sm {
                         Vec::new()
                     };
                     recording::records(self.now, &changes);
-                    let before = self.store.durable();
-                    self.store.submit(seq, changes, self.now);
-                    self.write_store(before);
+                    self.with_store(|store, now| store.submit(seq, changes, now));
                 }
                 Output::PersistSnapshot { seq, snapshot } => {
-                    let before = self.store.durable();
-                    if self.persists_own_records {
-                        self.store.submit_view(seq, snapshot, self.now);
-                    } else {
-                        self.store.skip(seq);
-                    }
-                    self.write_store(before);
+                    let is_persisted = self.persists_own_records;
+                    self.with_store(|store, now| {
+                        if is_persisted {
+                            store.submit_view(seq, snapshot, now);
+                        } else {
+                            store.skip(seq);
+                        }
+                    });
                 }
                 Output::Event(event) => {
                     if matches!(event, Event::ReplicaTimedOut) {
@@ -385,22 +359,14 @@ impl HostedSm for Sm {
                 Output::Replicate(ReplicationRole::Master) => self.persists_own_records = true,
                 Output::Replicate(ReplicationRole::Standby) => {
                     self.persists_own_records = false;
-                    let before = self.store.durable();
-                    self.store.stop_persisting(self.now);
-                    self.write_store(before);
+                    self.with_store(SimulatedStore::stop_persisting);
                 }
                 Output::Replicate(ReplicationRole::Inactive(_)) => {}
                 Output::LoadReplica { load } => {
                     self.pending_load = Some(load);
                     if !self.defers_replica_load {
-                        let restored = self.replica.take().map(Box::new);
-                        self.pending_load = None;
-                        let loaded = ReplicaEvent::Loaded(LoadedReplica {
-                            load,
-                            complete: Some(true),
-                            restored,
-                        });
-                        self.core.handle(Input::Replica(loaded), self.now);
+                        let restored = self.replica.take();
+                        self.answer_load(restored, Some(true));
                     }
                 }
             }

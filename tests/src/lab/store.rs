@@ -5,9 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::records::{RecordBatch, RecordChange, RecordKey, RecordKind};
+use ferrosm_core::RestoredState;
+use ferrosm_core::records::{
+    RecordBatch, RecordChange, RecordKey, RecordKind, RecordRestorer, SkippedRecord,
+};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::time::Instant;
+
+use super::rng::TestRng;
 
 /// Time until the store retries after a failed write.
 const RETRY: Duration = Duration::from_secs(1);
@@ -26,8 +31,28 @@ pub enum StoreFault {
     Failing,
 }
 
+impl StoreFault {
+    /// Draws a fault; `delay` draws that of a slow store.
+    pub fn random(rng: &mut TestRng, delay: impl FnOnce(&mut TestRng) -> Duration) -> Self {
+        match rng.below(6) {
+            0..=2 => Self::Delayed(delay(rng)),
+            3 => Self::Failing,
+            _ => Self::Hanging,
+        }
+    }
+}
+
 /// Records by key.
 pub type Records = BTreeMap<RecordKey, Box<[u8]>>;
+
+/// The state that an SM restores from records, and the records that it skips.
+pub(crate) fn restore(records: &Records, unix_s: u64) -> (RestoredState, Vec<SkippedRecord>) {
+    let mut restorer = RecordRestorer::new(unix_s);
+    for (key, value) in records {
+        restorer.put(key, value);
+    }
+    restorer.finish()
+}
 
 /// A batch that is not durable yet.
 #[derive(Debug)]
@@ -47,7 +72,7 @@ struct PendingView {
 
 /// Batches between the SM and its durable records.
 #[derive(Debug, Default)]
-pub(crate) struct SimulatedStore {
+pub struct SimulatedStore {
     fault: StoreFault,
     batches: VecDeque<PendingBatch>,
     /// Written after the batches; later views replace it.
@@ -63,27 +88,33 @@ pub(crate) struct SimulatedStore {
 }
 
 impl SimulatedStore {
-    pub(crate) const fn fault(&self) -> StoreFault {
+    /// The current fault.
+    #[must_use]
+    pub const fn fault(&self) -> StoreFault {
         self.fault
     }
 
     /// The last batch that the SM persisted.
-    pub(crate) const fn submitted(&self) -> u64 {
+    #[must_use]
+    pub const fn submitted(&self) -> u64 {
         self.submitted
     }
 
     /// The last batch that is durable.
-    pub(crate) const fn durable(&self) -> u64 {
+    #[must_use]
+    pub const fn durable(&self) -> u64 {
         self.durable
     }
 
     /// Whether everything that the SM persisted is durable.
-    pub(crate) fn is_caught_up(&self) -> bool {
+    #[must_use]
+    pub fn is_caught_up(&self) -> bool {
         self.batches.is_empty() && self.view.is_none() && !self.needs_rewrite
     }
 
     /// Whether a record of this kind is not durable yet.
-    pub(crate) fn is_pending(&self, kind: RecordKind) -> bool {
+    #[must_use]
+    pub fn is_pending(&self, kind: RecordKind) -> bool {
         let is_of = |change: &RecordChange| matches!(change, RecordChange::Put(key, _) if key.kind() == Some(kind));
         let mut batches = self.batches.iter();
         batches.any(|batch| batch.changes.iter().any(is_of))

@@ -6,8 +6,9 @@
 //! `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file.
 //! The suite defines the scenario of a seed.
 
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+#![expect(clippy::print_stdout, reason = "tests print seeds")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a seed is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +96,12 @@ pub fn named_or(saved: &str, usual: u64) -> Vec<u64> {
 pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
     let mut count = 0;
     let mut failed = Vec::new();
+    let is_traced = std::env::var_os("FERROSM_TRACE").is_some();
     for seed in seeds {
         count += 1;
+        if is_traced {
+            println!("seed {seed}");
+        }
         if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
             failed.push(seed);
         }
@@ -112,50 +117,19 @@ pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl F
     );
 }
 
-/// Runs each seed of the file `known`, and prints it with its remark and the first line of its
-/// failure.
+/// Runs each seed of the file `known`, and prints it with its remark; the message of its failure
+/// precedes it.
 ///
 /// # Panics
 ///
 /// If a seed passes: it must move to the seeds that every run replays.
-#[expect(clippy::print_stdout, reason = "every run prints known failures")]
 pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
-    let mut passed = Vec::new();
     for SavedSeed { seed, remark } in saved_seeds(known) {
-        match failure(|| run(seed)) {
-            Some(text) => {
-                let line = text.lines().next().unwrap_or_default();
-                println!("known failure: {suite} seed {seed}: {remark}\n    {line}");
-            }
-            None => passed.push(seed),
-        }
+        let result = catch_unwind(AssertUnwindSafe(|| run(seed)));
+        assert!(
+            result.is_err(),
+            "seed {seed} of {suite} passes now: move it from tests/seeds/known-failing.txt to tests/seeds/{suite}.txt"
+        );
+        println!("known failure: {suite} seed {seed}: {remark}");
     }
-    assert!(
-        passed.is_empty(),
-        "seeds {passed:?} of {suite} pass now: move them from tests/seeds/known-failing.txt to tests/seeds/{suite}.txt"
-    );
-}
-
-/// The message of a panic in `run`, which is not printed.
-fn failure(run: impl FnOnce()) -> Option<String> {
-    let this_thread = std::thread::current().id();
-    let hook = Arc::new(panic::take_hook());
-    let outer = Arc::clone(&hook);
-    panic::set_hook(Box::new(move |info| {
-        if std::thread::current().id() != this_thread {
-            outer(info);
-        }
-    }));
-    let result = catch_unwind(AssertUnwindSafe(run));
-    panic::set_hook(Box::new(move |info| hook(info)));
-    let payload = result.err()?;
-    let text = payload.downcast_ref::<String>().cloned();
-    Some(
-        text.or_else(|| {
-            payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-        })
-        .unwrap_or_default(),
-    )
 }

@@ -16,9 +16,7 @@ const SAVED_SEEDS: &str = include_str!("../../seeds/masters.txt");
 /// Runs the seeds that failed once, or those that the environment names.
 #[test]
 fn named_or_saved_seeds() {
-    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, mode| {
-        run(seed, mode == Run::Traced).0
-    });
+    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, mode| run(seed, mode).0);
 }
 
 #[rstest]
@@ -58,7 +56,7 @@ fn faulty_stores_lose_no_acknowledged_registration(#[values(0, 50, 100)] first: 
 fn run_range(kind: &str, first: u64, count: u64) {
     let mut tally = Tally::default();
     seeds::run_all(REPEAT, first..first + count, |seed| {
-        tally.add_all(&run(seed, false).1);
+        tally.add_all(&run(seed, Run::Checked).1);
     });
     tally.print(kind);
 }

@@ -4,8 +4,9 @@
 use ferrosm_recording::{Ending, Replay, ReplayError};
 use ferrosm_tests::lab::recording::record_managers;
 use ferrosm_tests::random_runs::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
+use ferrosm_tests::random_runs::seeds::Run;
 use ferrosm_tests::random_runs::swarm::{
-    self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode,
+    self, FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS,
 };
 
 /// Replays a recording and returns the number of outputs.
@@ -17,7 +18,7 @@ fn replay(recording: &[u8]) -> Result<(Ending, usize), ReplayError> {
 
 fn swarm_recordings(seed: u64) -> Vec<Vec<u8>> {
     record_managers(|| {
-        let _hash = swarm::run(seed, Mode::FaultsOnly);
+        let _hash = swarm::run_faults(seed);
     })
 }
 
@@ -52,7 +53,7 @@ fn runs_with_several_managers_replay_to_the_same_outputs() {
         FIRST_SEED_PHASES,
     ] {
         let recordings = record_managers(|| {
-            let _run = masters::run(seed, false);
+            let _run = masters::run(seed, Run::Checked);
         });
         assert_replays(&format!("masters seed {seed}"), &recordings);
     }

@@ -166,20 +166,20 @@ fn sets_wait_for(kind: RecordKind, cfg: SmConfig) -> Sent {
         sm.handle(Command::Reroute.with_id(0), now);
     });
     lab.run_until("a record that is not durable", 60, |lab| {
-        lab.manager().is_pending(kind)
+        lab.manager().store.is_pending(kind)
     });
     let counts = count_sent(&mut lab);
     let sent = || *counts.lock().expect("lock not poisoned");
     lab.world.run_for(ms(200));
     query_sm_info(&mut lab, m_key);
     lab.world.run_for(ms(199));
-    assert!(lab.manager().is_pending(kind));
+    assert!(lab.manager().store.is_pending(kind));
     let while_pending = sent();
     assert_eq!(while_pending.sets, 0);
     assert_eq!(while_pending.sm_info_replies, 1);
 
     lab.run_until("Sets after the record is durable", 1, |_| sent().sets > 0);
-    assert!(!lab.manager().is_pending(kind));
+    assert!(!lab.manager().store.is_pending(kind));
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(durability_events(&lab), <[&str; 0]>::default());
     lab.assert_correct();

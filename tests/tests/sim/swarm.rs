@@ -1,18 +1,12 @@
 //! Random scenarios with one SM ([`ferrosm_tests::random_runs::swarm`]). Seeds that failed once are
 //! in `seeds/swarm.txt` and always run. Seeds of open defects are in `seeds/known-failing.txt`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "tests fail by panicking; a traced seed prints its events"
-)]
-
 use std::collections::BTreeMap;
 
 use ferrosm_tests::lab::recording;
 use ferrosm_tests::random_runs::seeds::{self, Run};
 use ferrosm_tests::random_runs::swarm::{
-    FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, Mode, run,
+    FIRST_SEED_RARE_FAULTS, FIRST_SEED_STORES, FIRST_SEED_VLS, run, run_faults,
 };
 use rstest::rstest;
 
@@ -28,16 +22,13 @@ const SEEDS_PER_CASE: u64 = 50;
 /// Runs the seeds that failed once, or those named by the environment.
 #[test]
 fn named_or_saved_seeds() {
-    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, |seed, mode| match mode {
-        Run::Traced => run(seed, Mode::Traced),
-        Run::Checked => judge(seed),
-    });
+    seeds::run_named_or_saved(REPEAT, SAVED_SEEDS, run);
 }
 
 #[test]
 fn known_failures() {
     seeds::known_failures("swarm", KNOWN_FAILING, |seed| {
-        judge(seed);
+        let _hash = run(seed, Run::Checked);
     });
 }
 
@@ -69,15 +60,8 @@ fn run_range(first: u64) {
     let is_known = |seed: &u64| known.iter().any(|listed| listed.seed == *seed);
     let remaining = (first..first + SEEDS_PER_CASE).filter(|seed| !is_known(seed));
     seeds::run_all(REPEAT, remaining, |seed| {
-        judge(seed);
+        let _hash = run(seed, Run::Checked);
     });
-}
-
-fn judge(seed: u64) -> u64 {
-    if std::env::var_os("FERROSM_TRACE").is_some() {
-        println!("seed {seed}");
-    }
-    run(seed, Mode::Checked)
 }
 
 /// Equal seeds give equal traces, and different seeds give different ones: 350 seeds of all kinds,
@@ -93,8 +77,8 @@ fn runs_repeat_by_seed(#[values(0, 20, 40, 60, 80)] first: u64) {
         FIRST_SEED_STORES + 100 + first..FIRST_SEED_STORES + 120 + first,
     ];
     for seed in kinds.into_iter().flatten() {
-        let hash = run(seed, Mode::FaultsOnly);
-        let again = run(seed, Mode::FaultsOnly);
+        let hash = run_faults(seed);
+        let again = run_faults(seed);
         assert_eq!(hash, again, "seed {seed} produced two different traces");
         let other = seed_of_trace.insert(hash, seed);
         assert_eq!(other, None, "seed {seed} produced the same trace");
@@ -107,7 +91,7 @@ fn runs_are_deterministic() {
     for seed in [3, FIRST_SEED_RARE_FAULTS + 3] {
         let text = || {
             recording::record(|| {
-                let _ = run(seed, Mode::FaultsOnly);
+                let _hash = run_faults(seed);
             })
         };
         let once = text();

@@ -1,23 +1,38 @@
 //! SA clients of all hosts: they join groups, register services and subscribe. A client sends
 //! requests to the SM that its port names, repeats them until acknowledged, and registers again on
 //! ClientReregister or when its link comes up.
+//!
+//! A client relies on an acknowledged registration, unless the SM had reported that replies do not
+//! wait for durable state (`Event::RepliesUnprotected`). Such a reply counts as lost if the SM
+//! ceases to be master before its batch is durable: the client has to register, or to withdraw,
+//! again. All other replies must follow their durable records.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::lab::{Sm, TestRng};
-use crate::sa::members::{MEMBER, NEW_GROUP, join_record, multicast_sl, plain, try_request};
-use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
+use crate::random_runs::tally::Tally;
+use crate::sa::members::{
+    MEMBER, NEW_GROUP, header, join_record, multicast_sl, plain, try_request,
+};
+use crate::sa::wire::WireRequest;
+use ferrosm_core::Input;
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::gmp::Peer;
+use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Qpn};
 use ferrosm_mad::mad::{Method, Status};
-use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_sa::registry::registration::Registrations;
+use ferrosm_mad::sa::{self, id};
+use ferrosm_mad::time::Instant;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{SmId, World};
 
-use crate::random_runs::masters::deferred::{DeferredReplies, Registration};
+use crate::random_runs::masters::registered::{
+    RegisteredRecords, Registration, Request, assert_durable,
+};
 
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;
@@ -26,107 +41,76 @@ const GROUP: u64 = 0b11;
 /// ServiceID, ServiceGID, lease and name.
 const SERVICE: u64 = 0b101_0011;
 
-/// The registrations that an SM has.
-pub(crate) struct RegisteredRecords(BTreeSet<(PortGuid, Registration)>);
-
-impl RegisteredRecords {
-    pub(crate) fn at(world: &World<Sm>, master: SmId) -> Self {
-        let sm = world.sm(master).unwrap();
-        Self::from_saved(&sm.core().registry().to_registrations(world.now()))
-    }
-
-    pub(super) fn from_saved(saved: &Registrations) -> Self {
-        let guid_of = |gid: Gid| PortGuid(u64::from_be_bytes(gid.0[8..].try_into().unwrap()));
-        let mut known: BTreeSet<(PortGuid, Registration)> = BTreeSet::new();
-        for member in &saved.members {
-            let guid = guid_of(member.port_gid);
-            for n in (0..4).filter(|n| plain(*n) == member.mgid) {
-                known.insert((guid, Registration::Group(n)));
-            }
-        }
-        let services = saved.services.iter();
-        known.extend(services.map(|s| {
-            let guid = guid_of(s.record.service_gid);
-            (guid, Registration::Service(s.record.service_id))
-        }));
-        let subscribers = saved.subscriptions.iter();
-        known.extend(
-            subscribers.map(|s| (guid_of(s.record.subscriber_gid), Registration::Subscription)),
-        );
-        Self(known)
-    }
-
-    pub(super) fn has(&self, guid: PortGuid, registration: Registration) -> bool {
-        self.0.contains(&(guid, registration))
-    }
-
-    fn of(&self, guid: PortGuid) -> impl Iterator<Item = Registration> + '_ {
-        let all = self.0.iter().filter(move |(of, _)| *of == guid);
-        all.map(|(_, registration)| *registration)
-    }
+/// A request without a reply.
+#[derive(Debug)]
+struct PendingRequest {
+    request: Request,
+    creates_group: bool,
+    master: SmId,
+    sent: Instant,
 }
 
+/// A reply that was sent before its record was durable.
+#[derive(Debug)]
+struct UnprotectedReply {
+    request: Request,
+    master: SmId,
+    /// The batch that contains the confirmed record.
+    batch: u64,
+}
+
+/// What a host has registered, and what it still requests.
 #[derive(Debug, Default)]
-pub(super) struct Client {
-    pub(super) wanted: BTreeSet<Registration>,
+pub(crate) struct Client {
+    wanted: BTreeSet<Registration>,
     /// Acknowledged since the last reregistration request.
-    pub(super) acknowledged: BTreeSet<Registration>,
+    acknowledged: BTreeSet<Registration>,
     /// Withdrawn, but not acknowledged yet.
-    pub(super) withdrawing: BTreeSet<Registration>,
+    withdrawing: BTreeSet<Registration>,
     /// Parameters that the SA returned for the joined groups.
-    pub(super) groups: BTreeMap<u8, McMemberRecord>,
+    groups: BTreeMap<u8, McMemberRecord>,
     /// A group had changed its parameters at the last reregistration request.
-    group_changed: bool,
+    pub(crate) group_changed: bool,
     reregister_requests: u32,
     up: bool,
     /// It lost power, and its registrations were not complete since; a reregistration request is
     /// expected.
-    rebooted: bool,
+    pub(crate) rebooted: bool,
 }
 
 /// The clients of all hosts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Clients {
-    pub(super) by_host: BTreeMap<PortAt, Client>,
-    pub(super) tid: u64,
-    /// Set if replies may be delayed, or sent before their records are durable.
-    pub(crate) deferred: Option<DeferredReplies>,
+    by_host: BTreeMap<PortAt, Client>,
+    tid: u64,
+    /// Time after which a client repeats a request.
+    repeat_after: Duration,
+    pending: BTreeMap<u64, PendingRequest>,
+    unprotected: Vec<UnprotectedReply>,
+    /// Unprotected replies whose registration was lost.
+    pub(crate) lost_replies: u32,
     /// Queries that change nothing.
     queries: u64,
-    /// The record of the last reply.
-    last_record: Vec<u8>,
     /// Reregistration requests to hosts that had not lost power.
     pub(crate) reregister_requests: u32,
-    /// Acknowledged registrations.
-    pub(crate) acks: u32,
     /// Changes of wanted registrations.
     pub(crate) changes: u64,
-}
-
-/// An SA request of a host.
-pub(super) struct RegistrationRequest {
-    pub(super) request_kind: (Method, AttrId),
-    pub(super) mask: u64,
-    pub(super) data: Vec<u8>,
+    /// Counted events.
+    pub(crate) tally: Tally,
 }
 
 /// A running SM and its port.
 pub(crate) type SmLocation = (PortAt, SmId);
 
 impl Clients {
-    pub(crate) fn new(world: &World<Sm>) -> Self {
+    pub(crate) fn new(world: &World<Sm>, repeat_after: Duration) -> Self {
         let fabric = world.fabric();
         let hosts = fabric.end_ports().filter(|at| !fabric.is_switch(at.node));
         let all = hosts.filter(|at| fabric.link_up(*at));
         Self {
             by_host: all.map(|at| (at, Client::default())).collect(),
-            tid: 0,
-            deferred: None,
-            queries: 0,
-            last_record: Vec::new(),
-            reregister_requests: 0,
-            acks: 0,
-            changes: 0,
+            repeat_after,
+            ..Self::default()
         }
     }
 
@@ -152,10 +136,7 @@ impl Clients {
         let client = self.by_host.get_mut(&at).unwrap();
         if client.wanted.remove(&registration) {
             client.withdrawing.insert(registration);
-            client.acknowledged.remove(&registration);
-            if let Registration::Group(n) = registration {
-                client.groups.remove(&n);
-            }
+            client.forget(registration);
             format!("{at:?} withdraws {registration:?}")
         } else {
             client.withdrawing.remove(&registration);
@@ -166,7 +147,14 @@ impl Clients {
 
     /// Clients process replies and the state of their ports.
     pub(crate) fn receive(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
-        self.receive_replies(world, locations);
+        for (_, id) in locations {
+            self.take_replies(world, *id);
+        }
+        self.unprotected.retain(|reply| {
+            !world.sm(reply.master).is_some_and(|sm| {
+                sm.core().role() == SmState::Master && sm.store.durable() >= reply.batch
+            })
+        });
         let fabric = world.fabric();
         for (at, client) in &mut self.by_host {
             let reregister_requests = fabric.client_reregisters(*at);
@@ -176,11 +164,8 @@ impl Clients {
                 client.group_changed = master.is_some_and(|id| client.must_rejoin(world, id));
             }
             if reregister_requests != client.reregister_requests || (up && !client.up) {
-                client.acknowledged.clear();
-                client.groups.clear();
-                if let Some(deferred) = &mut self.deferred {
-                    deferred.forget_requests(*at);
-                }
+                client.start_over();
+                self.pending.retain(|_, pending| pending.request.at != *at);
             }
             if !client.rebooted {
                 self.reregister_requests += reregister_requests - client.reregister_requests;
@@ -192,14 +177,12 @@ impl Clients {
     /// A host lost power, possibly for a moment: its client forgets all replies.
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {
         let of_node = self.by_host.iter_mut().filter(|(at, _)| at.node == node);
-        for (at, client) in of_node {
-            if let Some(deferred) = &mut self.deferred {
-                deferred.forget_requests(*at);
-            }
-            client.acknowledged.clear();
-            client.groups.clear();
+        for (_, client) in of_node {
+            client.start_over();
             (client.reregister_requests, client.up, client.rebooted) = (0, false, true);
         }
+        self.pending
+            .retain(|_, pending| pending.request.at.node != node);
     }
 
     /// The fabric is correct: running hosts have recovered from their power loss.
@@ -211,52 +194,167 @@ impl Clients {
 
     /// Sends all requests that are not acknowledged.
     pub(crate) fn send_requests(&mut self, world: &mut World<Sm>, locations: &[SmLocation]) {
-        let hosts = self.hosts();
-        for at in hosts {
+        for at in self.hosts() {
             let client = &self.by_host[&at];
-            let missing: Vec<Registration> = client
-                .wanted
-                .difference(&client.acknowledged)
-                .copied()
+            let missing = client.wanted.difference(&client.acknowledged);
+            let withdrawing = client.withdrawing.iter();
+            let requests: Vec<Request> = missing
+                .map(|registration| (registration, true))
+                .chain(withdrawing.map(|registration| (registration, false)))
+                .map(|(registration, registers)| Request {
+                    at,
+                    registration: *registration,
+                    registers,
+                })
                 .collect();
-            let withdrawing: Vec<Registration> = client.withdrawing.iter().copied().collect();
-            if (missing.is_empty() && withdrawing.is_empty()) || !client.up {
+            if requests.is_empty() || !client.up {
                 continue;
             }
-            let Some(id) = Self::master_of_port(world, locations, at) else {
+            let Some(master) = Self::master_of_port(world, locations, at) else {
                 continue;
             };
-            if self.deferred.is_some() {
-                for registration in missing {
-                    self.request(world, id, (at, registration, true), false);
+            for request in requests {
+                let now = world.now();
+                let is_recent = |pending: &PendingRequest| {
+                    pending.request == request && now.since(pending.sent) < self.repeat_after
+                };
+                if !self.pending.values().any(is_recent) {
+                    self.send(world, master, request, false);
                 }
-                for registration in withdrawing {
-                    self.request(world, id, (at, registration, false), false);
-                }
+            }
+        }
+    }
+
+    /// Sends a request, and processes available replies.
+    fn send(&mut self, world: &mut World<Sm>, master: SmId, request: Request, creates_group: bool) {
+        let Some(mut message) = Self::message(world, master, request) else {
+            return;
+        };
+        if creates_group {
+            message.mask |= NEW_GROUP;
+        }
+        self.tid += 1;
+        let is_same =
+            |other: &Request| (other.at, other.registration) == (request.at, request.registration);
+        self.pending.retain(|_, pending| !is_same(&pending.request));
+        let pending = PendingRequest {
+            request,
+            creates_group,
+            master,
+            sent: world.now(),
+        };
+        self.pending.insert(self.tid, pending);
+        let bytes = message.to_bytes(self.tid);
+        let from = Peer {
+            lid: world.fabric().lid(request.at).0,
+            ..Peer::default()
+        };
+        world.with_sm(master, |sm, now| sm.handle(Input::Gmp { from, bytes }, now));
+        self.take_replies(world, master);
+    }
+
+    /// Processes the replies that an SM sent since the last call.
+    pub(crate) fn take_replies(&mut self, world: &mut World<Sm>, master: SmId) {
+        let taken = world.with_sm(master, |sm, _| {
+            let replies = core::mem::take(&mut sm.replies);
+            (replies, core::mem::take(&mut sm.unprotected_replies))
+        });
+        let Some((replies, unprotected)) = taken else {
+            return;
+        };
+        for (_, bytes) in replies {
+            let header = header(&bytes);
+            if !header.method.is_response() {
                 continue;
             }
-            for registration in missing {
-                let status = self.register(world, id, at, registration, true);
-                if status.is_some_and(Status::is_ok) {
-                    self.acks += 1;
-                    let client = self.by_host.get_mut(&at).unwrap();
-                    client.acknowledged.insert(registration);
-                    if let Registration::Group(n) = registration {
-                        let group = McMemberRecord::decode_slice(&self.last_record).unwrap();
-                        client.groups.insert(n, group);
-                    }
-                }
+            let Some(pending) = self.pending.remove(&header.tid.0) else {
+                continue;
+            };
+            let status = Status(header.status);
+            let data = bytes.get(sa::DATA_OFFSET..).unwrap_or_default();
+            let is_protected = !unprotected.contains(&header.tid);
+            self.on_reply(world, &pending, status, data, is_protected);
+        }
+    }
+
+    fn on_reply(
+        &mut self,
+        world: &mut World<Sm>,
+        pending: &PendingRequest,
+        status: Status,
+        data: &[u8],
+        is_protected: bool,
+    ) {
+        let PendingRequest {
+            request,
+            creates_group,
+            master,
+            sent,
+        } = *pending;
+        let Request {
+            at,
+            registration,
+            registers,
+        } = request;
+        self.tally
+            .add("late replies", u32::from(sent != world.now()));
+        let client = &self.by_host[&at];
+        if client.wanted.contains(&registration) != registers {
+            // The client has changed its mind since.
+            return;
+        }
+        // Any reply ends a withdrawal: an error means that the registration does not exist.
+        if registers && !status.is_ok() {
+            if matches!(registration, Registration::Group(_)) && !creates_group {
+                self.send(world, master, request, true);
             }
-            for registration in withdrawing {
-                // Any reply ends a withdrawal: an error means that the registration does not exist.
-                let status = self.register(world, id, at, registration, false);
-                if status.is_some() {
-                    self.by_host
-                        .get_mut(&at)
-                        .unwrap()
-                        .withdrawing
-                        .remove(&registration);
-                }
+            return;
+        }
+        if is_protected {
+            let is_compared = assert_durable(world, master, request);
+            self.tally.add(
+                "replies compared with durable records",
+                u32::from(is_compared),
+            );
+        } else {
+            self.tally.add("unprotected replies", 1);
+            let batch = world.sm(master).map_or(0, |sm| sm.store.submitted());
+            self.unprotected.push(UnprotectedReply {
+                request,
+                master,
+                batch,
+            });
+        }
+        let client = self.by_host.get_mut(&at).unwrap();
+        if !registers {
+            client.withdrawing.remove(&registration);
+            return;
+        }
+        self.tally.add("acknowledged", 1);
+        client.acknowledged.insert(registration);
+        if let Registration::Group(n) = registration
+            && let Some(group) = McMemberRecord::decode_slice(data)
+        {
+            client.groups.insert(n, group);
+        }
+    }
+
+    /// An SM has ceased to be master: its unprotected replies whose batch is not durable are lost.
+    pub(crate) fn on_master_end(&mut self, master: SmId) {
+        self.pending.retain(|_, pending| pending.master != master);
+        for reply in self.unprotected.extract_if(.., |r| r.master == master) {
+            let Request {
+                at,
+                registration,
+                registers,
+            } = reply.request;
+            self.lost_replies += 1;
+            self.tally.add("lost unprotected replies", 1);
+            let client = self.by_host.get_mut(&at).unwrap();
+            if registers {
+                client.forget(registration);
+            } else if !client.wanted.contains(&registration) {
+                client.withdrawing.insert(registration);
             }
         }
     }
@@ -270,20 +368,9 @@ impl Clients {
         locations.iter().find(is_master).map(|(_, id)| *id)
     }
 
-    /// Returns true if a group of the host had changed at its last reregistration request.
-    pub(crate) fn has_changed_group(&self, at: PortAt) -> bool {
-        self.by_host[&at].group_changed
-    }
-
-    /// Returns true if the host lost power and its registrations were not complete since.
-    pub(crate) fn has_rebooted(&self, at: PortAt) -> bool {
-        self.by_host[&at].rebooted
-    }
-
-    /// Returns true if all requests of the host are acknowledged.
-    pub(crate) fn is_fully_registered(&self, at: PortAt) -> bool {
-        let client = &self.by_host[&at];
-        client.withdrawing.is_empty() && client.wanted.is_subset(&client.acknowledged)
+    /// The client of a host.
+    pub(crate) fn client(&self, at: PortAt) -> &Client {
+        &self.by_host[&at]
     }
 
     /// Checks that an SM has all acknowledged registrations of a host and, with `exact`, no
@@ -311,91 +398,69 @@ impl Clients {
         }
     }
 
-    fn register(
-        &mut self,
-        world: &mut World<Sm>,
-        id: SmId,
-        at: PortAt,
-        registration: Registration,
-        registers: bool,
-    ) -> Option<Status> {
-        let RegistrationRequest {
-            request_kind,
-            mask,
-            data,
-        } = Self::message(world, id, at, registration, registers)?;
-        let status = self.send(world, id, at, request_kind, mask, &data)?;
-        if status.is_ok() || !registers || !matches!(registration, Registration::Group(_)) {
-            return Some(status);
+    /// The same for several hosts. Also checks that no request is outstanding, and that all groups
+    /// have the parameters that the SA returned. Registrations of hosts without power stay valid
+    /// until they return.
+    pub(crate) fn check_hosts(
+        &self,
+        world: &World<Sm>,
+        hosts: &BTreeSet<PortAt>,
+        master: SmId,
+        exact: bool,
+    ) -> Result<(), String> {
+        let known = RegisteredRecords::at(world, master);
+        for at in hosts {
+            let client = &self.by_host[at];
+            if !client.is_fully_registered() {
+                return Err(format!("{at:?} waits for replies: {client:?}"));
+            }
+            self.check_host(world, *at, &known, exact)?;
+            if client.has_stale_group(world, master) {
+                return Err(format!(
+                    "{at:?} has outdated group parameters: {:?}",
+                    client.groups
+                ));
+            }
         }
-        self.send(world, id, at, request_kind, mask | NEW_GROUP, &data)
+        Ok(())
     }
 
     /// Builds the request that registers or withdraws.
-    pub(super) fn message(
-        world: &World<Sm>,
-        id: SmId,
-        at: PortAt,
-        registration: Registration,
-        registers: bool,
-    ) -> Option<RegistrationRequest> {
-        let guid = world.fabric().port_guid(at);
+    fn message(world: &World<Sm>, master: SmId, request: Request) -> Option<WireRequest> {
+        let guid = world.fabric().port_guid(request.at);
         let gid = Gid::new(GidPrefix::DEFAULT, guid);
-        let method = if registers {
-            Method::Set
-        } else {
-            Method::Delete
-        };
-        Some(match registration {
+        let (attr, mask, data) = match request.registration {
             Registration::Group(n) => {
-                let sl = multicast_sl(world.sm(id)?.core());
-                RegistrationRequest {
-                    request_kind: (method, id::MC_MEMBER),
-                    mask: MEMBER,
-                    data: join_record(plain(n), gid, JoinState::FULL, sl)
-                        .encode()
-                        .to_vec(),
-                }
+                let sl = multicast_sl(world.sm(master)?.core());
+                let record = join_record(plain(n), gid, JoinState::FULL, sl);
+                (id::MC_MEMBER, MEMBER, record.encode().to_vec())
             }
-            Registration::Service(n) => RegistrationRequest {
-                request_kind: (method, id::SERVICE),
-                mask: SERVICE,
-                data: service(n, gid).encode().to_vec(),
-            },
+            Registration::Service(n) => (id::SERVICE, SERVICE, service(n, gid).encode().to_vec()),
             Registration::Subscription => {
                 let info = InformInfo {
                     lid_range_begin: InformInfo::ALL_LIDS,
                     is_generic: 1,
-                    subscribe: u8::from(registers),
+                    subscribe: u8::from(request.registers),
                     notice_type: 0xFFFF,
                     trap_number: 65,
                     qpn: Qpn(1),
                     producer_type: 0xFF_FFFF,
                     ..InformInfo::default()
                 };
-                RegistrationRequest {
-                    request_kind: (Method::Set, id::INFORM_INFO),
-                    mask: 0,
-                    data: info.encode().to_vec(),
-                }
+                (id::INFORM_INFO, 0, info.encode().to_vec())
             }
+        };
+        let is_subscription = request.registration == Registration::Subscription;
+        let method = if request.registers || is_subscription {
+            Method::Set
+        } else {
+            Method::Delete
+        };
+        Some(WireRequest {
+            mask,
+            data,
+            ..WireRequest::new(0, method.0, attr.0)
         })
-    }
-
-    /// The SA's immediate reply; `None` if there is none.
-    fn send(
-        &mut self,
-        world: &mut World<Sm>,
-        id: SmId,
-        at: PortAt,
-        request_kind: (Method, AttrId),
-        mask: u64,
-        data: &[u8],
-    ) -> Option<Status> {
-        self.tid += 1;
-        let (status, reply) = try_request(world, id, at, request_kind, self.tid, mask, data)?;
-        self.last_record = reply;
-        Some(status)
     }
 
     /// Queries a path from the SM that the host's port names; `None` without such an SM or reply.
@@ -406,14 +471,14 @@ impl Clients {
         from: PortAt,
         to: PortAt,
     ) -> Option<(Status, Vec<u8>)> {
-        let id = Self::master_of_port(world, locations, from)?;
+        let master = Self::master_of_port(world, locations, from)?;
         let gid = |at: PortAt| Gid::new(GidPrefix::DEFAULT, world.fabric().port_guid(at));
         let record = PathRecord {
             sgid: gid(from),
             dgid: gid(to),
             ..PathRecord::default()
         };
-        self.query(world, id, from, (id::PATH, PATH), &record.encode())
+        self.query(world, master, from, id::PATH, PATH, &record.encode())
     }
 
     /// Queries each joined group; returns the recorded and the current parameters.
@@ -423,80 +488,55 @@ impl Clients {
         locations: &[SmLocation],
         at: PortAt,
     ) -> Vec<(McMemberRecord, Status, McMemberRecord)> {
-        let Some(id) = Self::master_of_port(world, locations, at) else {
+        let Some(master) = Self::master_of_port(world, locations, at) else {
             return Vec::new();
         };
         let all: Vec<McMemberRecord> = self.by_host[&at].groups.values().copied().collect();
-        let reply = all.into_iter().map(|granted| {
+        let replies = all.into_iter().map(|granted| {
             let data = granted.encode();
-            let (status, reply) = self.query(world, id, at, (id::MC_MEMBER, GROUP), &data)?;
+            let (status, reply) = self.query(world, master, at, id::MC_MEMBER, GROUP, &data)?;
             let reply = McMemberRecord::decode_slice(&reply).unwrap_or_default();
             Some((granted, status, reply))
         });
-        reply.flatten().collect()
+        replies.flatten().collect()
     }
 
     fn query(
         &mut self,
         world: &mut World<Sm>,
-        id: SmId,
+        master: SmId,
         at: PortAt,
-        (attr, mask): (AttrId, u64),
+        attr: AttrId,
+        mask: u64,
         data: &[u8],
     ) -> Option<(Status, Vec<u8>)> {
+        self.take_replies(world, master);
         self.queries += 1;
-        self.take_replies(world, id);
-        let status = self.send(world, id, at, (Method::Get, attr), mask, data);
-        let reply = core::mem::take(&mut self.last_record);
-        status.map(|status| (status, reply))
-    }
-
-    /// Checks that an SM has all acknowledged registrations of these hosts, and that no request is
-    /// outstanding. With `exact` it must have no other registrations of these hosts.
-    pub(crate) fn check_hosts(
-        &self,
-        world: &World<Sm>,
-        hosts: &BTreeSet<PortAt>,
-        master: SmId,
-        exact: bool,
-    ) -> Result<(), String> {
-        let fabric = world.fabric();
-        let mut known = RegisteredRecords::at(world, master).0;
-        for (at, client) in self.by_host.iter().filter(|(at, _)| hosts.contains(at)) {
-            let guid = fabric.port_guid(*at);
-            if let Some(registration) = client.wanted.difference(&client.acknowledged).next() {
-                return Err(format!("{registration:?} of {at:?} is not acknowledged"));
-            }
-            if let Some(registration) = client.withdrawing.first() {
-                return Err(format!(
-                    "withdrawal of {registration:?} of {at:?} is not acknowledged"
-                ));
-            }
-            for registration in &client.acknowledged {
-                if !known.remove(&(guid, *registration)) {
-                    return Err(format!("LOST: {registration:?} of {at:?} was acknowledged"));
-                }
-            }
-            if client.has_stale_group(world, master) {
-                return Err(format!(
-                    "{at:?} has outdated group parameters: {:?}",
-                    client.groups
-                ));
-            }
-        }
-        // Registrations of hosts without power stay valid until they return.
-        let guids: BTreeSet<PortGuid> = hosts.iter().map(|at| fabric.port_guid(*at)).collect();
-        known.retain(|(guid, _)| guids.contains(guid));
-        if let (true, Some((guid, registration))) = (exact, known.first()) {
-            return Err(format!(
-                "{registration:?} of {guid} is registered although withdrawn"
-            ));
-        }
-        Ok(())
+        self.tid += 1;
+        try_request(world, master, at, (Method::Get, attr), self.tid, mask, data)
     }
 }
 
 impl Client {
+    /// Returns true if all its requests are acknowledged.
+    pub(crate) fn is_fully_registered(&self) -> bool {
+        self.withdrawing.is_empty() && self.wanted.is_subset(&self.acknowledged)
+    }
+
+    /// Its registrations have ended: it has to register again.
+    fn start_over(&mut self) {
+        self.acknowledged.clear();
+        self.groups.clear();
+    }
+
+    /// A registration has ended.
+    fn forget(&mut self, registration: Registration) {
+        self.acknowledged.remove(&registration);
+        if let Registration::Group(n) = registration {
+            self.groups.remove(&n);
+        }
+    }
+
     /// Returns true if a group changed so that the host has to join again (docs/sm-behaviour.md,
     /// rule 3.19).
     fn must_rejoin(&self, world: &World<Sm>, master: SmId) -> bool {

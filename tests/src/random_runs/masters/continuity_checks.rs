@@ -22,8 +22,8 @@ use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{PortState, SmState};
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::random_runs::masters::clients::RegisteredRecords;
 use crate::random_runs::masters::fragments::{Fragments, reachable};
+use crate::random_runs::masters::registered::RegisteredRecords;
 use crate::random_runs::masters::registration_continuity::{
     ContinuityTracker, HostContinuity, TermStart,
 };
@@ -59,16 +59,15 @@ impl ContinuityTracker {
         for at in sim.clients.hosts() {
             self.by_host.entry(at).or_default();
         }
-        let fragments = sim.fragments();
+        let fragments = Rc::clone(&sim.fragments);
         let masters = Self::masters_by_fragment(sim, &fragments);
         for term_start in core::mem::take(&mut self.term_starts) {
             self.continue_in_new_term(sim, &term_start);
         }
-        let terms = sim
-            .sms
-            .iter()
-            .filter_map(|s| Some((s.term?, s.plan.at.node)));
-        self.last_masters = terms.collect();
+        let masters_now = sim.sms.iter();
+        self.last_masters = masters_now
+            .filter_map(|s| Some((s.term?, s.plan.at.node)))
+            .collect();
         self.last_fragments = Rc::clone(&fragments);
         let terms = sim.foreign.as_ref().map_or(0, |f| f.terms);
         let foreign_sm_became_master = core::mem::replace(&mut self.foreign_terms, terms) != terms;
@@ -93,13 +92,12 @@ impl ContinuityTracker {
     }
 
     fn masters_by_fragment(sim: &Simulation, fragments: &Fragments) -> Vec<FragmentMasters> {
-        let masters = |fragment: &[usize]| {
-            let terms = fragment.iter().map(|i| Some((*i, sim.sms[*i].term?)));
-            terms.flatten().collect()
-        };
-        let all = fragments.iter().map(|(nodes, fragment)| FragmentMasters {
+        let all = fragments.iter().map(|(nodes, sms)| FragmentMasters {
             foreign: sim.foreign_state(nodes) == Some(SmState::Master),
-            masters: masters(fragment),
+            masters: sms
+                .iter()
+                .filter_map(|i| Some((*i, sim.sms[*i].term?)))
+                .collect(),
         });
         all.collect()
     }
@@ -152,9 +150,9 @@ impl ContinuityTracker {
     /// Asserts that masters have all acknowledged registrations of continuous hosts, and no
     /// withdrawn ones if there were none at the beginning.
     fn compare(&self, sim: &mut Simulation) {
-        let (mut checks, mut exact) = (0, 0);
-        for slot in 0..sim.sms.len() {
-            let (Some(term), Some(id)) = (sim.sms[slot].term, sim.sms[slot].id) else {
+        let mut exact_checks = 0;
+        for slot in &sim.sms {
+            let (Some(term), Some(id)) = (slot.term, slot.id) else {
                 continue;
             };
             let is_comparable =
@@ -164,23 +162,17 @@ impl ContinuityTracker {
             }
             let known = RegisteredRecords::at(&sim.lab.world, id);
             for (at, continuity) in self.by_host.iter().filter(|(_, t)| is_comparable(t)) {
-                let checked = sim
-                    .clients
-                    .check_host(&sim.lab.world, *at, &known, continuity.exact);
+                let world = &sim.lab.world;
+                let checked = sim.clients.check_host(world, *at, &known, continuity.exact);
                 if let Err(error) = checked {
-                    panic!(
-                        "{} {:?} {error}",
-                        sim.lab.describe_run(),
-                        sim.lab.world.now()
-                    );
+                    panic!("{} {:?} {error}", sim.lab.describe_run(), world.now());
                 }
-                checks += 1;
-                exact += u32::from(continuity.exact);
+                exact_checks += u32::from(continuity.exact);
             }
         }
         let kind = if sim.calm { "calm" } else { "rough" };
-        sim.tally.add(&format!("compared, {kind}"), checks);
-        sim.tally.add(&format!("compared exactly, {kind}"), exact);
+        sim.tally
+            .add(&format!("compared exactly, {kind}"), exact_checks);
     }
 }
 
@@ -262,7 +254,7 @@ impl HostContinuity {
         }
         if let Some(own_term) = self.term
             && !self.cut_off
-            && !sim.clients.has_changed_group(at)
+            && !sim.clients.client(at).group_changed
         {
             panic!(
                 "{} {:?} {at:?} got a reregistration request although no record was lost: {self:?}, term {own_term}",
@@ -275,7 +267,7 @@ impl HostContinuity {
 
     fn begin_if_settled(
         &mut self,
-        sim: &mut Simulation,
+        sim: &Simulation,
         at: PortAt,
         fragment: Option<&FragmentMasters>,
         lossy: bool,
@@ -291,14 +283,12 @@ impl HostContinuity {
         if now.since(since) < SETTLE_TIME || same {
             return;
         }
-        let id = sim.sms.iter().find(|s| s.term == Some(term));
-        let Some(id) = id.and_then(|s| s.id) else {
+        let master = sim.sms.iter().find(|s| s.term == Some(term));
+        let Some(id) = master.and_then(|s| s.id) else {
             return;
         };
         let known = RegisteredRecords::at(&sim.lab.world, id);
         let exact = sim.clients.check_host(&sim.lab.world, at, &known, true);
-        sim.tally
-            .add("continuity begun", u32::from(self.term != Some(term)));
         (self.term, self.cut_off, self.lossy) = (Some(term), false, lossy);
         self.exact = exact.is_ok();
     }
@@ -315,17 +305,16 @@ fn settled_term(sim: &Simulation, at: PortAt, fragment: &FragmentMasters) -> Opt
     let slot = &sim.sms[i];
     let sm = sim.sm(i)?;
     let guid = fabric.port_guid(at);
-    let swept = slot.sweeps > slot.sweeps_before_term;
     let clean = sm.core().last_report().is_some_and(|r| r.is_clean());
     let view = sm.persisted_view.as_ref()?;
     let is_settled = !fragment.foreign
-        && swept
+        && slot.has_swept
         && clean
-        && sm.is_store_caught_up()
+        && sm.store.is_caught_up()
         && fabric.link_up(at)
         && info.port_state == PortState::Active
         && info.master_sm_lid == fabric.lid(slot.plan.at).0
         && view.by_guid(guid).is_some()
-        && sim.clients.is_fully_registered(at);
+        && sim.clients.client(at).is_fully_registered();
     is_settled.then_some(term)
 }

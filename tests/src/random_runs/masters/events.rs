@@ -5,43 +5,38 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::lab::TestRng;
-use ferrosm_core::election::AfterHandover;
 use ferrosm_core::records::RecordKind;
 use ferrosm_core::{Command, Input, PeerEvent};
-use ferrosm_sim::faults::FabricAction;
-use ferrosm_sim::faults::Faults;
+use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
 
-use crate::random_runs::masters::simulation::Simulation;
-use crate::random_runs::masters::sm_disk::StoreState;
+use crate::random_runs::masters::simulation::{SilenceCause, Simulation};
+use crate::random_runs::masters::store_state::StoreState;
 
 /// Applies random events, and ends their faults.
 pub(crate) struct RandomEvents {
-    /// Whether only events occur that hosts must not notice.
-    calm: bool,
     rng: TestRng,
     /// Links that are cut now, by one of their ports.
     cut_links: Vec<PortAt>,
 }
 
 impl RandomEvents {
-    pub(crate) const fn new(calm: bool, rng: TestRng) -> Self {
+    pub(crate) const fn new(rng: TestRng) -> Self {
         Self {
-            calm,
             rng,
             cut_links: Vec::new(),
         }
     }
 
     pub(crate) fn apply_event(&mut self, sim: &mut Simulation) {
-        let text = if self.calm || self.rng.one_in(2) {
+        if sim.calm || self.rng.one_in(2) {
             match self.rng.below(9) {
                 0 | 1 => self.kill_master(sim),
                 2 => self.kill_any(sim),
-                3 => self.start_sm(sim),
+                3 => self.start_any(sim),
                 4 => self.change_priority(sim),
-                5 => self.hand_over(sim, AfterHandover::StandBy),
-                6 => self.hand_over(sim, AfterHandover::Stop),
+                5 => Self::hand_over(sim, Command::Handover),
+                6 => Self::hand_over(sim, Command::Stop),
                 _ => self.change_registrations(sim),
             }
         } else {
@@ -51,52 +46,39 @@ impl RandomEvents {
                 2 => self.cut_link(sim),
                 3 => self.change_loss(sim),
                 4 => self.stall(sim),
-                5 => self.start_sm(sim),
-                6 => {
-                    sim.update_stale_replicas();
-                    "stale replicas are updated".to_owned()
-                }
+                5 => self.start_any(sim),
+                6 => sim.update_stale_replicas(),
                 7 => self.kill_master(sim),
                 _ => self.change_registrations(sim),
             }
-        };
-        sim.log(&text);
+        }
     }
 
     /// Kills the master, with a probability of 1/2 at a random point of its work.
-    fn kill_master(&mut self, sim: &mut Simulation) -> String {
-        let Some(i) = sim.master() else {
-            return "no master to kill".to_owned();
+    fn kill_master(&mut self, sim: &mut Simulation) {
+        let Some(i) = sim.master_to_stop() else {
+            return;
         };
-        if !sim.may_stop_sm() {
-            return "the last SM is not killed".to_owned();
-        }
-        let mut steps = 0;
         if self.rng.one_in(2) {
             if self.rng.one_in(2) {
-                sim.command(i, Command::Sweep.with_id(0));
+                sim.command(i, Command::Sweep);
             }
-            steps = self.rng.upto(800);
-            sim.run_steps(steps, Duration::from_secs(2));
+            sim.run_steps(self.rng.upto(800), Duration::from_secs(2));
         }
         sim.kill_sm(i);
-        format!("master {i} is killed after {steps} steps")
     }
 
-    fn kill_any(&mut self, sim: &mut Simulation) -> String {
-        let running = sim.running();
-        match Simulation::choose(&mut self.rng, &running) {
-            Some(i) if sim.may_stop_sm() => {
-                sim.kill_sm(i);
-                format!("SM {i} is killed")
-            }
-            _ => "no SM to kill".to_owned(),
+    fn kill_any(&mut self, sim: &mut Simulation) {
+        if let Some(i) = self.rng.choose(&sim.running())
+            && sim.may_stop_sm()
+        {
+            sim.kill_sm(i);
         }
     }
 
-    fn choose_store_state(&mut self) -> StoreState {
+    fn choose_store_state(&mut self, sim: &Simulation) -> StoreState {
         match self.rng.below(8) {
-            _ if self.calm => StoreState::Complete,
+            _ if sim.calm => StoreState::Complete,
             0 => StoreState::Truncated(self.rng.below(100)),
             1 => StoreState::MissingKind(RecordKind::ALL[self.rng.index(RecordKind::ALL.len())]),
             2 => StoreState::ForeignSubnet,
@@ -105,7 +87,14 @@ impl RandomEvents {
         }
     }
 
-    fn count_store(sim: &mut Simulation, store: StoreState) {
+    fn start_any(&mut self, sim: &mut Simulation) {
+        if let Some(i) = self.rng.choose(&sim.stopped()) {
+            self.start(sim, i);
+        }
+    }
+
+    fn start(&mut self, sim: &mut Simulation, i: usize) {
+        let store = self.choose_store_state(sim);
         let kind = match store {
             StoreState::Complete => "start, complete store",
             StoreState::Truncated(_) | StoreState::MissingKind(_) => "start, torn store",
@@ -118,65 +107,44 @@ impl RandomEvents {
             sim.tally
                 .add("continuous hosts at an incomplete start", hosts);
         }
-    }
-
-    fn start_sm(&mut self, sim: &mut Simulation) -> String {
-        let stopped = sim.stopped();
-        let Some(i) = Simulation::choose(&mut self.rng, &stopped) else {
-            return "all SMs are running".to_owned();
-        };
-        let store = self.choose_store_state();
-        Self::count_store(sim, store);
         sim.start_sm(i, store);
-        format!("SM {i} starts, store {store:?}")
     }
 
-    fn change_priority(&mut self, sim: &mut Simulation) -> String {
-        let running = sim.running();
-        let Some(i) = Simulation::choose(&mut self.rng, &running) else {
-            return "no SM is running".to_owned();
+    fn change_priority(&mut self, sim: &mut Simulation) {
+        let Some(i) = self.rng.choose(&sim.running()) else {
+            return;
         };
         let priority = u8::try_from(self.rng.below(6)).unwrap();
         let cfg = &mut sim.sms[i].plan.cfg;
         cfg.priority = priority;
         let cfg = Box::new(cfg.clone());
-        sim.command(i, Input::Config(cfg));
+        sim.handle(i, Input::Config(cfg));
         sim.tally.add("priority", 1);
-        format!("SM {i} has priority {priority}")
+        sim.log(format_args!("{i} has priority {priority}"));
     }
 
-    fn hand_over(&mut self, sim: &mut Simulation, then: AfterHandover) -> String {
-        let Some(i) = sim.master() else {
-            return "no master to hand over".to_owned();
+    fn hand_over(sim: &mut Simulation, command: Command) {
+        let is_stop = matches!(command, Command::Stop);
+        let Some(i) = sim.master().filter(|_| !is_stop || sim.may_stop_sm()) else {
+            return;
         };
-        if then == AfterHandover::Stop && !sim.may_stop_sm() {
-            return "the last SM is not stopped".to_owned();
-        }
-        let command = match then {
-            AfterHandover::StandBy => Command::Handover,
-            AfterHandover::Stop => Command::Stop,
-        };
-        sim.command(i, command.with_id(0));
+        sim.command(i, command);
         sim.tally.add("handover", 1);
-        format!("SM {i} starts a handover, then {then:?}")
     }
 
-    fn change_registrations(&mut self, sim: &mut Simulation) -> String {
-        let count = 1 + self.rng.below(5);
-        let texts: Vec<_> = (0..count)
-            .map(|_| sim.clients.change_registration(&mut self.rng))
-            .collect();
-        texts.join(", ")
+    fn change_registrations(&mut self, sim: &mut Simulation) {
+        for _ in 0..1 + self.rng.below(5) {
+            sim.change_registration(&mut self.rng);
+        }
     }
 
     /// Stalls an SM, with or without notifying it.
-    fn stall(&mut self, sim: &mut Simulation) -> String {
-        let running = sim.running();
-        let Some(i) = Simulation::choose(&mut self.rng, &running) else {
-            return "no SM runs".to_owned();
+    fn stall(&mut self, sim: &mut Simulation) {
+        let Some(i) = self.rng.choose(&sim.running()) else {
+            return;
         };
         let Some(id) = sim.sms[i].id else {
-            return "no SM runs".to_owned();
+            return;
         };
         let time = Duration::from_millis(self.rng.below(20_000));
         sim.lab.world.set_paused(id, true);
@@ -186,37 +154,31 @@ impl RandomEvents {
         let is_notified = self.rng.one_in(2);
         if is_notified {
             // The driver reports a stall before any other input.
-            sim.command(i, Input::Peer(PeerEvent::Stalled));
+            sim.handle(i, Input::Peer(PeerEvent::Stalled));
         }
         sim.lab.world.set_paused(id, false);
-        let etcd_outage = time.as_millis() % 2 == 1;
-        if etcd_outage {
+        sim.log(format_args!(
+            "{i} was stalled for {time:?}, notified: {is_notified}"
+        ));
+        if time.as_millis() % 2 == 1 {
             Self::etcd_outage(sim);
         }
-        format!(
-            "SM {i} was stalled for {time:?}, notified: {is_notified}, etcd outage: {etcd_outage}"
-        )
     }
 
     /// Simulates an etcd outage: masters lose their lease, and the state of all peers is uncertain.
     fn etcd_outage(sim: &mut Simulation) {
+        sim.log("etcd outage");
         sim.tally.add("etcd outage", 1);
         let running = sim.running();
         for i in &running {
-            let guid = sim.sms[*i].guid;
             for j in running.iter().filter(|j| *j != i) {
-                let silent = PeerEvent::Silent {
-                    guid,
-                    in_sync: sim.has_complete_replica(*j),
-                    uncertain: true,
-                };
-                sim.command(*j, Input::Peer(silent));
+                sim.report_silence(*i, *j, SilenceCause::EtcdOutage);
             }
-            sim.command(*i, Input::Peer(PeerEvent::LeaseLost));
+            sim.handle(*i, Input::Peer(PeerEvent::LeaseLost));
         }
     }
 
-    fn change_loss(&mut self, sim: &mut Simulation) -> String {
+    fn change_loss(&mut self, sim: &mut Simulation) {
         let loss = if self.rng.one_in(3) {
             0.0
         } else {
@@ -228,7 +190,7 @@ impl RandomEvents {
         });
         sim.loses_mads = loss > 0.0;
         sim.tally.add("loss", u32::from(sim.loses_mads));
-        format!("loss {loss:.3}")
+        sim.log(format_args!("loss {loss:.3}"));
     }
 
     fn switch_links(sim: &Simulation) -> Vec<LinkSpec> {
@@ -237,12 +199,11 @@ impl RandomEvents {
         sim.lab.spec.links.iter().filter(between).copied().collect()
     }
 
-    fn cut_link(&mut self, sim: &mut Simulation) -> String {
+    fn cut_link(&mut self, sim: &mut Simulation) {
         let links = &sim.lab.spec.links;
         let at = links[self.rng.index(links.len())].a;
         self.cut(sim, at);
         sim.tally.add("cut", 1);
-        format!("cut {at:?}")
     }
 
     fn cut(&mut self, sim: &mut Simulation, at: PortAt) {
@@ -253,7 +214,7 @@ impl RandomEvents {
     }
 
     /// Cuts all links between a connected part of the switches and the other switches.
-    fn split(&mut self, sim: &mut Simulation) -> String {
+    fn split(&mut self, sim: &mut Simulation) {
         let switch_links = Self::switch_links(sim);
         let switches: BTreeSet<NodeIdx> = switch_links
             .iter()
@@ -261,22 +222,16 @@ impl RandomEvents {
             .collect();
         let switches: Vec<NodeIdx> = switches.into_iter().collect();
         if switches.len() < 2 {
-            return "fewer than two switches".to_owned();
+            return;
         }
         let mut half = BTreeSet::from([switches[self.rng.index(switches.len())]]);
         let wanted = 1 + self.rng.index(switches.len() - 1);
         while half.len() < wanted {
-            let next = switch_links.iter().find_map(|l| {
-                let a = half.contains(&l.a.node);
-                let b = half.contains(&l.b.node);
-                match (a, b) {
-                    (true, false) => Some(l.b.node),
-                    (false, true) => Some(l.a.node),
-                    _ => None,
-                }
-            });
-            let Some(next) = next else { break };
-            half.insert(next);
+            let leaves_half = |l: &&LinkSpec| half.contains(&l.a.node) != half.contains(&l.b.node);
+            let Some(l) = switch_links.iter().find(leaves_half) else {
+                break;
+            };
+            half.extend([l.a.node, l.b.node]);
         }
         for l in &switch_links {
             if half.contains(&l.a.node) != half.contains(&l.b.node) {
@@ -284,7 +239,6 @@ impl RandomEvents {
             }
         }
         sim.tally.add("split", 1);
-        format!("partitioned: {half:?}")
     }
 
     /// Returns true if no link is cut.
@@ -292,19 +246,16 @@ impl RandomEvents {
         self.cut_links.is_empty()
     }
 
-    fn restore_links(&mut self, sim: &mut Simulation) -> String {
-        let cut = core::mem::take(&mut self.cut_links);
-        if !cut.is_empty() {
-            sim.tally.add("links restored", 1);
-            sim.tally.add(
-                "continuous hosts at restored links",
-                sim.continuity.continuous_hosts(),
-            );
+    fn restore_links(&mut self, sim: &mut Simulation) {
+        if self.cut_links.is_empty() {
+            return;
         }
-        for at in &cut {
-            sim.apply(FabricAction::Restore(*at));
+        sim.tally.add("links restored", 1);
+        let hosts = sim.continuity.continuous_hosts();
+        sim.tally.add("continuous hosts at restored links", hosts);
+        for at in self.cut_links.drain(..) {
+            sim.apply(FabricAction::Restore(at));
         }
-        format!("{} links restored", cut.len())
     }
 
     /// Ends all faults; restores links with a probability of 3/4, and starts stopped SMs with a
@@ -313,15 +264,11 @@ impl RandomEvents {
         sim.lab.world.heal();
         sim.loses_mads = false;
         if !self.rng.one_in(4) {
-            let text = self.restore_links(sim);
-            sim.log(&text);
+            self.restore_links(sim);
         }
         if self.rng.one_in(2) {
             for i in sim.stopped() {
-                let store = self.choose_store_state();
-                Self::count_store(sim, store);
-                sim.start_sm(i, store);
-                sim.log(&format!("SM {i} starts, store {store:?}"));
+                self.start(sim, i);
             }
         }
         sim.run_for(Duration::from_secs(1));

@@ -36,7 +36,7 @@ struct SmScan {
 /// A scripted SM of another vendor.
 pub(crate) struct ScriptedSm {
     pub(crate) at: PortAt,
-    guid: PortGuid,
+    pub(crate) guid: PortGuid,
     key: MKey,
     priority: u8,
     poll_interval: Duration,
@@ -109,10 +109,6 @@ impl ScriptedSm {
         self.id.is_some()
     }
 
-    pub(crate) const fn guid(&self) -> PortGuid {
-        self.guid
-    }
-
     /// Its state in SMInfo.
     pub(crate) fn state(&self, world: &World<Sm>) -> Option<SmState> {
         Some(world.foreign_sm(self.id?)?.info.sm_state)
@@ -136,12 +132,9 @@ impl ScriptedSm {
             (None, _) => {
                 self.start(world);
                 format!(
-                    "the foreign SM starts: {:?} {:?} priority {}, polls {:?}*{}, takes part: {}",
+                    "the foreign SM starts at {:?} with priority {}, takes part: {}",
                     self.at,
-                    self.guid,
                     self.priority,
-                    self.poll_interval,
-                    self.retries,
                     self.takes_part()
                 )
             }
@@ -307,12 +300,7 @@ impl ScriptedSm {
             self.next_sweep = world.now();
             return;
         }
-        let reachable = self.reachable(world);
-        let peer = self.peer;
-        let found = reachable
-            .into_iter()
-            .find(|(at, _)| peer == Some(world.fabric().port_guid(*at)));
-        if let Some((_, path)) = found {
+        if let Some(path) = self.peer.and_then(|peer| self.path_to(world, peer)) {
             self.query_sm_info(world, &path);
         }
     }
@@ -344,8 +332,7 @@ impl ScriptedSm {
             }
             (SmState::Master, _, Some(better)) => {
                 let to = better.guid;
-                let state = SmState::Master;
-                self.set(world, to, SmControl::Handover, state);
+                self.hand_over(world, to);
                 self.stand_by(world, to);
             }
             // The lower-ranked master has to hand over; no port is written until then.
@@ -385,17 +372,19 @@ impl ScriptedSm {
         }
     }
 
-    fn set(&mut self, world: &mut World<Sm>, to: PortGuid, control: SmControl, state: SmState) {
+    /// Sends a HANDOVER.
+    fn hand_over(&mut self, world: &mut World<Sm>, to: PortGuid) {
         let info = SmInfo {
-            sm_state: state,
+            sm_state: SmState::Master,
             ..world.foreign_sm(self.id.unwrap()).unwrap().info
         };
-        let reachable = self.reachable(world);
-        let found = reachable
-            .into_iter()
-            .find(|(at, _)| world.fabric().port_guid(*at) == to);
-        if let Some((_, path)) = found {
-            let set = SmpRequest::set(id::SM_INFO, AttrMod(control.0), MKey::NONE, info.encode());
+        if let Some(path) = self.path_to(world, to) {
+            let set = SmpRequest::set(
+                id::SM_INFO,
+                AttrMod(SmControl::Handover.0),
+                MKey::NONE,
+                info.encode(),
+            );
             self.send_directed(world, &path, &set);
         }
     }
@@ -421,6 +410,13 @@ impl ScriptedSm {
         world.fabric_mut().local_change(self.at, change).unwrap();
     }
 
+    /// The DR path to an end port, if it is reachable.
+    fn path_to(&self, world: &World<Sm>, guid: PortGuid) -> Option<DrPath> {
+        let mut reachable = self.reachable(world).into_iter();
+        let found = reachable.find(|(at, _)| world.fabric().port_guid(*at) == guid);
+        found.map(|(_, path)| path)
+    }
+
     /// Reachable end ports, and the DR path to each.
     fn reachable(&self, world: &World<Sm>) -> Vec<(PortAt, DrPath)> {
         let fabric = world.fabric();
@@ -429,17 +425,10 @@ impl ScriptedSm {
         let mut entries = Vec::new();
         while let Some((at, path)) = todo.pop_front() {
             let is_switch = fabric.is_switch(at.node);
-            entries.push((
-                if is_switch {
-                    PortAt::new(at.node, 0)
-                } else {
-                    at
-                },
-                path,
-            ));
-            let own = at == self.at;
+            let end_port = if is_switch { 0 } else { at.port };
+            entries.push((PortAt::new(at.node, end_port), path));
             let ports = fabric.external_ports(at.node);
-            for port in ports.filter(|p| is_switch || (own && *p == at)) {
+            for port in ports.filter(|port| is_switch || *port == self.at) {
                 if let Some(peer) = fabric.peer(port)
                     && let Some(path) = path.extend(PortNum(port.port))
                     && seen.insert(peer.node)

@@ -1,8 +1,6 @@
 //! Subnet fragments: connected components of the fabric with the SMs in each.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::NodeIdx;
@@ -10,41 +8,17 @@ use ferrosm_sim::spec::NodeIdx;
 /// The nodes of each connected component, and the SMs in it.
 pub(crate) type Fragments = Vec<(BTreeSet<NodeIdx>, Vec<usize>)>;
 
-/// The number of topology changes, and the running SMs.
-type CacheKey = (u64, Vec<(usize, NodeIdx)>);
-
-/// The fragments at the last topology.
-#[derive(Default)]
-pub(crate) struct FragmentCache {
-    /// Number of changes of links and power.
-    pub(crate) changes: u64,
-    found: RefCell<(CacheKey, Rc<Fragments>)>,
-}
-
-impl FragmentCache {
-    /// The fragments that contain SMs, in the order of their first SM. A host without a link is not
-    /// a fragment.
-    pub(crate) fn fragments(
-        &self,
-        fabric: &Fabric,
-        running: Vec<(usize, NodeIdx)>,
-    ) -> Rc<Fragments> {
-        let mut found = self.found.borrow_mut();
-        let now = (self.changes, running);
-        if found.0 != now {
-            let fragments = Rc::new(find_fragments(fabric, &now.1));
-            *found = (now, fragments);
-        }
-        Rc::clone(&found.1)
-    }
-}
-
-fn find_fragments(fabric: &Fabric, running: &[(usize, NodeIdx)]) -> Fragments {
+/// The fragments that contain SMs, in the order of their first SM. A host without a link is not a
+/// fragment.
+pub(crate) fn find_fragments(
+    fabric: &Fabric,
+    running: impl Iterator<Item = (usize, NodeIdx)>,
+) -> Fragments {
     let mut all = Fragments::new();
     for (i, node) in running {
-        match all.iter_mut().find(|(nodes, _)| nodes.contains(node)) {
-            Some((_, sms)) => sms.push(*i),
-            None => all.push((reachable(fabric, *node), vec![*i])),
+        match all.iter_mut().find(|(nodes, _)| nodes.contains(&node)) {
+            Some((_, sms)) => sms.push(i),
+            None => all.push((reachable(fabric, node), vec![i])),
         }
     }
     all.retain(|(nodes, _)| nodes.iter().any(|node| fabric.is_switch(*node)));

@@ -1,6 +1,7 @@
 //! Invariants of several SMs, read from devices, SA replies and each SM's SMInfo state.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::sa::members::plain;
@@ -12,10 +13,11 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::oracle::ExpectedGroup;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::lab::is_up;
+use crate::lab::{Sm, is_up};
 use crate::random_runs::masters::simulation::Simulation;
 
 /// State of the invariant checks.
+#[derive(Default)]
 pub(crate) struct InvariantMonitor {
     /// Time since which a subnet fragment has two masters.
     two_masters_since: Option<Instant>,
@@ -35,12 +37,8 @@ pub(crate) struct InvariantMonitor {
 impl InvariantMonitor {
     pub(crate) fn new(two_masters_limit: Duration) -> Self {
         Self {
-            two_masters_since: None,
             two_masters_limit,
-            lids: BTreeMap::new(),
-            rebooted_nodes: BTreeSet::new(),
-            known_at: BTreeMap::new(),
-            lid_may_change: false,
+            ..Self::default()
         }
     }
 
@@ -52,8 +50,7 @@ impl InvariantMonitor {
 
     fn check_masters(&mut self, sim: &Simulation) {
         let now = sim.lab.world.now();
-        let fragments = sim.fragments();
-        let masters = fragments.iter().map(|(nodes, sms)| {
+        let masters = sim.fragments.iter().map(|(nodes, sms)| {
             let masters = sms.iter().filter(|i| sim.is_master(**i));
             masters.count() + usize::from(sim.foreign_state(nodes) == Some(SmState::Master))
         });
@@ -124,29 +121,29 @@ pub(crate) fn assert_foreign_sm_ignored(sim: &Simulation) {
         foreign.handovers, 0,
         "{run} HANDOVER to an SM with another key"
     );
-    let wanted = ElectionNotice::SmKeyMismatch(foreign.guid());
-    for (nodes, sms) in &*sim.fragments() {
-        if !foreign.is_running() || !nodes.contains(&foreign.at.node) {
-            continue;
-        }
-        for sm in sms
-            .iter()
-            .filter(|i| sim.is_master(**i))
-            .filter_map(|i| sim.sm(*i))
-        {
-            let is_reported =
-                |e: &Event| matches!(e, Event::Election(alarm) if alarm.what == wanted);
-            assert!(
-                sm.events.iter().any(is_reported),
-                "{run} missing alarm: {wanted}"
-            );
-        }
+    let wanted = ElectionNotice::SmKeyMismatch(foreign.guid);
+    if !foreign.is_running() {
+        return;
+    }
+    let around = sim
+        .fragments
+        .iter()
+        .filter(|(nodes, _)| nodes.contains(&foreign.at.node));
+    for i in around
+        .flat_map(|(_, sms)| sms)
+        .filter(|i| sim.is_master(**i))
+    {
+        let is_reported = |e: &Event| matches!(e, Event::Election(alarm) if alarm.what == wanted);
+        assert!(
+            sim.sm(*i).unwrap().events.iter().any(is_reported),
+            "{run} missing alarm: {wanted}"
+        );
     }
 }
 
 /// Checks that every subnet fragment is correct; the error names a deviation.
 pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), String> {
-    for (nodes, sms) in &*sim.fragments() {
+    for (nodes, sms) in &*Rc::clone(&sim.fragments) {
         let masters: Vec<usize> = sms.iter().copied().filter(|i| sim.is_master(*i)).collect();
         if let Some(state) = sim.foreign_state(nodes) {
             check_foreign_sm(sim, state, sms)?;
@@ -158,11 +155,10 @@ pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), Str
         let [master] = masters[..] else {
             return Err(format!("masters {masters:?} of {sms:?}"));
         };
-        for i in sms.iter().copied() {
-            let role = sim.role(i);
-            if i != master && role != Some(SmState::Standby) {
-                return Err(format!("{i} is {role:?}, the master is {master}"));
-            }
+        let is_standby = |i: &usize| sim.role(*i) == Some(SmState::Standby);
+        if !sms.iter().all(|i| *i == master || is_standby(i)) {
+            let roles: Vec<_> = sms.iter().map(|i| sim.role(*i)).collect();
+            return Err(format!("the roles of {sms:?} are {roles:?}"));
         }
         let (id, at) = (sim.sms[master].id.unwrap(), sim.sms[master].plan.at);
         let fabric = sim.lab.world.fabric();
@@ -177,18 +173,17 @@ pub(crate) fn check_settled(sim: &mut Simulation, exact: bool) -> Result<(), Str
             }
         }
         let sm = sim.sm(master).unwrap();
-        match sm.core().last_report() {
-            Some(report) if is_up(report) => {}
-            Some(report) => return Err(format!("problems of {master}: {:?}", report.problems)),
-            None => return Err(format!("no sweep of {master} yet")),
-        }
+        let report = sm.core().last_report();
+        let Some(report) = report.filter(|report| is_up(report)) else {
+            return Err(format!("last report of {master}: {report:?}"));
+        };
         let hosts = sim.hosts_of(nodes);
         sim.clients.check_hosts(&sim.lab.world, &hosts, id, exact)?;
         // A routing may leave no VL for multicast trees; groups are not expected then.
-        let groups = if sm.core().last_report().is_none_or(|r| !r.is_clean()) {
-            Vec::new()
+        let groups = if report.is_clean() {
+            expected_groups(sim, sm)
         } else {
-            expected_groups(sim, master)
+            Vec::new()
         };
         (sim.lab.sm, sim.lab.at) = (id, at);
         sim.lab.verdict(&sim.lab.expect().groups(groups))?;
@@ -201,47 +196,43 @@ fn check_foreign_sm(sim: &Simulation, state: SmState, sms: &[usize]) -> Result<(
     let foreign = sim.foreign.as_ref().unwrap();
     let outranks_foreign = |i: &usize| foreign.yields_to(sim.sms[*i].guid);
     let masters: Vec<usize> = sms.iter().copied().filter(|i| sim.is_master(*i)).collect();
-    match (state, &masters[..]) {
-        (SmState::Master, []) => {
-            if let Some(i) = sms.iter().find(|i| sim.role(**i) != Some(SmState::Standby)) {
-                let role = sim.role(*i);
-                return Err(format!("{i} is {role:?} although the foreign SM is master"));
-            }
-            match sms.iter().find(|i| outranks_foreign(i) != Some(false)) {
-                Some(i) => Err(format!("the foreign SM is master although {i} outranks it")),
-                None => Ok(()),
-            }
-        }
-        (SmState::Standby, [master]) if outranks_foreign(master) == Some(true) => Ok(()),
-        _ => Err(format!(
-            "the foreign SM is {state:?}, masters among our SMs: {masters:?}"
-        )),
+    let follows =
+        |i: &usize| sim.role(*i) == Some(SmState::Standby) && outranks_foreign(i) == Some(false);
+    let is_correct = match (state, &masters[..]) {
+        (SmState::Master, []) => sms.iter().all(follows),
+        (SmState::Standby, [master]) => outranks_foreign(master) == Some(true),
+        _ => false,
+    };
+    if is_correct {
+        return Ok(());
     }
+    let ranks: Vec<_> = sms
+        .iter()
+        .map(|i| (sim.role(*i), outranks_foreign(i)))
+        .collect();
+    Err(format!(
+        "the foreign SM is {state:?}, {sms:?} are (and outrank it): {ranks:?}"
+    ))
 }
 
 /// The groups of an SM, as expectations of the multicast oracle.
-fn expected_groups(sim: &Simulation, master: usize) -> Vec<ExpectedGroup> {
+fn expected_groups(sim: &Simulation, sm: &Sm) -> Vec<ExpectedGroup> {
     let fabric = sim.lab.world.fabric();
-    let port_by_guid: BTreeMap<PortGuid, PortAt> = fabric
-        .end_ports()
-        .map(|at| (fabric.port_guid(at), at))
-        .collect();
-    let Some(sm) = sim.sm(master) else {
-        return Vec::new();
-    };
+    let end_ports = fabric.end_ports();
+    let port_by_guid: BTreeMap<PortGuid, PortAt> =
+        end_ports.map(|at| (fabric.port_guid(at), at)).collect();
     let groups = sm.core().registry().groups();
     let all = (0..4).filter_map(|n| groups.get(plain(n)));
     let mut by_mlid: BTreeMap<Lid, ExpectedGroup> = BTreeMap::new();
     for group in all.filter(|g| !g.members.is_empty()) {
-        let members = group
-            .members
-            .keys()
-            .filter_map(|guid| port_by_guid.get(guid));
+        let guids = group.members.keys();
         let expected = by_mlid
             .entry(group.mlid)
             .or_insert_with(|| ExpectedGroup::new(group.mlid, []));
         expected.sl = group.parameters.sl;
-        expected.members.extend(members);
+        expected
+            .members
+            .extend(guids.filter_map(|guid| port_by_guid.get(guid)));
     }
     by_mlid.into_values().collect()
 }

@@ -22,15 +22,13 @@
 //! | paths of hosts, MLID, Q_Key and SL of groups unchanged, byte by byte (`recorded_replies`) | calm, or in a correct fabric |
 //! | no role change, no unnecessary sweep | for 106 s after that |
 //! | changes of master write no LFT, MFT or P_Key table, and with one VL no VL table | calm |
-//! | replies follow durable records, unless the SM reported otherwise (`deferred`) | store faults |
+//! | replies follow durable records, unless the SM reported otherwise (`clients`) | always |
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 #![allow(clippy::print_stdout, reason = "a traced seed prints its events")]
 
 mod clients;
 mod continuity_checks;
-mod deferred;
-mod deferred_replies;
 mod events;
 mod foreign;
 mod fragments;
@@ -38,30 +36,29 @@ mod invariants;
 mod phases;
 mod power;
 mod recorded_replies;
+mod registered;
 mod registration_continuity;
 mod seed_plan;
 mod simulation;
-mod sm_disk;
+mod store_state;
 mod stores;
 mod write_counts;
 
 use std::time::Duration;
 
 use crate::lab::{Clock, TestRng};
+use crate::random_runs::seeds::Run;
 use crate::random_runs::tally::Tally;
-use ferrosm_core::SmConfig;
+use ferrosm_core::{Event, SmConfig};
 
-use deferred::DeferredReplies;
 use events::RandomEvents;
 use foreign::ScriptedSm;
 use invariants::{InvariantMonitor, assert_foreign_sm_ignored, check_settled};
-use phases::PhaseKills;
-use power::PowerEvents;
+use phases::PHASES;
 use recorded_replies::{FabricState, RecordedReplies};
 pub use seed_plan::{FIRST_SEED_FOREIGN, FIRST_SEED_HOSTS, FIRST_SEED_PHASES, FIRST_SEED_STORES};
-use seed_plan::{SmPlan, scenario};
+use seed_plan::{SeedKind, SmPlan, scenario};
 use simulation::Simulation;
-use stores::StoreFaults;
 use write_counts::WriteAudit;
 
 /// Upper limit of the time in which an SM detects a change of another SM's state.
@@ -84,155 +81,107 @@ fn convergence_limit(plans: &[SmPlan]) -> Duration {
 }
 
 /// Events that a range of seeds adds to the basic ones.
-#[derive(Default)]
-struct SeedExtension {
-    power: Option<PowerEvents>,
-    foreign: Option<TestRng>,
-    phases: Option<PhaseKills>,
-    stores: Option<StoreFaults>,
+struct AddedEvents {
+    kind: SeedKind,
+    rng: TestRng,
+    next_phase: usize,
 }
 
-impl SeedExtension {
-    fn new(seed: u64, sim: &mut Simulation) -> Self {
-        if seed < FIRST_SEED_HOSTS {
-            return Self::default();
+impl AddedEvents {
+    fn new(kind: SeedKind, sim: &mut Simulation) -> Self {
+        let mut rng = kind.rng(sim.lab.seed);
+        let mut next_phase = 0;
+        if kind == SeedKind::Foreign {
+            let mut ports = sim.clients.hosts();
+            ports.retain(|at| sim.sms.iter().all(|s| s.plan.at.node != at.node));
+            sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut rng);
+        } else if kind == SeedKind::Phases {
+            next_phase = rng.index(PHASES.len());
         }
-        if seed < FIRST_SEED_FOREIGN {
-            return Self {
-                power: Some(PowerEvents::new(seed)),
-                ..Self::default()
-            };
-        }
-        if seed >= FIRST_SEED_STORES {
-            sim.clients.deferred = Some(DeferredReplies::default());
-            return Self {
-                stores: Some(StoreFaults::new(seed)),
-                ..Self::default()
-            };
-        }
-        if seed >= FIRST_SEED_PHASES {
-            return Self {
-                phases: Some(PhaseKills::new(seed)),
-                ..Self::default()
-            };
-        }
-        let mut rng = TestRng::new(seed ^ 0xF0E1_0000_0000);
-        let mut ports = sim.clients.hosts();
-        ports.retain(|at| sim.sms.iter().all(|s| s.plan.at.node != at.node));
-        sim.foreign = ScriptedSm::new(&sim.lab.world, &ports, &mut rng);
         Self {
-            foreign: Some(rng),
-            ..Self::default()
+            kind,
+            rng,
+            next_phase,
         }
     }
 
-    /// Applies an event of this range of seeds; `None` if the caller is to apply a general one.
-    fn apply_event(&mut self, sim: &mut Simulation) -> Option<String> {
-        if let Some(power) = &mut self.power {
-            return power.apply_event(sim);
+    /// Applies an added event; returns false if the caller is to apply a basic one.
+    fn apply_event(&mut self, sim: &mut Simulation) -> bool {
+        let rng = &mut self.rng;
+        match self.kind {
+            SeedKind::Basic => false,
+            SeedKind::Hosts => power::apply_event(rng, sim),
+            SeedKind::Phases => phases::apply_event(rng, &mut self.next_phase, sim),
+            SeedKind::Stores => stores::apply_event(rng, sim),
+            SeedKind::Foreign => {
+                let Some(foreign) = sim.foreign.as_mut().filter(|_| rng.one_in(3)) else {
+                    return false;
+                };
+                let text = foreign.apply_event(&mut sim.lab.world, rng);
+                sim.log(text);
+                true
+            }
         }
-        if let Some(phases) = &mut self.phases {
-            return phases.apply_event(sim);
-        }
-        if let Some(stores) = &mut self.stores {
-            return stores.apply_event(sim);
-        }
-        let rng = self.foreign.as_mut()?;
-        let foreign = sim.foreign.as_mut()?;
-        rng.one_in(3)
-            .then(|| foreign.apply_event(&mut sim.lab.world, rng))
-    }
-
-    /// Returns true if hosts lose power in this range of seeds.
-    const fn has_power(&self) -> bool {
-        self.power.is_some() || self.phases.is_some()
     }
 
     fn end_faults(&mut self, sim: &mut Simulation) {
-        if let Some(power) = &mut self.power {
-            power.end_faults(sim);
-        }
-        if self.stores.is_some() {
-            StoreFaults::end_faults(sim);
-        }
-        if let (Some(rng), Some(foreign)) = (&mut self.foreign, &mut sim.foreign)
-            && !foreign.is_running()
-            && rng.one_in(2)
-        {
-            foreign.start(&mut sim.lab.world);
-            sim.log("the foreign SM restarts");
+        match self.kind {
+            SeedKind::Basic | SeedKind::Phases => {}
+            SeedKind::Hosts => power::end_faults(&mut self.rng, sim),
+            SeedKind::Stores => stores::clear_faults(sim),
+            SeedKind::Foreign => {
+                if let Some(foreign) = &mut sim.foreign
+                    && !foreign.is_running()
+                    && self.rng.one_in(2)
+                {
+                    foreign.start(&mut sim.lab.world);
+                    sim.log("the foreign SM restarts");
+                }
+            }
         }
     }
 }
 
-fn print_plans(sim: &Simulation, plans: &[SmPlan]) {
-    for (i, p) in plans.iter().enumerate() {
-        let c = &p.cfg;
-        println!(
-            "{i}: {:?} {:?} {} {}/{} polls {:?}*{} peers {}: {:?}*{} wait {} {:?} {:?}",
-            p.at,
-            sim.sms[i].guid,
-            if sim.lab.world.fabric().is_switch(p.at.node) {
-                "switch"
-            } else {
-                "host"
-            },
-            c.priority,
-            c.master_priority,
-            c.sm_poll_interval,
-            c.sm_poll_retries,
-            c.peer_sms.len(),
-            c.peer_poll_interval,
-            c.peer_poll_retries,
-            c.wait_polls,
-            p.replica_mode,
-            p.clock
-        );
-    }
-}
-
-/// Runs a seed, and prints its events if `verbose`. Returns the trace hash and the counted events.
+/// Runs a seed. Returns the trace hash and the counted events.
 ///
 /// # Panics
 /// If an invariant is violated.
 #[must_use]
-pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
+pub fn run(seed: u64, mode: Run) -> (u64, Tally) {
     let s = scenario(seed);
     let mut rng = s.rng.clone();
-    let mut limit = convergence_limit(&s.plans);
     let leases = rng.one_in(2);
-    let mut sim = Simulation::new(&s, seed, leases, verbose);
-    let mut extension = SeedExtension::new(seed, &mut sim);
-    limit += sim
-        .foreign
-        .as_ref()
-        .map_or(Duration::ZERO, ScriptedSm::reaction_time)
-        * 2;
-    sim.log(&format!("{} calm {} limit {limit:?}", s.shape, s.calm));
-    if verbose {
-        print_plans(&sim, &s.plans);
-        if std::env::var_os("FERROSM_TRACE").is_some() {
-            sim.lab.world.observe(|event| println!("{event}"));
-        }
+    let mut sim = Simulation::new(&s, leases, mode);
+    let mut added = AddedEvents::new(s.kind, &mut sim);
+    let mut limit = convergence_limit(&s.plans);
+    if let Some(foreign) = &sim.foreign {
+        limit += foreign.reaction_time() * 2;
+    }
+    sim.log(format_args!("{} calm {} limit {limit:?}", s.shape, s.calm));
+    for (i, plan) in s.plans.iter().enumerate() {
+        sim.log(format_args!("{i}: {plan:?}"));
+    }
+    if mode == Run::Traced && std::env::var_os("FERROSM_TRACE").is_some() {
+        sim.lab.world.observe(|event| println!("{event}"));
     }
     // Hosts that the foreign SM managed have to register again.
     let calm = s.calm && sim.foreign.as_ref().is_none_or(|f| !f.takes_part());
+    let has_power = matches!(s.kind, SeedKind::Hosts | SeedKind::Phases);
     let single_vl = s.plans[0].cfg.routing_vls == 1;
     let mut monitor = InvariantMonitor::new(limit);
     run_until_settled(&mut sim, &mut monitor, limit, &|_| true);
     monitor.record_lids(&sim);
     for _ in 0..rng.below(12) {
-        let text = sim.clients.change_registration(&mut rng);
-        sim.log(&text);
+        sim.change_registration(&mut rng);
     }
     run_checked(&mut sim, &mut monitor, Duration::from_secs(2));
-    let (reregister_requests, cold_takeovers) =
-        (sim.clients.reregister_requests, sim.cold_takeovers);
+    let reregister_requests = sim.clients.reregister_requests;
+    let cold_takeovers = sim.cold_takeovers;
     // An SM that restarts with its own records only may have registrations that were withdrawn
     // since.
     let exact = |sim: &Simulation| calm && sim.cold_takeovers == cold_takeovers;
     let replies = RecordedReplies::new(&mut sim, single_vl);
-    let mut events = RandomEvents::new(s.calm, rng.clone());
+    let mut events = RandomEvents::new(rng.clone());
     let mut audit = WriteAudit::default();
     for _ in 0..1 + rng.upto(9) {
         let wait = if rng.one_in(3) {
@@ -247,7 +196,7 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
         if exact(&sim) {
             replies.compare(&mut sim, FabricState::Any);
         }
-        let compare_replies = extension.has_power() || (single_vl && !exact(&sim));
+        let compare_replies = has_power || (single_vl && !exact(&sim));
         if compare_replies && events.all_links_present() && check_settled(&mut sim, false).is_ok() {
             monitor.record_known_hosts(&sim);
             if !monitor.lid_may_change && sim.master().is_some() {
@@ -255,32 +204,24 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
             }
         }
         sim.update_continuity();
-        match extension.apply_event(&mut sim) {
-            Some(text) => sim.log(&text),
-            None => events.apply_event(&mut sim),
+        if !added.apply_event(&mut sim) {
+            events.apply_event(&mut sim);
         }
         sim.update_continuity();
-        if verbose {
-            let exact = exact(&sim);
-            let state = check_settled(&mut sim, exact);
-            sim.log(&format!("{state:?}"));
-        }
         monitor.check(&mut sim);
     }
     sim.update_continuity();
     events.end_faults(&mut sim);
-    extension.end_faults(&mut sim);
+    added.end_faults(&mut sim);
     sim.log("faults end");
     run_until_settled(&mut sim, &mut monitor, limit, &exact);
     // A consistency check may still be due; then no further sweep may follow.
     run_checked(&mut sim, &mut monitor, Duration::from_secs(75));
     assert_quiet(&mut sim, &mut monitor);
-    let all = exact(&sim);
-    if let Err(error) = check_settled(&mut sim, all) {
-        panic!(
-            "{} the fabric did not stay correct: {error}",
-            sim.lab.describe_run()
-        );
+    let run = sim.lab.describe_run();
+    let is_exact = exact(&sim);
+    if let Err(error) = check_settled(&mut sim, is_exact) {
+        panic!("{run} the fabric did not stay correct: {error}");
     }
     assert_foreign_sm_ignored(&sim);
     // With one VL and all links restored, hosts must get the same paths as at the beginning.
@@ -289,7 +230,7 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
     } else {
         replies.compare_groups(&mut sim, FabricState::Settled);
     }
-    if exact(&sim) {
+    if is_exact {
         replies.compare(&mut sim, FabricState::Any);
     }
     if calm {
@@ -297,63 +238,50 @@ pub fn run(seed: u64, verbose: bool) -> (u64, Tally) {
         let reregister_requests = sim.clients.reregister_requests - reregister_requests;
         assert!(
             sim.cold_takeovers > cold_takeovers || reregister_requests == 0,
-            "{} {reregister_requests} reregistration requests although no record was lost",
-            sim.lab.describe_run()
+            "{run} {reregister_requests} reregistration requests although no record was lost"
         );
     }
     let has_cold_takeover = calm && sim.cold_takeovers > cold_takeovers;
     let has_skewed_clocks = s.plans.iter().any(|p| p.clock != Clock::default());
     let mut tally = sim.tally.clone();
-    tally.add("seeds", 1);
-    tally.add("calm seeds", u32::from(calm));
+    tally.add_all(&sim.clients.tally);
     tally.add(
         "calm seeds with a cold takeover",
         u32::from(has_cold_takeover),
     );
-    tally.add("acknowledged", sim.clients.acks);
     tally.add("skewed clocks", u32::from(has_skewed_clocks));
-    tally.add("takeovers without table writes", audit.takeovers);
-    tally.add("takeovers", sim.takeovers);
     tally.add("host power changes", sim.power_changes);
-    tally.add(
-        "host power changes without a master",
-        sim.power_changes_without_master,
-    );
     tally.add("seeds with unknown LIDs", u32::from(monitor.lid_may_change));
-    if let Some(deferred) = &sim.clients.deferred {
-        tally.add("late replies", deferred.late);
-        tally.add("unprotected replies", deferred.sent_unprotected);
-        tally.add("lost unprotected replies", deferred.lost);
-        tally.add("replies compared with durable records", deferred.compared);
-    }
     if let Some(foreign) = &sim.foreign {
-        let takes_part = foreign.takes_part();
-        tally.add(
-            "foreign SM terms",
-            if takes_part { foreign.terms } else { 0 },
-        );
         tally.add("handovers to the foreign SM", foreign.handovers);
-        tally.add(
-            "foreign SM ignored",
-            u32::from(!takes_part && foreign.terms > 0),
-        );
+        if foreign.takes_part() {
+            tally.add("foreign SM terms", foreign.terms);
+        } else {
+            tally.add("foreign SM ignored", u32::from(foreign.terms > 0));
+        }
     }
     (sim.lab.world.trace_hash(), tally)
 }
 
 /// Asserts that for a while no role changes and no unnecessary sweep runs.
 fn assert_quiet(sim: &mut Simulation, monitor: &mut InvariantMonitor) {
-    let read_counters = |sim: &Simulation| -> Vec<_> {
-        let sms = sim.sms.iter();
-        sms.map(|s| (s.id, s.role_changes, s.sweeps)).collect()
-    };
-    let before = read_counters(sim);
+    let before: Vec<_> = sim.sms.iter().map(|s| (s.id, s.events_read)).collect();
     run_checked(sim, monitor, Duration::from_secs(31));
     let run = sim.lab.describe_run();
-    for (i, (was, now)) in before.into_iter().zip(read_counters(sim)).enumerate() {
-        let is_same = (was.0, was.1) == (now.0, now.1);
-        assert!(is_same, "{run} {i} changes its role");
-        assert!(now.2 - was.2 <= 1, "{run} {i} sweeps without a cause");
+    for (i, (id, events_read)) in before.into_iter().enumerate() {
+        assert_eq!(sim.sms[i].id, id, "{run} {i} stops");
+        let Some(sm) = sim.sm(i) else {
+            continue;
+        };
+        let events = &sm.events[events_read..];
+        let is_role_change = |event: &Event| matches!(event, Event::RoleChanged { .. });
+        let is_sweep = |event: &&Event| matches!(event, Event::SweepCompleted(_));
+        assert!(
+            !events.iter().any(is_role_change),
+            "{run} {i} changes its role"
+        );
+        let sweeps = events.iter().filter(is_sweep).count();
+        assert!(sweeps <= 1, "{run} {i} sweeps without a cause");
     }
 }
 

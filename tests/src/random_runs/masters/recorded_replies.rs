@@ -34,15 +34,13 @@ impl RecordedReplies {
     pub(crate) fn new(sim: &mut Simulation, single_vl: bool) -> Self {
         let mut paths = BTreeMap::new();
         for (from, to) in host_pairs(sim) {
-            let links_up = [from, to].map(|at| sim.lab.world.fabric().link_up(at));
-            if links_up != [true, true] {
+            let fabric = sim.lab.world.fabric();
+            if !fabric.link_up(from) || !fabric.link_up(to) {
                 continue;
             }
-            let locations = sim.sm_locations();
-            let reply = sim.clients.path(&mut sim.lab.world, &locations, from, to);
             let run = sim.lab.describe_run();
-            let (status, path) =
-                reply.unwrap_or_else(|| panic!("{run} no path reply to {from:?} about {to:?}"));
+            let (status, path) = query_path(sim, from, to)
+                .unwrap_or_else(|| panic!("{run} no path reply to {from:?} about {to:?}"));
             assert_eq!(status, Status::OK, "{run} {from:?} to {to:?}");
             paths.insert((from, to), path);
         }
@@ -61,8 +59,8 @@ impl RecordedReplies {
         let mut same_paths = 0;
         if self.single_vl || comparable_with_vls {
             for ((from, to), before) in &self.paths {
-                same_paths +=
-                    u32::from(Self::assert_path_unchanged(sim, (*from, *to), before, when));
+                let is_same = assert_path_unchanged(sim, *from, *to, before, when);
+                same_paths += u32::from(is_same);
             }
         }
         if sim.takeovers > self.takeovers {
@@ -77,14 +75,13 @@ impl RecordedReplies {
     /// Repeats only the group queries.
     pub(crate) fn compare_groups(&self, sim: &mut Simulation, when: FabricState) {
         let mut same_groups = 0;
-        let fragments = sim.fragments();
-        let hosts = fragments.iter().map(|(nodes, _)| sim.hosts_of(nodes));
-        let hosts: Vec<PortAt> = hosts.flatten().collect();
-        for at in hosts {
-            let locations = sim.sm_locations();
-            let reply = sim.clients.groups(&mut sim.lab.world, &locations, at);
-            for (granted, status, now) in reply {
-                let run = sim.lab.describe_run();
+        let run = sim.lab.describe_run();
+        let locations = sim.sm_locations();
+        let fragments = sim.fragments.iter();
+        let hosts = fragments.flat_map(|(nodes, _)| sim.hosts_of(nodes));
+        for at in hosts.collect::<Vec<_>>() {
+            let replies = sim.clients.groups(&mut sim.lab.world, &locations, at);
+            for (granted, status, now) in replies {
                 assert_eq!(
                     (status, granted.mlid, granted.qkey, granted.sl),
                     (Status::OK, now.mlid, now.qkey, now.sl),
@@ -98,35 +95,39 @@ impl RecordedReplies {
             sim.tally.add(&format!("groups, {when:?}"), same_groups);
         }
     }
+}
 
-    /// Asserts that the path is unchanged; returns whether the SA replied.
-    fn assert_path_unchanged(
-        sim: &mut Simulation,
-        (from, to): (PortAt, PortAt),
-        before: &[u8],
-        when: FabricState,
-    ) -> bool {
-        let up = |at: PortAt| {
-            let up = sim.lab.world.fabric().link_up(at);
-            up && (when == FabricState::Settled || !sim.clients.has_rebooted(at))
-        };
-        if !up(from) || !up(to) {
-            return false;
-        }
-        let locations = sim.sm_locations();
-        let reply = sim.clients.path(&mut sim.lab.world, &locations, from, to);
-        let run = sim.lab.describe_run();
-        let Some((status, now)) = reply else {
-            assert!(when == FabricState::Any, "{run} no path reply to {from:?}");
-            return false;
-        };
-        assert_eq!(
-            (status, &now[..]),
-            (Status::OK, before),
-            "{run} {when:?} {from:?} gets another path to {to:?}"
-        );
-        true
+fn query_path(sim: &mut Simulation, from: PortAt, to: PortAt) -> Option<(Status, Vec<u8>)> {
+    let locations = sim.sm_locations();
+    sim.clients.path(&mut sim.lab.world, &locations, from, to)
+}
+
+/// Asserts that the path is unchanged; returns whether the SA replied.
+fn assert_path_unchanged(
+    sim: &mut Simulation,
+    from: PortAt,
+    to: PortAt,
+    before: &[u8],
+    when: FabricState,
+) -> bool {
+    let is_up = |at: PortAt| {
+        let is_up = sim.lab.world.fabric().link_up(at);
+        is_up && (when == FabricState::Settled || !sim.clients.client(at).rebooted)
+    };
+    if !is_up(from) || !is_up(to) {
+        return false;
     }
+    let run = sim.lab.describe_run();
+    let Some((status, now)) = query_path(sim, from, to) else {
+        assert!(when == FabricState::Any, "{run} no path reply to {from:?}");
+        return false;
+    };
+    assert_eq!(
+        (status, &now[..]),
+        (Status::OK, before),
+        "{run} {when:?} {from:?} gets another path to {to:?}"
+    );
+    true
 }
 
 /// Pairs of each host with the next two hosts and a distant one.

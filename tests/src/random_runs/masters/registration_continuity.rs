@@ -67,8 +67,8 @@ pub(crate) struct ContinuityTracker {
 impl ContinuityTracker {
     /// Number of hosts whose registrations must be continuous.
     pub(crate) fn continuous_hosts(&self) -> u32 {
-        let continuous_hosts = self.by_host.values().filter(|t| t.term.is_some());
-        u32::try_from(continuous_hosts.count()).unwrap_or(u32::MAX)
+        let continuous = self.by_host.values().filter(|t| t.term.is_some());
+        u32::try_from(continuous.count()).unwrap()
     }
 
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {

@@ -18,6 +18,49 @@ pub const FIRST_SEED_PHASES: u64 = 3_000_000;
 /// First seed in which stores are also slow, hang or fail.
 pub const FIRST_SEED_STORES: u64 = 5_000_000;
 
+/// Events that a range of seeds adds to the basic ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SeedKind {
+    Basic,
+    Hosts,
+    Foreign,
+    Phases,
+    Stores,
+}
+
+impl SeedKind {
+    const fn of(seed: u64) -> Self {
+        match seed {
+            ..FIRST_SEED_HOSTS => Self::Basic,
+            FIRST_SEED_HOSTS..FIRST_SEED_FOREIGN => Self::Hosts,
+            FIRST_SEED_FOREIGN..FIRST_SEED_PHASES => Self::Foreign,
+            FIRST_SEED_PHASES..FIRST_SEED_STORES => Self::Phases,
+            FIRST_SEED_STORES.. => Self::Stores,
+        }
+    }
+
+    /// Random numbers of the added events, so that the basic scenario of a seed does not change.
+    pub(crate) const fn rng(self, seed: u64) -> TestRng {
+        TestRng::new(
+            seed ^ match self {
+                Self::Basic => 0,
+                Self::Hosts => 0x0FF0_0000_0000,
+                Self::Foreign => 0xF0E1_0000_0000,
+                Self::Phases => 0x0FA5_E000_0000,
+                Self::Stores => 0x0570_4E00_0000,
+            },
+        )
+    }
+
+    /// Time after which a client repeats a request. With a healthy store all replies are immediate.
+    pub(crate) const fn repeat_after(self) -> Duration {
+        match self {
+            Self::Basic | Self::Hosts | Self::Foreign | Self::Phases => Duration::ZERO,
+            Self::Stores => Duration::from_secs(2),
+        }
+    }
+}
+
 /// Replica of a standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplicaMode {
@@ -41,6 +84,8 @@ pub(crate) struct SmPlan {
 
 /// The scenario of a seed.
 pub(crate) struct Scenario {
+    pub(crate) seed: u64,
+    pub(crate) kind: SeedKind,
     pub(crate) shape: String,
     pub(crate) spec: FabricSpec,
     pub(crate) plans: Vec<SmPlan>,
@@ -174,6 +219,8 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         })
         .collect();
     Scenario {
+        seed,
+        kind: SeedKind::of(seed),
         shape,
         spec,
         plans,

@@ -40,8 +40,6 @@ struct WriteCounts {
 #[derive(Default)]
 pub(crate) struct WriteAudit {
     last: Option<WriteCounts>,
-    /// Takeovers without any other event.
-    pub(crate) takeovers: u32,
 }
 
 impl WriteAudit {
@@ -57,7 +55,8 @@ impl WriteAudit {
                 let sets = now - before;
                 assert_eq!(sets, 0, "{run} {name} tables were written without a change");
             }
-            self.takeovers += now.takeovers - last.takeovers;
+            let takeovers = now.takeovers - last.takeovers;
+            sim.tally.add("takeovers without table writes", takeovers);
             last.takeovers = now.takeovers;
             return;
         }
@@ -72,18 +71,13 @@ impl WriteAudit {
 }
 
 fn count_writes(sim: &Simulation) -> WriteCounts {
-    let count = |(_, attr): (&str, AttrId)| {
-        let fabric = sim.lab.world.fabric();
-        let nodes = 0..fabric.num_nodes();
-        nodes.map(|node| fabric.counters(node).sets(attr)).sum()
-    };
     WriteCounts {
-        tables: TABLES.map(count),
+        tables: TABLES.map(|(_, attr)| sim.lab.sets(attr)),
         causes: WriteCauses {
             registration_changes: sim.clients.changes,
             power_changes: sim.power_changes,
             cold_takeovers: sim.cold_takeovers,
-            lost_replies: sim.clients.lost_replies(),
+            lost_replies: sim.clients.lost_replies,
         },
         takeovers: sim.takeovers,
     }

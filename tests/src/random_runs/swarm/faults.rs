@@ -5,22 +5,18 @@
 //! Has its own random numbers, so that the basic scenario of a seed does not change. Changes that
 //! no SM can notice are omitted, such as an LFT entry or a LID that changes without a trap.
 
-use std::time::Duration;
-
-use ferrosm_core::{RestoredState, SmConfig};
-use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
-use ferrosm_sim::fabric::PortCounter;
+use ferrosm_sim::fabric::{Fabric, PortCounter};
 use ferrosm_sim::faults::{
     AgentFault, FabricAction, FaultScope, Garbage, LinkDirection, TransportFault,
 };
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, SmId, SmProcessAction};
 
-use crate::lab::{Lab, Sm, TestRng};
-use crate::random_runs::swarm::invariants::InvariantMonitor;
+use crate::lab::{Lab, TestRng};
 use crate::random_runs::swarm::seed_plan::seconds;
+use crate::random_runs::swarm::simulation::SwarmRun;
 
 /// Attributes whose MADs may be lost with their own probability.
 const ATTRS: [AttrId; 6] = [
@@ -32,26 +28,36 @@ const ATTRS: [AttrId; 6] = [
     id::NOTICE,
 ];
 
-pub(crate) struct RareFaults {
+pub(super) struct RareFaults {
     rng: TestRng,
-    cfg: SmConfig,
     foreign_sms: Vec<SmId>,
     /// Original GUIDs of nodes that have another node's GUIDs.
-    duplicated_guids: Vec<OriginalGuids>,
+    duplicated_guids: Vec<NodeGuids>,
 }
 
-/// The original GUIDs of a node.
-struct OriginalGuids {
+/// The GUIDs of a node and of its ports.
+struct NodeGuids {
     node: NodeIdx,
     guid: NodeGuid,
     ports: Vec<(PortAt, PortGuid)>,
 }
 
+impl NodeGuids {
+    /// Restarts the node with these GUIDs.
+    fn apply(self, fabric: &mut Fabric) {
+        fabric.power_off(self.node);
+        fabric.set_node_guid(self.node, self.guid);
+        for (port, guid) in self.ports {
+            fabric.set_port_guid(port, guid).unwrap();
+        }
+        fabric.power_on(self.node);
+    }
+}
+
 impl RareFaults {
-    pub(crate) const fn new(seed: u64, cfg: SmConfig) -> Self {
+    pub(super) const fn new(seed: u64) -> Self {
         Self {
             rng: TestRng::new(seed ^ 0x57_11D0_0000),
-            cfg,
             foreign_sms: Vec::new(),
             duplicated_guids: Vec::new(),
         }
@@ -59,7 +65,7 @@ impl RareFaults {
 
     /// Returns itself with a probability of 1/2; otherwise the next event is one of the basic
     /// scenario.
-    pub(crate) fn take_turn(&mut self) -> Option<&mut Self> {
+    pub(super) fn take_turn(&mut self) -> Option<&mut Self> {
         self.rng.one_in(2).then_some(self)
     }
 
@@ -89,130 +95,117 @@ impl RareFaults {
     fn random_fault(&mut self, lab: &Lab) -> FabricAction {
         let scope = self.random_scope(lab);
         let rng = &mut self.rng;
-        match rng.below(9) {
-            0 => FabricAction::TransportFault(
-                scope,
-                TransportFault::Loss(rng.unit() * rng.unit() * 0.5),
-            ),
-            1 => FabricAction::TransportFault(scope, TransportFault::Duplicate(rng.unit() * 0.5)),
-            2 => FabricAction::TransportFault(
-                scope,
-                TransportFault::Jitter(seconds(rng.unit() * 0.2)),
-            ),
-            3 => FabricAction::TransportFault(
-                scope,
-                TransportFault::Latency(seconds(rng.unit() * rng.unit() * 0.05)),
-            ),
+        let fault = match rng.below(9) {
+            0 => TransportFault::Loss(rng.unit() * rng.unit() * 0.5),
+            1 => TransportFault::Duplicate(rng.unit() * 0.5),
+            2 => TransportFault::Jitter(seconds(rng.unit() * 0.2)),
+            3 => TransportFault::Latency(seconds(rng.unit() * rng.unit() * 0.05)),
             4 => {
                 let attr = ATTRS[rng.index(ATTRS.len())];
-                FabricAction::AttrLoss(scope, attr, rng.unit())
+                return FabricAction::AttrLoss(scope, attr, rng.unit());
             }
             5 => {
                 let time = seconds(rng.unit() * rng.unit() * 0.02);
-                FabricAction::Drain(self.random_link(lab), time)
+                return FabricAction::Drain(self.random_link(lab), time);
             }
             6 => {
                 let max = u32::try_from(1 + rng.below(20)).unwrap();
-                FabricAction::Agent(None, AgentFault::Backlog(max))
+                return FabricAction::Agent(None, AgentFault::Backlog(max));
             }
             7 => {
                 let chance = rng.unit() * rng.unit();
-                let node = self.random_node(lab);
-                FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Data), chance))
+                return self.garbage(lab, Garbage::Data, chance);
             }
             _ => {
                 let chance = rng.unit();
-                let node = self.random_node(lab);
-                FabricAction::Agent(Some(node), AgentFault::Garbage(Some(Garbage::Any), chance))
+                return self.garbage(lab, Garbage::Any, chance);
             }
-        }
+        };
+        FabricAction::TransportFault(scope, fault)
+    }
+
+    fn garbage(&mut self, lab: &Lab, garbage: Garbage, chance: f64) -> FabricAction {
+        let node = self.random_node(lab);
+        FabricAction::Agent(Some(node), AgentFault::Garbage(Some(garbage), chance))
     }
 
     /// Applies faults at the start of the run.
-    pub(crate) fn start(&mut self, lab: &mut Lab) -> Vec<String> {
-        let count = self.rng.upto(3);
-        let faults: Vec<FabricAction> = (0..count).map(|_| self.random_fault(lab)).collect();
-        faults.into_iter().map(|f| apply(lab, f)).collect()
+    pub(super) fn start(&mut self, run: &mut SwarmRun) {
+        for _ in 0..self.rng.upto(3) {
+            let fault = self.random_fault(&run.lab);
+            run.apply(fault);
+        }
     }
 
-    /// Draws and applies an event, and describes it.
-    pub(crate) fn apply_event(&mut self, lab: &mut Lab, monitor: &mut InvariantMonitor) -> String {
-        let link = self.random_link(lab).port();
-        match self.rng.below(12) {
-            0 => {
-                let flap = FabricAction::Flap {
-                    at: link,
-                    period: seconds(self.rng.unit()),
-                    times: u32::try_from(1 + self.rng.below(6)).unwrap(),
-                };
-                apply(lab, flap)
-            }
+    /// Draws and applies an event.
+    pub(super) fn apply_event(&mut self, run: &mut SwarmRun) {
+        let link = self.random_link(&run.lab).port();
+        let action = match self.rng.below(12) {
+            0 => FabricAction::Flap {
+                at: link,
+                period: seconds(self.rng.unit()),
+                times: u32::try_from(1 + self.rng.below(6)).unwrap(),
+            },
             1 => {
                 let speed = LinkSpeed::ALL[self.rng.index(4)];
                 let width = LinkWidth([1, 4][self.rng.index(2)]);
-                apply(lab, FabricAction::Degrade(link, speed, width))
+                FabricAction::Degrade(link, speed, width)
             }
-            2 => {
-                let other = self.random_link(lab).port();
-                apply(lab, FabricAction::SwapCables(link, other))
+            2 => FabricAction::SwapCables(link, self.random_link(&run.lab).port()),
+            3 => return self.duplicate_guids(run),
+            4 | 5 => return self.add_foreign_sm(run),
+            6 => return self.change_foreign_sm(run),
+            7 => {
+                let time = self.rng.unit() * self.rng.unit() * 5.0;
+                return run.restart_sm(seconds(time));
             }
-            3 => self.duplicate_guids(lab),
-            4 | 5 => self.add_foreign_sm(lab),
-            6 => self.change_foreign_sm(lab),
-            7 => self.restart(lab, monitor),
-            8 => {
-                let n = 1 + self.rng.below(1000);
-                apply(
-                    lab,
-                    FabricAction::Count {
-                        at: link,
-                        counter: PortCounter::SymbolErrors,
-                        n,
-                    },
-                )
-            }
-            9 => {
-                let scope = self.random_scope(lab);
-                apply(lab, FabricAction::Heal(scope))
-            }
-            _ => {
-                let fault = self.random_fault(lab);
-                apply(lab, fault)
-            }
-        }
+            8 => FabricAction::Count {
+                at: link,
+                counter: PortCounter::SymbolErrors,
+                n: 1 + self.rng.below(1000),
+            },
+            9 => FabricAction::Heal(self.random_scope(&run.lab)),
+            _ => self.random_fault(&run.lab),
+        };
+        run.apply(action);
     }
 
     /// Restarts a node with the GUIDs of another node of the same kind.
-    fn duplicate_guids(&mut self, lab: &mut Lab) -> String {
-        let (node, other) = (self.random_node(lab), self.random_node(lab));
-        let fabric = lab.world.fabric_mut();
-        let alike = fabric.kind(node) == fabric.kind(other)
+    fn duplicate_guids(&mut self, run: &mut SwarmRun) {
+        let node = self.random_node(&run.lab);
+        let other = self.random_node(&run.lab);
+        let sm_node = run.lab.at.node;
+        let fabric = run.lab.world.fabric_mut();
+        let is_like_other = fabric.kind(node) == fabric.kind(other)
             && fabric.num_ports(node) == fabric.num_ports(other);
-        if node == other || !alike || [node, other].contains(&lab.at.node) {
-            return "nothing".to_owned();
+        if node == other || !is_like_other || [node, other].contains(&sm_node) {
+            return;
         }
         let ports: Vec<PortAt> = fabric.end_ports().filter(|p| p.node == node).collect();
-        self.duplicated_guids.push(OriginalGuids {
+        let guid_of_other = |at: &PortAt| fabric.port_guid(PortAt::new(other, at.port));
+        let guids = NodeGuids {
+            node,
+            guid: fabric.node_guid(other),
+            ports: ports.iter().map(|at| (*at, guid_of_other(at))).collect(),
+        };
+        self.duplicated_guids.push(NodeGuids {
             node,
             guid: fabric.node_guid(node),
-            ports: ports.iter().map(|p| (*p, fabric.port_guid(*p))).collect(),
+            ports: ports
+                .iter()
+                .map(|at| (*at, fabric.port_guid(*at)))
+                .collect(),
         });
-        fabric.power_off(node);
-        fabric.set_node_guid(node, fabric.node_guid(other));
-        for port in ports {
-            let guid = fabric.port_guid(PortAt::new(other, port.port));
-            fabric.set_port_guid(port, guid).unwrap();
-        }
-        fabric.power_on(node);
-        format!("{node} takes the GUIDs of {other}")
+        guids.apply(fabric);
+        run.log(format_args!("{node} takes the GUIDs of {other}"));
     }
 
     /// Starts a foreign SM.
-    fn add_foreign_sm(&mut self, lab: &mut Lab) -> String {
-        let fabric = lab.world.fabric();
-        let ports: Vec<PortAt> = fabric.end_ports().filter(|p| *p != lab.at).collect();
+    fn add_foreign_sm(&mut self, run: &mut SwarmRun) {
+        let fabric = run.lab.world.fabric();
+        let ports: Vec<PortAt> = fabric.end_ports().filter(|p| *p != run.lab.at).collect();
         let Some(&at) = ports.get(self.rng.index(ports.len())) else {
-            return "nothing".to_owned();
+            return;
         };
         let rng = &mut self.rng;
         let states = [
@@ -229,21 +222,19 @@ impl RareFaults {
         let priority = u8::try_from(rng.below(16)).unwrap();
         let mut sm = ForeignSm::new(guid, priority, states[rng.index(4)]);
         sm.applies_controls = rng.one_in(2);
-        let text = format!(
+        run.log(format_args!(
             "an SM at {at:?}: {:?}, applies_controls {}",
             sm.info, sm.applies_controls
-        );
-        match lab.world.add_foreign_sm(at, sm) {
-            Ok(id) => self.foreign_sms.push(id),
-            Err(_) => return "nothing".to_owned(),
-        }
-        text
+        ));
+        // The port may be in use already.
+        self.foreign_sms
+            .extend(run.lab.world.add_foreign_sm(at, sm));
     }
 
     /// Kills, pauses or resumes a foreign SM.
-    fn change_foreign_sm(&mut self, lab: &mut Lab) -> String {
+    fn change_foreign_sm(&mut self, run: &mut SwarmRun) {
         if self.foreign_sms.is_empty() {
-            return "nothing".to_owned();
+            return;
         }
         let id = self.foreign_sms[self.rng.index(self.foreign_sms.len())];
         let action = [
@@ -251,63 +242,18 @@ impl RareFaults {
             SmProcessAction::Pause,
             SmProcessAction::Resume,
         ][self.rng.index(3)];
-        lab.world.schedule_sm(lab.world.now(), id, action);
-        format!("{action:?} {id:?}")
-    }
-
-    /// Kills our SM and starts it again after a random time.
-    fn restart(&mut self, lab: &mut Lab, monitor: &mut InvariantMonitor) -> String {
-        let time = self.rng.unit() * self.rng.unit() * 5.0;
-        restart(lab, monitor, &self.cfg, seconds(time))
+        run.log(format_args!("{action:?} {id:?}"));
+        let now = run.lab.world.now();
+        run.lab.world.schedule_sm(now, id, action);
     }
 
     /// Removes foreign SMs and restores all GUIDs. Our SM must handle what remains.
-    pub(crate) fn end(&mut self, lab: &mut Lab) {
+    pub(super) fn end(&mut self, run: &mut SwarmRun) {
         for id in self.foreign_sms.drain(..) {
-            lab.world.kill(id);
+            run.lab.world.kill(id);
         }
-        let fabric = lab.world.fabric_mut();
-        for OriginalGuids { node, guid, ports } in self.duplicated_guids.drain(..).rev() {
-            fabric.power_off(node);
-            fabric.set_node_guid(node, guid);
-            for (port, guid) in ports {
-                fabric.set_port_guid(port, guid).unwrap();
-            }
-            fabric.power_on(node);
+        for guids in self.duplicated_guids.drain(..).rev() {
+            guids.apply(run.lab.world.fabric_mut());
         }
-    }
-}
-
-/// Kills our SM, and starts it again after `time` with its durable records.
-pub(crate) fn restart(
-    lab: &mut Lab,
-    monitor: &mut InvariantMonitor,
-    cfg: &SmConfig,
-    time: Duration,
-) -> String {
-    let Some(old) = lab.world.kill(lab.sm) else {
-        return "nothing".to_owned();
-    };
-    let restored = old.restored(lab.world.now());
-    let restored = RestoredState {
-        snapshot: old.persisted_view.map(|view| RestoredSnapshot {
-            snapshot: view,
-            age: Duration::ZERO,
-        }),
-        ..restored
-    };
-    lab.world.run_for(time);
-    let sm = Sm::new(cfg.clone(), restored, lab.world.now());
-    lab.sm = lab.world.add_sm(Some(lab.at), sm).unwrap();
-    monitor.on_restart(lab);
-    format!("our SM restarts after {time:?}")
-}
-
-/// Applies an action if possible, and describes it.
-fn apply(lab: &mut Lab, action: FabricAction) -> String {
-    let text = format!("{action:?}");
-    match lab.world.act(action) {
-        Ok(()) => text,
-        Err(error) => format!("{text}: {error}"),
     }
 }

@@ -3,60 +3,56 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::lab::{Lab, Sm};
+use crate::lab::Sm;
+use ferrosm_core::Event;
 use ferrosm_mad::attr::{PortState, SmState};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::spec::PortAt;
 
+use crate::random_runs::seeds::Run;
+
 /// State of the invariant checks.
-#[derive(Default)]
-pub(crate) struct InvariantMonitor {
+pub(super) struct InvariantMonitor {
+    /// The fabric and the seed, in messages.
+    run: String,
+    mode: Run,
     /// LIDs assigned at the last check.
-    pub(crate) lids: BTreeMap<PortGuid, (Lid, Lmc)>,
+    lids: BTreeMap<PortGuid, (Lid, Lmc)>,
     /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port,
     /// because that port cannot have used it (docs/sm-behaviour.md 2.9 and 2.11).
     configured: BTreeSet<PortGuid>,
     /// Number of events of the SM that were printed or skipped.
-    pub(crate) events_read: usize,
+    events_read: usize,
 }
 
 impl InvariantMonitor {
+    pub(super) const fn new(run: String, mode: Run) -> Self {
+        Self {
+            run,
+            mode,
+            lids: BTreeMap::new(),
+            configured: BTreeSet::new(),
+            events_read: 0,
+        }
+    }
+
     /// The SM has restarted with its durable records.
-    pub(crate) fn on_restart(&mut self, lab: &Lab) {
-        let map = lab.manager().core().lid_map();
+    pub(super) fn on_restart(&mut self, sm: &Sm) {
+        let map = sm.core().lid_map();
         self.lids.retain(|guid, _| map.contains_key(guid));
         self.events_read = 0;
     }
 
-    pub(crate) fn check(&mut self, lab: &Lab, verbose: bool) {
-        self.check_sm(
-            lab.manager(),
-            lab.world.fabric(),
-            &lab.describe_run(),
-            verbose,
-        );
-    }
-
-    /// `run` names the fabric and the seed in messages.
-    pub(crate) fn check_sm(&mut self, sm: &Sm, fabric: &Fabric, run: &str, verbose: bool) {
-        if verbose {
-            for event in &sm.events[self.events_read..] {
-                println!("        {event}");
-                if let ferrosm_core::Event::SweepCompleted(r) = event {
-                    for p in &r.problems {
-                        println!("            {p}");
-                    }
-                }
-            }
-        }
-        self.events_read = sm.events.len();
+    pub(super) fn check(&mut self, sm: &Sm, fabric: &Fabric) {
+        self.print_events(sm);
+        let run = &self.run;
         let map = sm.core().lid_map();
         let mut owner = BTreeMap::new();
         for (guid, (lid, lmc)) in map {
             for l in lid.raw()..lid.raw() + (1 << lmc.raw()) {
                 let other = owner.insert(l, guid);
-                assert!(other.is_none(), "{} LID {l} assigned twice", run);
+                assert!(other.is_none(), "{run} LID {l} assigned twice");
             }
             let subnet = sm.core().fabric();
             let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
@@ -101,8 +97,21 @@ impl InvariantMonitor {
         let subnet = sm.core().fabric();
         for link in subnet.links() {
             for port in [link.a, link.b] {
-                assert_eq!(subnet.peer(port), Some(link.other(port)), "{}", run);
+                assert_eq!(subnet.peer(port), Some(link.other(port)), "{run}");
             }
         }
+    }
+
+    fn print_events(&mut self, sm: &Sm) {
+        let events = sm.events[self.events_read..].iter();
+        for event in events.filter(|_| self.mode == Run::Traced) {
+            println!("        {event}");
+            if let Event::SweepCompleted(report) = event {
+                for problem in &report.problems {
+                    println!("            {problem}");
+                }
+            }
+        }
+        self.events_read = sm.events.len();
     }
 }

@@ -5,26 +5,28 @@
 use std::time::Duration;
 
 use crate::lab::{Lab, TestRng};
-use ferrosm_core::{Input, SmConfig};
+use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, TrapNumber};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::faults::{Faults, Garbage};
+use ferrosm_sim::faults::{FabricAction, Faults, Garbage};
 use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeIdx, PortAt};
 
+use crate::random_runs::swarm::simulation::SwarmRun;
+
 /// The scenario of a seed.
-pub(crate) struct Scenario {
-    pub(crate) shape: String,
-    pub(crate) spec: FabricSpec,
-    pub(crate) cfg: SmConfig,
-    pub(crate) at: Option<PortAt>,
-    pub(crate) rng: TestRng,
+pub(super) struct Scenario {
+    pub(super) shape: String,
+    pub(super) spec: FabricSpec,
+    pub(super) cfg: SmConfig,
+    pub(super) at: Option<PortAt>,
+    pub(super) rng: TestRng,
     /// The time at which all faults end.
-    pub(crate) faults_end: Instant,
+    pub(super) faults_end: Instant,
 }
 
-pub(crate) fn seconds(s: f64) -> Duration {
+pub(super) fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
@@ -92,7 +94,7 @@ fn has_loops(shape: &str) -> bool {
 }
 
 /// Draws a scenario; without `vl_events` it has one VL.
-pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario {
+pub(super) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario {
     let mut rng = TestRng::new(seed);
     let (shape, mut spec) = loop {
         let shape = shape(&mut rng);
@@ -151,55 +153,46 @@ pub(crate) fn scenario(seed: u64, vl_events: Option<&mut VlEvents>) -> Scenario 
 
 /// VL events: engines, VLs, and switches without optimized SLtoVL writes. Has its own random
 /// numbers.
-pub(crate) struct VlEvents {
-    rng: TestRng,
-    cfg: SmConfig,
-}
+pub(super) struct VlEvents(TestRng);
 
 impl VlEvents {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self {
-            rng: TestRng::new(seed ^ 0x1A7E_0000_0000),
-            cfg: SmConfig::default(),
-        }
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(TestRng::new(seed ^ 0x1A7E_0000_0000))
     }
 
     /// Draws an engine that uses VLs, or `auto`, and the number of VLs; `auto` is the fallback.
     fn draw(&mut self, cfg: &mut SmConfig) {
-        let engine = ["dfsssp", "lash", "nue", "torus-2QoS", "dor", "auto"][self.rng.index(6)];
+        let engine = ["dfsssp", "lash", "nue", "torus-2QoS", "dor", "auto"][self.0.index(6)];
         cfg.engines = vec![engine.to_owned(), "auto".to_owned()];
-        cfg.routing_vls = u8::try_from(1 + self.rng.below(8)).unwrap();
+        cfg.routing_vls = u8::try_from(1 + self.0.below(8)).unwrap();
     }
 
     fn start(&mut self, spec: &mut FabricSpec, cfg: &mut SmConfig) {
         for node in &mut spec.nodes {
             let mut caps = node.caps();
-            if self.rng.one_in(2) {
-                caps.optimized_sl_to_vl = u8::from(self.rng.one_in(2));
+            if self.0.one_in(2) {
+                caps.optimized_sl_to_vl = u8::from(self.0.one_in(2));
                 node.options.caps = Some(caps);
             }
         }
         self.draw(cfg);
-        self.cfg = cfg.clone();
     }
 
-    /// Draws another engine and number of VLs for the running SM, and describes them.
-    pub(crate) fn apply_event(&mut self, lab: &mut Lab) -> Option<String> {
-        if !self.rng.one_in(5) {
-            return None;
+    /// Configures another engine and number of VLs, with a probability of 1/5.
+    pub(super) fn apply_event(&mut self, run: &mut SwarmRun) {
+        if self.0.one_in(5) {
+            let mut cfg = run.cfg.clone();
+            self.draw(&mut cfg);
+            run.log(format_args!(
+                "{:?} with {} VLs",
+                cfg.engines, cfg.routing_vls
+            ));
+            run.lab.configure(cfg);
         }
-        let mut cfg = self.cfg.clone();
-        self.draw(&mut cfg);
-        let text = format!("{:?} with {} VLs", cfg.engines, cfg.routing_vls);
-        self.cfg = cfg.clone();
-        let sm = lab.sm;
-        lab.world
-            .with_sm(sm, |m, now| m.handle(Input::Config(Box::new(cfg)), now));
-        Some(text)
     }
 }
 
-pub(crate) fn fabric_faults(rng: &mut TestRng) -> Faults {
+pub(super) fn fabric_faults(rng: &mut TestRng) -> Faults {
     let mut f = Faults::NONE;
     if rng.one_in(2) {
         f.loss = rng.unit() * rng.unit() * 0.3;
@@ -216,8 +209,9 @@ pub(crate) fn fabric_faults(rng: &mut TestRng) -> Faults {
     f
 }
 
-pub(crate) fn node_faults(rng: &mut TestRng) -> Faults {
-    match rng.below(8) {
+/// Draws and sets the faults of a node.
+pub(super) fn set_node_faults(run: &mut SwarmRun, node: NodeIdx, rng: &mut TestRng) {
+    let faults = match rng.below(8) {
         0 | 1 => Faults::HUNG,
         2 => Faults::slow(seconds(rng.unit() * 0.1)),
         3 => Faults::late(seconds(rng.unit() * 0.5)),
@@ -238,11 +232,12 @@ pub(crate) fn node_faults(rng: &mut TestRng) -> Faults {
                 ][rng.index(4)],
             )
         },
-    }
+    };
+    run.apply(FabricAction::NodeFaults(node, Some(faults)));
 }
 
 /// A random unconnected switch port.
-pub(crate) fn free_port(lab: &Lab, rng: &mut TestRng) -> Option<PortAt> {
+fn free_port(lab: &Lab, rng: &mut TestRng) -> Option<PortAt> {
     let fabric = lab.world.fabric();
     let switches: Vec<NodeIdx> = (0..fabric.num_nodes())
         .filter(|n| fabric.is_switch(*n))
@@ -253,84 +248,41 @@ pub(crate) fn free_port(lab: &Lab, rng: &mut TestRng) -> Option<PortAt> {
         .find(|p| fabric.cable_at(*p).is_none())
 }
 
-pub(crate) fn random_link(lab: &Lab, rng: &mut TestRng) -> Option<LinkSpec> {
+fn random_link(lab: &Lab, rng: &mut TestRng) -> Option<LinkSpec> {
     let at = lab.spec.links[rng.index(lab.spec.links.len())].a;
     lab.world.fabric().cable_at(at)
 }
 
-/// Draws and applies an event, and describes it.
-pub(crate) fn apply_event(lab: &mut Lab, rng: &mut TestRng) -> String {
-    let node = rng.index(lab.world.fabric().num_nodes());
-    let link = random_link(lab, rng);
-    let sm_node = lab.at.node;
-    let fabric = lab.world.fabric_mut();
-    match (rng.below(14), link) {
-        (0 | 1, Some(c)) => {
-            fabric.cut(c.a).unwrap();
-            format!("cut {:?}", c.a)
+/// Draws and applies an event.
+pub(super) fn apply_event(run: &mut SwarmRun, rng: &mut TestRng) {
+    let node = rng.index(run.lab.world.fabric().num_nodes());
+    let link = random_link(&run.lab, rng);
+    let action = match (rng.below(14), link) {
+        (0 | 1, Some(c)) => FabricAction::Cut(c.a),
+        (2 | 3, Some(c)) => FabricAction::Restore(c.a),
+        (4, Some(c)) => FabricAction::Bounce(c.a),
+        (5, _) => FabricAction::PowerOff(node),
+        (6, _) => FabricAction::PowerOn(node),
+        (7, _) => FabricAction::Reboot(node),
+        (8, Some(c)) => {
+            let Some(to) = free_port(&run.lab, rng) else {
+                return;
+            };
+            let from = if rng.one_in(2) { c.a } else { c.b };
+            FabricAction::MoveCable(from, to)
         }
-        (2 | 3, Some(c)) => {
-            fabric.restore(c.a).unwrap();
-            format!("restore {:?}", c.a)
-        }
-        (4, Some(c)) => {
-            fabric.bounce(c.a).unwrap();
-            format!("bounce {:?}", c.a)
-        }
-        (5, _) => {
-            fabric.power_off(node);
-            format!("power off {node}")
-        }
-        (6, _) => {
-            fabric.power_on(node);
-            format!("power on {node}")
-        }
-        (7, _) => {
-            fabric.reboot(node);
-            format!("reboot {node}")
-        }
-        (8, Some(c)) => match free_port(lab, rng) {
-            Some(to) => {
-                let from = if rng.one_in(2) { c.a } else { c.b };
-                lab.world.fabric_mut().move_cable(from, to).unwrap();
-                format!("move the link at {from:?} to {to:?}")
-            }
-            None => "nothing".to_owned(),
-        },
-        (9, Some(c)) => match random_link(lab, rng) {
+        (9, Some(c)) => match random_link(&run.lab, rng) {
             Some(other) if other.a != c.a && other.a != other.b && c.a != c.b => {
-                let fabric = lab.world.fabric_mut();
-                fabric.remove_cable(c.a).unwrap();
-                fabric.remove_cable(other.a).unwrap();
-                fabric.add_cable(LinkSpec { b: other.b, ..c }).unwrap();
-                fabric.add_cable(LinkSpec { b: c.b, ..other }).unwrap();
-                format!("swap {:?} and {:?}", c.b, other.b)
+                FabricAction::SwapCables(c.b, other.b)
             }
-            _ => "nothing".to_owned(),
+            _ => return,
         },
-        (10, _) => match free_port(lab, rng) {
-            Some(to) => {
-                let fabric = lab.world.fabric_mut();
-                let mut host = lab.spec.nodes[sm_node].clone();
-                let guid = 0xABCD_0000_0000 + 16 * fabric.num_nodes() as u64;
-                host.node_guid.0 = guid;
-                host.kind = ferrosm_mad::attr::NodeType::Ca;
-                host.num_ports = 1;
-                host.description = format!("new host {guid:x}");
-                host.port_guids = vec![PortGuid(guid + 1)];
-                host.lids = vec![(Lid(5), Lmc(0))];
-                let new = fabric.add_node(&host, LinkSpeed::Hdr).unwrap();
-                let link = LinkSpec {
-                    a: to,
-                    b: PortAt::new(new, 1),
-                    width: LinkWidth(4),
-                    speed: LinkSpeed::Hdr,
-                };
-                fabric.add_cable(link).unwrap();
-                format!("add a host at {to:?}")
-            }
-            None => "nothing".to_owned(),
-        },
+        (10, _) => {
+            let Some(to) = free_port(&run.lab, rng) else {
+                return;
+            };
+            FabricAction::AddCable(link_to_new_host(&mut run.lab, to))
+        }
         (11, _) => {
             let number = [
                 TrapNumber::LinkStateChange,
@@ -338,17 +290,30 @@ pub(crate) fn apply_event(lab: &mut Lab, rng: &mut TestRng) -> String {
                 TrapNumber::LocalChange,
                 TrapNumber::SystemImageGuid,
             ][rng.index(4)];
-            fabric.inject_trap(PortAt::new(node, 1), number);
-            format!("trap {number:?} of {node}")
+            FabricAction::Trap(PortAt::new(node, 1), number)
         }
-        (12, _) => {
-            fabric.set_description(node, "renamed");
-            format!("rename {node}")
-        }
-        _ => {
-            let faults = node_faults(rng);
-            lab.world.set_node_faults(node, Some(faults));
-            format!("node {node} {faults:?}")
-        }
+        (12, _) => FabricAction::Describe(node, "renamed".to_owned()),
+        _ => return set_node_faults(run, node, rng),
+    };
+    run.apply(action);
+}
+
+/// Adds a host, and returns the link that connects it.
+fn link_to_new_host(lab: &mut Lab, to: PortAt) -> LinkSpec {
+    let fabric = lab.world.fabric_mut();
+    let mut host = lab.spec.nodes[lab.at.node].clone();
+    let guid = 0xABCD_0000_0000 + 16 * fabric.num_nodes() as u64;
+    host.node_guid.0 = guid;
+    host.kind = ferrosm_mad::attr::NodeType::Ca;
+    host.num_ports = 1;
+    host.description = format!("new host {guid:x}");
+    host.port_guids = vec![PortGuid(guid + 1)];
+    host.lids = vec![(Lid(5), Lmc(0))];
+    let node = fabric.add_node(&host, LinkSpeed::Hdr).unwrap();
+    LinkSpec {
+        a: to,
+        b: PortAt::new(node, 1),
+        width: LinkWidth(4),
+        speed: LinkSpeed::Hdr,
     }
 }

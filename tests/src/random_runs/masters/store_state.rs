@@ -1,14 +1,11 @@
-//! The records on an SM's disk and what a restart reads of them, as in the daemon but without
-//! files.
+//! Damage to the store of an SM before it starts.
 
-use crate::lab::{Clock, Lab, Sm};
-use ferrosm_core::records::{RecordKind, RecordRestorer, ViewPersister};
-use ferrosm_core::{RestoredState, SmConfig};
-use ferrosm_mad::time::Instant;
+use crate::lab::Lab;
+use crate::lab::store::Records;
+use ferrosm_core::SmConfig;
+use ferrosm_core::records::RecordKind;
 
-pub(crate) use crate::lab::store::Records;
-
-/// Damage to a store before an SM starts.
+/// What an SM can read of its store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StoreState {
     Complete,
@@ -58,28 +55,5 @@ fn records_of_other_subnet() -> Records {
     }
     let mut lab = Lab::on("foreign", spec, 1, SmConfig::default(), None);
     lab.next_sweep(60);
-    records_of(lab.manager(), Clock::default(), lab.world.now())
-}
-
-/// The SM's Unix time.
-pub(crate) fn unix_s(clock: Clock, now: Instant) -> u64 {
-    clock.local_time(now).as_nanos() / 1_000_000_000
-}
-
-/// Restores the state from records.
-pub(crate) fn restore(records: &Records, unix_s: u64) -> RestoredState {
-    let mut restorer = RecordRestorer::new(unix_s);
-    for (key, value) in records {
-        restorer.put(key, value);
-    }
-    restorer.finish().0
-}
-
-/// The records on a running SM's disk.
-pub(crate) fn records_of(sm: &Sm, clock: Clock, now: Instant) -> Records {
-    let mut records = sm.persisted_records.clone();
-    let view = sm.persisted_view.as_ref();
-    let batch = ViewPersister::default().batch(view, unix_s(clock, now));
-    batch.apply(&mut records);
-    records
+    lab.manager().records(lab.world.now())
 }
