@@ -1,6 +1,7 @@
 //! Configuration as text: the commented defaults, and the effective configuration.
 
 use super::keys::{KEYS, PARTITION, PARTITION_KEYS, is_secret};
+use super::parse;
 use super::settings::{PartitionEntry, Settings};
 
 /// `etc/ferrosm.toml`: every key with its default and a comment.
@@ -30,6 +31,20 @@ pub fn effective(settings: &Settings) -> String {
         text.push_str(&print_partition(entry));
     }
     text
+}
+
+/// Whether a value, in TOML, is the default of a key.
+#[must_use]
+pub fn is_default(name: &str, value: &str) -> bool {
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+        return false;
+    };
+    let (section, key_name) = key.section_and_name();
+    let text = format!("[{section}]\n{key_name} = {value}\n");
+    parse::parse(&text).is_ok_and(|parsed| {
+        let default = (key.print)(&Settings::default());
+        parsed.errors.is_empty() && (key.print)(&parsed.settings) == default
+    })
 }
 
 /// The keys of a partition that differ from their defaults.
@@ -99,6 +114,56 @@ mod tests {
         settings.sm.routing_vls = 4;
         settings.state_dir = None;
         assert_eq!(parse(&effective(&settings)), settings);
+    }
+
+    /// Every key that an import of OpenSM's options can set exists, with the ends of its range.
+    #[test]
+    fn keys_of_opensms_options_exist() {
+        use ferrosm_opensm_compat::options::conversion::Conversion;
+        use ferrosm_opensm_compat::options::{self, Equivalent};
+        for option in options::all() {
+            let Equivalent::Key(key) = option.equivalent else {
+                continue;
+            };
+            let (section, name) = key.key.split_once('.').unwrap();
+            let mut values = vec![option.default.to_owned()];
+            if let Conversion::Whole { .. } | Conversion::Time { .. } = key.conversion {
+                values.extend(["0".to_owned(), u32::MAX.to_string()]);
+            }
+            for value in values {
+                if let Some(toml) = key.conversion.convert(&value).value {
+                    let text = format!("[{section}]\n{name} = {}\n", toml.to_toml());
+                    let parsed = parse::parse(&text).unwrap();
+                    assert!(parsed.errors.is_empty(), "{text}{:?}", parsed.errors);
+                }
+            }
+        }
+    }
+
+    /// The defaults that OpenSM and ferrosm share, and those that differ.
+    #[test]
+    fn defaults_of_opensm_are_those_of_ferrosm_except_some() {
+        use ferrosm_opensm_compat::options::{self, Equivalent};
+        let mut differing = BTreeSet::new();
+        for option in options::all() {
+            if let Equivalent::Key(key) = option.equivalent
+                && let Some(toml) = key.conversion.convert(option.default).value
+                && !is_default(key.key, &toml.to_toml())
+            {
+                differing.insert(option.name);
+            }
+        }
+        let expected = [
+            "dump_files_dir",
+            "max_wire_smps",
+            "nue_max_num_vls",
+            "partition_config_file",
+            "prefix_routes_file",
+            "qos_policy_file",
+            "routing_engine",
+            "torus_config",
+        ];
+        assert_eq!(differing, BTreeSet::from(expected));
     }
 
     #[test]

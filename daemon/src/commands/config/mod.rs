@@ -1,4 +1,6 @@
-//! `ferrosm config`: check and print configuration.
+//! `ferrosm config`: check, print and import configuration.
+
+mod import;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,7 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.command {
         ConfigCommand::Check { files } => check(files),
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
+        ConfigCommand::Import(args) => import::run(args),
         ConfigCommand::Print { file, .. } => {
             let settings = source(file.as_deref())?.resolve(|_| {})?;
             output::print(&config::effective(&settings))

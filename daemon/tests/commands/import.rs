@@ -1,0 +1,233 @@
+//! `ferrosm config import`: files of sites, in their own form.
+
+use crate::harness::{Scratch, run_ferrosm};
+
+const CONF: &str = "# subnet manager, head node 1\npriority 15\nrouting_engine ftree\n\
+    sweep_interval 3\nm_key 0x1122334455667788\nm_key_protection_level 2\nguid 0x0002c90400000021\n";
+
+fn mode(path: &str) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = std::fs::metadata(path);
+    metadata.map_or(0, |metadata| metadata.permissions().mode() & 0o777)
+}
+
+#[test]
+fn result_is_valid_and_names_its_lines() {
+    let dir = Scratch::new("import");
+    let conf = dir.file("opensm.conf", CONF);
+    let target = dir.path("ferrosm.toml");
+    let (code, out, err) = run_ferrosm(&["config", "import", &conf, "-o", &target]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        out.contains("ignored by OpenSM") && out.contains("did you mean"),
+        "{out}"
+    );
+    assert!(!out.contains("11223344"), "{out}");
+    let text = std::fs::read_to_string(&target).unwrap_or_default();
+    for line in [
+        "engines = [\"ftree\"]",
+        "interval = \"3s\"",
+        "m-key = \"0x1122334455667788\"",
+        "guid = \"0x0002c90400000021\"",
+        "if sm_priority was meant: priority = 15",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("\npriority"), "{text}");
+    assert_eq!(mode(&target), 0o600);
+    let (code, out, err) = run_ferrosm(&["config", "check", &target]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("SM priority 0"), "{out}");
+    // Existing files stay.
+    let (code, _, err) = run_ferrosm(&["config", "import", &conf, "-o", &target]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("exists\n  --force replaces it."), "{err}");
+    let (code, ..) = run_ferrosm(&["config", "import", &conf, "-o", &target, "--force"]);
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn standard_output_has_the_result_without_keys() {
+    let dir = Scratch::new("import-stdout");
+    let conf = dir.file("opensm.conf", CONF);
+    let (code, out, err) = run_ferrosm(&["config", "import", &conf]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("# m-key is set; not shown") && !out.contains("11223344"),
+        "{out}"
+    );
+    assert!(
+        err.contains("opensm.conf:2") && !err.contains("11223344"),
+        "{err}"
+    );
+    let printed = dir.file("printed.toml", &out);
+    let (code, _, err) = run_ferrosm(&["config", "check", &printed]);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn status_is_1_if_behaviour_changes() {
+    let dir = Scratch::new("import-status");
+    let conf = dir.file(
+        "opensm.conf",
+        "qos TRUE\nqos_vlarb_high 0:255\nperfmgr TRUE\n",
+    );
+    let (code, _, err) = run_ferrosm(&["config", "import", &conf]);
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("changes behaviour") && err.contains("no equivalent"),
+        "{err}"
+    );
+    let (code, ..) = run_ferrosm(&["config", "import", "--accept", &conf]);
+    assert_eq!(code, Some(0));
+    let (_, _, json) = run_ferrosm(&["config", "import", "--json", &conf]);
+    assert!(json.contains("\"differs\": true"), "{json}");
+    assert!(json.contains("\"fate\": \"changes behaviour\""), "{json}");
+}
+
+#[test]
+fn each_port_gets_a_file_with_opensms_prefix() {
+    let dir = Scratch::new("import-ports");
+    let conf = dir.file("opensm.conf", "sweep_interval 3\n");
+    let variables = dir.file(
+        "sysconfig-opensm",
+        "# two rails\nPRIORITY=10\nGUIDS=\"0x0002c90400000021 0x0002c90400000022\"\n",
+    );
+    let target = dir.path("");
+    let (code, out, err) = run_ferrosm(&["config", "import", &variables, &conf, "-o", &target]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    let read = |name: &str| std::fs::read_to_string(dir.path(name)).unwrap_or_default();
+    let first = read("0x0002c90400000021.toml");
+    let second = read("0x0002c90400000022.toml");
+    assert!(
+        first.contains("priority = 10") && !first.contains("prefix"),
+        "{first}"
+    );
+    assert!(
+        second.contains("prefix = \"0xfe80000000000001\""),
+        "{second}"
+    );
+    let one_file = dir.path("one.toml");
+    let (code, _, err) = run_ferrosm(&["config", "import", &variables, &conf, "-o", &one_file]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("name a directory"), "{err}");
+}
+
+#[test]
+fn command_lines_are_imported() {
+    let dir = Scratch::new("import-command");
+    let target = dir.path("f.toml");
+    let partitions = dir.file("p.conf", "Default=0x7fff,ipoib : ALL=full ;\n");
+    let words = [
+        "config",
+        "import",
+        "-o",
+        &target,
+        "--",
+        "/usr/sbin/opensm",
+        "-B",
+        "-g",
+        "0x22",
+        "-p",
+        "1",
+        "-P",
+        &partitions,
+        "-L",
+        "10",
+        "-k",
+        "77665544",
+        "--log_prefix",
+        "ib1",
+    ];
+    let (code, out, err) = run_ferrosm(&words);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(
+        !out.contains("77665544") && out.contains("not needed"),
+        "{out}"
+    );
+    let text = std::fs::read_to_string(&target).unwrap_or_default();
+    for line in [
+        "guid = \"0x0000000000000022\"".to_owned(),
+        "priority = 1".to_owned(),
+        "sm-key = \"0x0000000077665544\"".to_owned(),
+        format!("file = \"{partitions}\""),
+    ] {
+        assert!(text.contains(&line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn partitions_that_opensm_drops_are_reported_with_their_line() {
+    let dir = Scratch::new("import-partitions");
+    for (name, text, line) in [
+        (
+            "crlf.conf",
+            "Default=0x7fff,ipoib : ALL=full;\r\nVault=0x21 : 0x21;\r\n",
+            1,
+        ),
+        (
+            "header.conf",
+            "Default=0x7fff,ipoib : ALL=full;\nVault=0x21,ipoib\n : 0x21=full;\n",
+            2,
+        ),
+        (
+            "names.conf",
+            "Default=0x7fff, ipoib : ALL=limited, SELF=full ;\nCompute=0x11, ipoib, defmember=full : cn[01-64] ;\n",
+            2,
+        ),
+        (
+            "ranges.conf",
+            "Default=0x7fff, ipoib : ALL=limited, SELF=full ;\nRack7=0x31, ipoib : 0x20-0x3f=full, 0x51 ;\n",
+            2,
+        ),
+    ] {
+        let file = dir.file(name, text);
+        let argument = format!("partition_config_file={file}");
+        let (code, out, err) = run_ferrosm(&["config", "import", "--json", &argument]);
+        assert_eq!(code, Some(0), "{err}");
+        assert!(err.contains("OpenSM 3.3 stops here"), "{name}: {err}");
+        assert!(err.contains(&format!("\"line\": {line},")), "{name}: {err}");
+        assert!(!out.contains("\nfile"), "{name}: {out}");
+    }
+}
+
+/// Entries `[[partition]]` give the partitions that OpenSM had.
+#[test]
+fn partitions_are_written_as_entries_if_ferrosm_reads_them_otherwise() {
+    let dir = Scratch::new("import-entries");
+    let partitions = dir.file(
+        "partitions.conf",
+        "Default=0x7fff, sl=3, ipoib, mtu=5, rate=12 : ALL=full, SELF=full ;\n\
+         Vault=0x21, indx0 : 0x21=both, mgid=ff12:401b::16,sl=3 ;\n",
+    );
+    let conf = dir.file(
+        "opensm.conf",
+        &format!("partition_config_file {partitions}\n"),
+    );
+    let target = dir.path("f.toml");
+    let (code, out, err) = run_ferrosm(&["config", "import", &conf, "-o", &target]);
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.contains("OpenSM uses SL 0"), "{out}");
+    let text = std::fs::read_to_string(&target).unwrap_or_default();
+    assert!(text.contains("[[partition]]\nname = \"Default\""), "{text}");
+    let (code, out, err) = run_ferrosm(&["config", "check", &target]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("2 partitions"), "{out}");
+}
+
+#[test]
+fn unknown_and_unreadable_files_are_errors() {
+    let dir = Scratch::new("import-unknown");
+    let list = dir.file("list", "0x1\n");
+    let (code, _, err) = run_ferrosm(&["config", "import", &list]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("name the option that names it"), "{err}");
+    let (code, out, _) = run_ferrosm(&["config", "import", &format!("root_guid_file={list}")]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("root-guid-file = "), "{out}");
+    let (code, _, err) = run_ferrosm(&["config", "import", "no-such-file"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("no-such-file: cannot read file"), "{err}");
+    let (code, ..) = run_ferrosm(&["config", "import"]);
+    assert_eq!(code, Some(2));
+}
