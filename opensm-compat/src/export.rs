@@ -64,7 +64,19 @@ pub fn conf(keys: &[ExportedKey], partitions: &str, policy: Option<&str>) -> Exp
             "OpenSM reads a policy only with `qos TRUE`, and then also writes its default QoS tables to all ports",
         );
     }
+    let uses_nue = keys.iter().any(|key| match &key.value {
+        KeyValue::List(engines) => key.key == "routing.engines" && engines.contains(&"nue".into()),
+        KeyValue::Flag(_) | KeyValue::Whole(_) | KeyValue::Text(_) | KeyValue::Milliseconds(_) => {
+            false
+        }
+    });
     for key in keys.iter().filter(|key| !FILES.contains(&key.key)) {
+        if key.key == "routing.vls" && !uses_nue {
+            if !key.is_default {
+                exported.lose(key.key, "OpenSM limits the VLs of the engine nue only");
+            }
+            continue;
+        }
         exported.add_key(key);
     }
     exported
@@ -103,9 +115,6 @@ impl ExportedConf {
                 self.add(option.name, &read);
                 if option.name == "sm_key" {
                     self.add("sa_key", &read);
-                }
-                if option.name == "nue_max_num_vls" {
-                    self.lose(key.key, "OpenSM limits the VLs of the engine nue only");
                 }
             }
             Err(rejection) => {

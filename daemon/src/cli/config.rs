@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Flags of `config`.
 #[derive(Debug, Clone, Args)]
@@ -46,6 +46,36 @@ pub enum ConfigCommand {
         override_usage = "ferrosm config import [OPTIONS] FILE... \n       ferrosm config import [OPTIONS] [FILE...] -- opensm -B -g GUID ..."
     )]
     Import(ImportArgs),
+    /// Write the configuration as files of OpenSM, and list what they cannot say.
+    ///
+    /// Exit status: 0 if OpenSM can do the same, 1 if something is lost (with --accept 0).
+    Export(ExportArgs),
+}
+
+/// Flags of `config export`.
+#[derive(Debug, Clone, Args)]
+pub struct ExportArgs {
+    /// The format.
+    #[arg(value_enum)]
+    pub format: ExportFormat,
+    /// Configuration file [default: /etc/ferrosm.toml, if it exists].
+    pub file: Option<PathBuf>,
+    /// Directory for opensm.conf (mode 0600) and, with partitions, partitions.conf.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// Replace existing files.
+    #[arg(long)]
+    pub force: bool,
+    /// Exit with status 0 although something is lost.
+    #[arg(long)]
+    pub accept: bool,
+}
+
+/// Formats of `config export`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Files of OpenSM.
+    Opensm,
 }
 
 /// Flags of `config import`.

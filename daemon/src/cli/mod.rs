@@ -20,7 +20,7 @@ use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use ask::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
-pub use config::{ConfigArgs, ConfigCommand, ImportArgs};
+pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
@@ -108,7 +108,7 @@ pub enum CliCommand {
     Takeover(ServiceArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
-    /// Check, print or import configuration.
+    /// Check, print, import or export configuration.
     Config(ConfigArgs),
     /// Print shell completions.
     Completions {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use combination::{check as check_combination, files_of_host, read_files};
 pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
-pub use print::{DEFAULT_FILE, effective, is_default};
+pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
 pub use settings::{LogFormat, LogSettings, Settings};
 pub use value::{names_no_engine, parse_engine};

@@ -1,6 +1,11 @@
 //! Configuration as text: the commented defaults, and the effective configuration.
 
-use super::keys::{KEYS, PARTITION, PARTITION_KEYS, is_secret};
+use ferrosm_opensm_compat::export::{ExportedKey, KeyValue};
+use ferrosm_opensm_compat::options::conversion::Conversion;
+use ferrosm_opensm_compat::options::{self, Equivalent};
+use toml::Value;
+
+use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, is_secret};
 use super::parse;
 use super::settings::{PartitionEntry, Settings};
 
@@ -45,6 +50,57 @@ pub fn is_default(name: &str, value: &str) -> bool {
         let default = (key.print)(&Settings::default());
         parsed.errors.is_empty() && (key.print)(&parsed.settings) == default
     })
+}
+
+/// All keys with their values, for other formats. Paths are absolute.
+#[must_use]
+pub fn exported_keys(settings: &Settings) -> Vec<ExportedKey> {
+    let defaults = Settings::default();
+    let exported = |key: &Key<Settings>| {
+        let value = (key.print)(settings);
+        let default = (key.print)(&defaults);
+        Some(ExportedKey {
+            key: key.name,
+            is_default: value == default,
+            value: key_value(key.name, &value, settings)?,
+        })
+    };
+    KEYS.iter().filter_map(exported).collect()
+}
+
+/// A value of a key. TOML has more kinds than keys have.
+fn key_value(name: &str, value: &Value, settings: &Settings) -> Option<KeyValue> {
+    Some(match value {
+        Value::Boolean(flag) => KeyValue::Flag(*flag),
+        Value::Integer(number) => KeyValue::Whole(u64::try_from(*number).ok()?),
+        Value::Array(list) => {
+            let items = list.iter().filter_map(Value::as_str);
+            KeyValue::List(items.map(str::to_owned).collect())
+        }
+        Value::String(text) => text_value(name, text, settings),
+        Value::Float(_) | Value::Datetime(_) | Value::Table(_) => return None,
+    })
+}
+
+fn text_value(name: &str, text: &str, settings: &Settings) -> KeyValue {
+    let option = options::all().find_map(|option| match option.equivalent {
+        Equivalent::Key(key) if key.key == name => Some(key.conversion),
+        Equivalent::Key(_) | Equivalent::NotNeeded(_) | Equivalent::Absent { .. } => None,
+    });
+    let as_text = || KeyValue::Text(text.to_owned());
+    match option {
+        Some(Conversion::Time { .. }) => {
+            let time = humantime::parse_duration(text).ok();
+            let ms = time.and_then(|time| u64::try_from(time.as_millis()).ok());
+            ms.map_or_else(as_text, KeyValue::Milliseconds)
+        }
+        Some(Conversion::Path) if !text.is_empty() => {
+            let path = settings.dir.join(text);
+            let absolute = std::path::absolute(&path).unwrap_or(path);
+            KeyValue::Text(absolute.to_string_lossy().into_owned())
+        }
+        Some(_) | None => as_text(),
+    }
 }
 
 /// The keys of a partition that differ from their defaults.

@@ -1,5 +1,6 @@
-//! `ferrosm config`: check, print and import configuration.
+//! `ferrosm config`: check, print, import and export configuration.
 
+mod export;
 mod import;
 
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
         ConfigCommand::Check { files } => check(files),
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Import(args) => import::run(args),
+        ConfigCommand::Export(args) => export::run(args),
         ConfigCommand::Print { file, .. } => {
             let settings = source(file.as_deref())?.resolve(|_| {})?;
             output::print(&config::effective(&settings))

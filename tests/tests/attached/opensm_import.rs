@@ -1,0 +1,122 @@
+//! The import of OpenSM's files against the installed OpenSM on a simulated fabric: which files it
+//! drops and where, and the files that an export writes.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::fs;
+use std::path::Path;
+
+use ferrosm_opensm_compat::export::{ExportedKey, KeyValue, conf, partitions_conf};
+use ferrosm_opensm_compat::import::partition_list::partitions;
+use ferrosm_opensm_compat::import::partition_rules::{PartitionsReading, read};
+use ferrosm_tests::programs::clients::Clients;
+use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::opensm::{OpenSm, error_lines};
+use ferrosm_tests::programs::process::Signal;
+
+const DEFAULT: &str = "Default=0x7fff, ipoib : ALL=full, SELF=full ;\n";
+
+/// Definitions of sites and mistakes in them. Each is read after [`DEFAULT`].
+const DEFINITIONS: &[&str] = &[
+    "A=0x12, ipoib, defmember=full : 0x21,\n  0x31 ;\n",
+    "A=0x12 : ALL_SW=both, S=f, mgid=ff12:401b:0012::16,sl=1 ; 51 : NONE ;\n",
+    "B=0x21, ipoib, sl=3, rate=7 : ALL=oops ;\nB=0x21 : 0x5",
+    // A file of Windows, and one line end of Windows in the middle.
+    "Vault=0x21,ipoib,defmember=full : 0x21, 0x31;\r\n",
+    "Vault=0x21 : 0x21 ,\r\n 0x31 ;\n",
+    "Vault=0x21,ipoib\n : 0x21=full;\n",
+    "Vault=0x21 : 0x21=full, 0x31=full,\n;\nC=0x22 : ALL ;\n",
+    "Vault=0x21:\n  0x0002c90400000021=full\n, 0x0002c90400000031=full\n;\n",
+    "Rack7=0x0031, ipoib : 0x20-0x3f=full, 0x51 ;\n",
+    "Compute=0x0011, ipoib, defmember=full : cn[01-64] ;\n",
+    "Tests=0x12g : ALL ;\n",
+    "Tests=0x51 : ALL\nMore=0x52 : ALL ;\n",
+    ";;\nTests=0x51 : ALL ;\n",
+    "Tests=0x51 : mgid=ff12:401b:0051::16 ;\n",
+    "x : y : z ;\n",
+];
+
+/// What OpenSM logs about a file: the line and the reason, or nothing.
+fn parse_error(sim: &FabricServer, file: &Path) -> Option<String> {
+    let mut sm = OpenSm::start(sim, None, &["-P", &file.to_string_lossy()]);
+    sm.wait_until_up(1);
+    let log = sm.stop(Signal::Terminate);
+    let error = log
+        .lines()
+        .find_map(|line| line.split_once("PARSE ERROR: "));
+    let is_dropped = log.contains("retrying with default config");
+    assert_eq!(error.is_some(), is_dropped, "{log}");
+    error.map(|(_, error)| error.trim().to_owned())
+}
+
+#[test]
+fn partitions_are_dropped_at_the_line_that_the_import_reports() {
+    let sim = FabricServer::shape("star:2");
+    for definitions in DEFINITIONS {
+        let text = format!("{DEFAULT}{definitions}");
+        let file = sim.dir().join("partitions.conf");
+        fs::write(&file, &text).expect("a file");
+        let expected = match read(text.as_bytes()) {
+            PartitionsReading::Used(_) => None,
+            PartitionsReading::Dropped { line, reason } => {
+                Some(format!("line {}: {}", line.unwrap_or(0), reason.text()))
+            }
+        };
+        assert_eq!(parse_error(&sim, &file), expected, "{text}");
+    }
+}
+
+#[test]
+fn names_of_engines_that_opensm_does_not_know_are_skipped() {
+    let sim = FabricServer::shape("fat-tree:4");
+    let file = sim.dir().join("opensm.conf");
+    fs::write(&file, "routing_engine = updn\n").expect("a file");
+    let mut sm = OpenSm::start(&sim, None, &["-F", &file.to_string_lossy()]);
+    sm.wait_until_up(1);
+    let log = sm.stop(Signal::Terminate);
+    assert!(
+        log.contains("cannot find or setup routing engine '='"),
+        "{log}"
+    );
+    assert!(log.contains("updn tables configured"), "{log}");
+}
+
+#[test]
+fn exported_files_are_accepted_by_opensm() {
+    let sim = FabricServer::shape("star:2");
+    let text = "Default=0x7fff, ipoib, mtu=5, rate=3 : ALL=limited, SELF=full ;\n\
+        IO=0x80, indx0, ipoib : 0x1=both, 0x2, ALL_CAS=full,\n mgid=ff12:401b::16,Q_Key=5,TClass=7 ;\n";
+    let PartitionsReading::Used(definitions) = read(text.as_bytes()) else {
+        panic!("{text}");
+    };
+    let file = sim.dir().join("partitions.conf");
+    let list = partitions(&definitions, true).partitions;
+    fs::write(&file, partitions_conf(&list)).expect("a file");
+    let key = |key, value| ExportedKey {
+        key,
+        value,
+        is_default: false,
+    };
+    let keys = [
+        key("sm.priority", KeyValue::Whole(7)),
+        key("routing.engines", KeyValue::List(vec!["updn".to_owned()])),
+        key(
+            "subnet.m-key",
+            KeyValue::Text("0x0000000000001234".to_owned()),
+        ),
+        key("sweep.interval", KeyValue::Milliseconds(3000)),
+    ];
+    let exported = conf(&keys, &file.to_string_lossy(), None);
+    assert_eq!(exported.losses, []);
+    let config = sim.dir().join("opensm.conf");
+    fs::write(&config, &exported.text).expect("a file");
+    let mut sm = OpenSm::start(&sim, None, &["-F", &config.to_string_lossy()]);
+    sm.wait_until_up(1);
+    let log = sm.stop(Signal::Terminate);
+    assert_eq!(error_lines(&log), [""; 0], "{log}");
+    assert!(
+        !log.contains("PARSE ERROR") && !log.contains("retrying"),
+        "{log}"
+    );
+    assert!(log.contains("updn tables configured"), "{log}");
+}
