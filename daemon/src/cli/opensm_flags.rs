@@ -76,17 +76,20 @@ fn split(words: &[String]) -> (Vec<Found>, Vec<String>) {
             value = Some(next.clone());
         }
         if row.is_secret() && value.is_some() {
-            let name = word.split('=').next().unwrap_or_default();
-            let name = if name.starts_with("--") {
-                name
-            } else {
-                &name[..2]
-            };
-            typed = format!("{name} {NOT_SHOWN}");
+            typed = format!("{} {NOT_SHOWN}", flag_name(word));
         }
         found.push(Found { typed, value, row });
     }
     (found, kept)
+}
+
+/// The flag of a word without its value.
+fn flag_name(word: &str) -> String {
+    match word.split_once('=') {
+        Some((name, _)) if name.starts_with("--") => name.to_owned(),
+        None if word.starts_with("--") => word.to_owned(),
+        Some(_) | None => word.chars().take(2).collect(),
+    }
 }
 
 /// A flag of OpenSM, and the value in the same word.
@@ -202,15 +205,17 @@ impl Found {
                     }
                     (_, value) => value.to_owned(),
                 };
-                let read = option.format.read(&as_read).ok();
-                let toml = read.and_then(|read| key.conversion.convert(&read).value);
-                let toml = toml.map_or_else(|| value.to_owned(), |toml| toml.to_string());
+                let line = match option.format.read(&as_read) {
+                    Ok(read) => key.conversion.convert(&read).value,
+                    Err(_) => None,
+                };
+                let shown_value = line.map_or_else(|| value.to_owned(), |toml| toml.to_string());
                 let note = match option.name {
                     "max_wire_smps" => "0, unlimited: 4096",
                     "lfts_file" => "with engine file",
                     _ => "",
                 };
-                Replacement::Line(format!("{} = {toml}", key.key), note)
+                Replacement::Line(format!("{} = {shown_value}", key.key), note)
             }
         }
     }

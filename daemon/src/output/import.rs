@@ -7,6 +7,9 @@ use ferrosm_opensm_compat::import::finding::{Fate, Finding};
 
 use super::table;
 
+/// Most lines of a file in a table.
+const ROWS_MAX: usize = 1000;
+
 /// What happened to OpenSM's configuration.
 pub struct ImportReport<'a> {
     /// About files that start no SM.
@@ -94,7 +97,7 @@ fn rows(findings: &[&Finding]) -> table::Table {
     let mut rows = table::new(["Line", "OpenSM's line", "Result", "In ferrosm, or why"]);
     table::wrap(&mut rows);
     table::right(&mut rows, &[0]);
-    for finding in findings {
+    for finding in findings.iter().take(ROWS_MAX) {
         let line = finding.place.line;
         rows.add_row([
             line.map_or_else(String::new, |line| line.to_string()),
@@ -102,6 +105,11 @@ fn rows(findings: &[&Finding]) -> table::Table {
             finding.fate.name().to_owned(),
             finding.text.clone(),
         ]);
+    }
+    let omitted = findings.len().saturating_sub(ROWS_MAX);
+    if omitted > 0 {
+        let text = format!("{omitted} more lines: --json lists them");
+        rows.add_row(["", "", "", &text]);
     }
     rows
 }

@@ -120,6 +120,7 @@ fn command_lines_are_imported() {
     let words = [
         "config",
         "import",
+        "--accept",
         "-o",
         &target,
         "--",

@@ -6,7 +6,7 @@ use super::conf::{self, ConfLine};
 use super::corrections::{self, Correction};
 use super::finding::{Fate, Finding, Place, may_be_secret, shown, shown_assignment};
 use crate::keyword::nearest_keyword;
-use crate::options::value::Rejection;
+use crate::options::value::ValueRejection;
 use crate::options::{self, Availability, Equivalent, OpenSmOption};
 
 /// Unknown names for which a suggestion is searched.
@@ -26,7 +26,7 @@ const MISNOMERS: &[(&str, &str)] = &[
 
 /// A value that a line or a flag assigns to an option.
 #[derive(Debug, Clone)]
-pub struct Assignment {
+pub struct OptionAssignment {
     pub option: &'static OpenSmOption,
     pub place: Place,
     /// The line, without keys.
@@ -34,7 +34,7 @@ pub struct Assignment {
     /// The text of the value.
     pub raw: String,
     /// The value, as `opensm -c` would write it.
-    pub value: Result<String, Rejection>,
+    pub value: Result<String, ValueRejection>,
     /// A remark about the line, if any.
     pub remark: Option<String>,
 }
@@ -52,7 +52,7 @@ pub struct Suggestion {
 /// All assignments of an SM.
 #[derive(Debug, Clone, Default)]
 pub struct Assignments {
-    list: Vec<Assignment>,
+    list: Vec<OptionAssignment>,
     /// Index in `list` of the last valid assignment of an option.
     last: BTreeMap<&'static str, usize>,
     corrections: Vec<Correction>,
@@ -166,7 +166,7 @@ impl Assignments {
         remark: Option<String>,
     ) {
         let line = shown_assignment(option.name, raw, option.is_secret());
-        self.push(Assignment {
+        self.push(OptionAssignment {
             option,
             place,
             line,
@@ -177,7 +177,7 @@ impl Assignments {
     }
 
     /// Adds an assignment.
-    pub fn push(&mut self, assignment: Assignment) {
+    pub fn push(&mut self, assignment: OptionAssignment) {
         if assignment.value.is_ok() {
             self.last
                 .insert(assignment.option.proper_name(), self.list.len());
@@ -192,7 +192,7 @@ impl Assignments {
 
     /// The assignments.
     #[must_use]
-    pub fn list(&self) -> &[Assignment] {
+    pub fn list(&self) -> &[OptionAssignment] {
         &self.list
     }
 
@@ -212,7 +212,7 @@ impl Assignments {
 
     /// The assignment that OpenSM uses for an option.
     #[must_use]
-    pub fn in_force(&self, name: &str) -> Option<&Assignment> {
+    pub fn in_force(&self, name: &str) -> Option<&OptionAssignment> {
         self.last.get(name).map(|index| &self.list[*index])
     }
 

@@ -1,6 +1,6 @@
 //! Flags of OpenSM's command line, as `getopt_long_only` reads them.
 
-use super::assignments::{Assignment, Assignments};
+use super::assignments::{Assignments, OptionAssignment};
 use super::finding::{Fate, Finding, NOT_SHOWN, Place, shown};
 use crate::options::command_flags::{self, COMMAND_FLAGS, CommandFlag};
 use crate::options::value::{ValueFormat, leading_number};
@@ -177,7 +177,7 @@ impl ParsedFlag {
                     FlagValue::Hexadecimal => self.hexadecimal(),
                 };
                 let raw = self.value.clone().unwrap_or(value.clone());
-                let assignment = Assignment {
+                let assignment = OptionAssignment {
                     option,
                     place: place.clone(),
                     line: self.shown(option.is_secret()),
@@ -248,7 +248,7 @@ impl ParsedFlag {
     /// Sets an option that the flag does not name.
     fn set(&self, name: &str, value: &str, place: &Place, to: &mut Assignments) {
         if let Some(option) = options::by_name(name) {
-            to.push(Assignment {
+            to.push(OptionAssignment {
                 option,
                 place: place.clone(),
                 line: self.shown(false),
@@ -277,7 +277,7 @@ impl ParsedFlag {
     }
 
     /// Why OpenSM does not use the value, or does not start with it.
-    fn refusal(&self, option: &OpenSmOption, assignment: &Assignment) -> Option<String> {
+    fn refusal(&self, option: &OpenSmOption, assignment: &OptionAssignment) -> Option<String> {
         const LIMITS: [(&str, u64); 5] = [
             ("sm_priority", 15),
             ("lmc", 7),
@@ -304,8 +304,8 @@ impl ParsedFlag {
         (!words.contains(&value)).then(|| format!("not one of {}", words.join(", ")))
     }
 
-    /// The value of a flag. OpenSM reads a number up to the first other character, and keeps its low
-    /// bits.
+    /// The value of a flag. OpenSM reads a number up to the first other character, and keeps its
+    /// low bits.
     fn value_of_option(&self, option: &OpenSmOption) -> String {
         const WINDOW_MAX: u64 = 0x7FFF_FFFF;
         let value = self.value.clone().unwrap_or_default();

@@ -23,28 +23,26 @@ pub struct ConfLine {
     pub is_cut: bool,
 }
 
-/// The lines of a file that have a name. A text without a name, such as the `\r` of an empty line of
-/// Windows, is omitted.
+/// The lines of a file that have a name. A text without a name, such as the `\r` of an empty line
+/// of Windows, is omitted.
 #[must_use]
 pub fn lines(file: &[u8]) -> Vec<ConfLine> {
     let mut found = Vec::new();
     for (number, line) in (1..=LINES_MAX).zip(file.split_inclusive(|byte| *byte == b'\n')) {
-        let mut start = 0;
-        for piece in line.chunks(LINE_MAX) {
-            let is_rest = start > 0;
-            let is_cut = start + piece.len() < line.len();
-            let before = String::from_utf8_lossy(&line[..start]).chars().count();
-            start += piece.len();
+        let pieces = line.len().div_ceil(LINE_MAX);
+        let mut before = 0;
+        for (index, piece) in line.chunks(LINE_MAX).enumerate() {
             if let Some((column, name, value)) = name_and_value(piece) {
                 found.push(ConfLine {
                     number,
                     column: before + column,
                     name,
                     value,
-                    is_rest,
-                    is_cut,
+                    is_rest: index > 0,
+                    is_cut: index + 1 < pieces,
                 });
             }
+            before += String::from_utf8_lossy(piece).chars().count();
         }
     }
     found

@@ -4,12 +4,12 @@ use std::io;
 
 use ferrosm_core::config::partitions::Partition;
 
-use super::assignments::{Assignment, Assignments, reason_of};
+use super::assignments::{Assignments, OptionAssignment, reason_of};
 use super::finding::{Fate, Finding, Place, shown, shown_assignment};
 use super::input_files::{self, FileContext, FileUse};
 use crate::options::conversion::{self, Conversion, TomlValue};
 use crate::options::value::leading_number;
-use crate::options::{self, Effect, Equivalent, KeyEquivalent, OpenSmOption};
+use crate::options::{self, Equivalent, Impact, KeyEquivalent, OpenSmOption};
 
 /// Most SMPs in flight to one node, unless a smaller window limits them.
 const WINDOW_PER_NODE: u64 = 16;
@@ -52,7 +52,7 @@ impl Imported {
 
 /// What is imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum ImportScope {
     /// An SM with all its options, also those at their default.
     Sm,
     /// Single input files. Other options are unknown.
@@ -90,7 +90,7 @@ const INPUT_FILES: [&str; 13] = [
 
 /// Evaluates the options of an SM.
 #[must_use]
-pub fn evaluate(assignments: &Assignments, scope: Scope, read: ReadFile<'_>) -> Imported {
+pub fn evaluate(assignments: &Assignments, scope: ImportScope, read: ReadFile<'_>) -> Imported {
     let mut evaluation = Evaluation {
         assignments,
         scope,
@@ -104,13 +104,14 @@ pub fn evaluate(assignments: &Assignments, scope: Scope, read: ReadFile<'_>) -> 
     for assignment in assignments.list() {
         evaluation.evaluate(assignment);
     }
-    if scope == Scope::Sm {
+    if scope == ImportScope::Sm {
         evaluation.add_engine();
     }
     for name in INPUT_FILES {
         evaluation.add_file(name);
     }
     evaluation.add_corrections_without_line();
+    evaluation.compare_keys();
     evaluation.complete();
     evaluation.add_suggestions();
     evaluation.result
@@ -118,7 +119,7 @@ pub fn evaluate(assignments: &Assignments, scope: Scope, read: ReadFile<'_>) -> 
 
 struct Evaluation<'a> {
     assignments: &'a Assignments,
-    scope: Scope,
+    scope: ImportScope,
     read: ReadFile<'a>,
     result: Imported,
     /// The partitions that OpenSM has.
@@ -126,7 +127,7 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    fn evaluate(&mut self, assignment: &Assignment) {
+    fn evaluate(&mut self, assignment: &OptionAssignment) {
         let option = assignment.option;
         let name = option.proper_name();
         let value = match &assignment.value {
@@ -177,7 +178,7 @@ impl Evaluation<'_> {
             return;
         }
         if let Some(required) = option.requires
-            && self.scope == Scope::Sm
+            && self.scope == ImportScope::Sm
             && !self.assignments.is_true(required)
         {
             let text = format!("not used while `{required}` is FALSE");
@@ -187,7 +188,7 @@ impl Evaluation<'_> {
         self.convert(assignment, value, is_unclear);
     }
 
-    fn convert(&mut self, assignment: &Assignment, value: &str, is_unclear: bool) {
+    fn convert(&mut self, assignment: &OptionAssignment, value: &str, is_unclear: bool) {
         let option = assignment.option;
         let unclear = match is_unclear {
             true => "only TRUE is true: OpenSM reads it as FALSE. ",
@@ -201,10 +202,10 @@ impl Evaluation<'_> {
                 let reason = reason.replace("{}", value);
                 self.report(assignment, Fate::NotNeeded, format!("{unclear}{reason}"));
             }
-            Equivalent::Absent { effect, reason } => {
-                let fate = match effect {
-                    Effect::Fabric => Fate::ChangesBehaviour,
-                    Effect::Operation => Fate::NoEquivalent,
+            Equivalent::Absent { impact, reason } => {
+                let fate = match impact {
+                    Impact::Fabric => Fate::ChangesBehaviour,
+                    Impact::Operation => Fate::NoEquivalent,
                 };
                 if option.name == "sa_key" && value == self.assignments.value("sm_key") {
                     let text = "`sm.sm-key`, which has the same value".to_owned();
@@ -216,7 +217,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn convert_to_key(&mut self, assignment: &Assignment, key: KeyEquivalent, value: &str) {
+    fn convert_to_key(&mut self, assignment: &OptionAssignment, key: KeyEquivalent, value: &str) {
         if let Some(text) = self.without_effect(assignment.option.name) {
             self.report(assignment, Fate::Ignored, text.to_owned());
             return;
@@ -253,7 +254,7 @@ impl Evaluation<'_> {
     }
 
     /// The key of a value that OpenSM replaced, if it differs from OpenSM's default.
-    fn convert_corrected(&mut self, assignment: &Assignment, value: &str) {
+    fn convert_corrected(&mut self, assignment: &OptionAssignment, value: &str) {
         let option = assignment.option;
         if let Equivalent::Key(key) = option.equivalent
             && value != option.default
@@ -325,7 +326,7 @@ impl Evaluation<'_> {
         let assignment = self.assignments.in_force(name);
         let path = self.assignments.value(name).to_owned();
         let is_default = path == option.default;
-        if assignment.is_none() && self.scope == Scope::InputFiles {
+        if assignment.is_none() && self.scope == ImportScope::InputFiles {
             return;
         }
         if let Some((fate, text)) = self.reason_without_file(option, &path) {
@@ -338,7 +339,7 @@ impl Evaluation<'_> {
         }
         let file = match (self.read)(&path) {
             Ok(file) => file,
-            Err(_) if is_default && self.scope == Scope::Sm => {
+            Err(_) if is_default && self.scope == ImportScope::Sm => {
                 if let Some(assignment) = assignment {
                     let text = "the file does not exist here".to_owned();
                     self.report(assignment, Fate::Default, text);
@@ -391,7 +392,7 @@ impl Evaluation<'_> {
         if !conversion::is_set(path) {
             return Some((Fate::Default, "no file".to_owned()));
         }
-        if self.scope == Scope::InputFiles {
+        if self.scope == ImportScope::InputFiles {
             return None;
         }
         let uses_torus = self.engines().iter().any(|name| name == "torus-2QoS");
@@ -412,7 +413,7 @@ impl Evaluation<'_> {
     /// Reports the line that names a file; returns its text for a comment.
     fn report_file(
         &mut self,
-        assignment: Option<&Assignment>,
+        assignment: Option<&OptionAssignment>,
         path: &str,
         fate: Fate,
         text: String,
@@ -430,6 +431,21 @@ impl Evaluation<'_> {
         format!("OpenSM's default {}", shown(path))
     }
 
+    /// OpenSM trusts SA clients by `sa_key`, ferrosm by the SM_Key.
+    fn compare_keys(&mut self) {
+        let is_set = self.assignments.in_force("sa_key").is_some();
+        if is_set || self.assignments.value("sa_key") == self.assignments.value("sm_key") {
+            return;
+        }
+        self.result.findings.push(Finding {
+            place: Place::file("OpenSM's default"),
+            line: "sa_key 1".to_owned(),
+            fate: Fate::ChangesBehaviour,
+            text: "SA clients are trusted by `sm.sm-key`, which `sm_key` sets; in OpenSM they need key 1"
+                .to_owned(),
+        });
+    }
+
     /// Keys that must agree with others.
     fn complete(&mut self) {
         let window = match self.result.value("sweep.max-outstanding") {
@@ -444,7 +460,7 @@ impl Evaluation<'_> {
     }
 
     /// A value in another notation: after `=`, or a boolean word.
-    fn suggest_plain_value(&mut self, assignment: &Assignment) {
+    fn suggest_plain_value(&mut self, assignment: &OptionAssignment) {
         let option = assignment.option;
         let text = assignment.raw.trim_start_matches('=').trim();
         let is_yes = ["yes", "true", "on", "1"].contains(&&*text.to_ascii_lowercase());
@@ -501,7 +517,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn report(&mut self, assignment: &Assignment, fate: Fate, text: String) {
+    fn report(&mut self, assignment: &OptionAssignment, fate: Fate, text: String) {
         let text = match &assignment.remark {
             Some(remark) => format!("{text} ({remark})"),
             None => text,
@@ -515,7 +531,7 @@ impl Evaluation<'_> {
     }
 }
 
-fn source_of(assignment: &Assignment) -> String {
+fn source_of(assignment: &OptionAssignment) -> String {
     format!("{}: {}", assignment.place, assignment.line)
 }
 

@@ -4,7 +4,7 @@ use ferrosm_core::config::partitions::Partition;
 
 use super::finding::{Fate, Finding, Place, shown};
 use super::partition_list::{self, are_equal};
-use super::partition_rules::{self, DropReason, PartitionsReading};
+use super::partition_rules::{self, FileDropReason, PartitionsReading};
 use crate::error::InputError;
 use crate::input::{guids, lfts, partitions, prefix_routes, qos_policy, torus};
 use crate::options::value::{is_c_space, leading_number};
@@ -155,8 +155,8 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
 }
 
 /// What the word means that OpenSM rejects.
-fn hint_about(reason: &DropReason) -> String {
-    let DropReason::BadMember(word) = reason else {
+fn hint_about(reason: &FileDropReason) -> String {
+    let FileDropReason::BadMember(word) = reason else {
         return String::new();
     };
     let is_range = word

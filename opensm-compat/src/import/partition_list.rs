@@ -1,5 +1,7 @@
 //! The partitions that OpenSM makes of the definitions that it read.
 
+use std::collections::BTreeMap;
+
 use ferrosm_core::config::partitions::partition_group::GroupSpec;
 use ferrosm_core::config::partitions::{DEFAULT_PARTITION, MemberSelector, Partition};
 use ferrosm_mad::attr::MtuCode;
@@ -13,6 +15,10 @@ use crate::input::partitions::flags::GroupFlags;
 #[derive(Debug, Clone, Default)]
 pub struct PartitionList {
     pub partitions: Vec<Partition>,
+    /// Index of a partition in the list, by its number.
+    by_number: BTreeMap<u16, usize>,
+    /// Number of the first partition with a name.
+    by_name: BTreeMap<String, u16>,
     /// Line of a definition, and what OpenSM ignored.
     pub ignored: Vec<(usize, String)>,
     /// Line of a definition, and a value that ferrosm reads in another way.
@@ -39,14 +45,13 @@ pub fn partitions(definitions: &[Definition], qos: bool) -> PartitionList {
 impl PartitionList {
     /// The number of a definition without a P_Key.
     fn number_of_name(&self, name: &str, last_assigned: &mut u16) -> u16 {
-        let same = |p: &&Partition| !name.is_empty() && p.name == name;
-        if let Some(partition) = self.partitions.iter().find(same) {
-            return partition.number;
+        if let Some(number) = self.by_name.get(name).filter(|_| !name.is_empty()) {
+            return *number;
         }
         if name == "Default" {
             return DEFAULT_PARTITION;
         }
-        let is_used = |n: u16| self.partitions.iter().any(|p| p.number == n);
+        let is_used = |n: u16| self.by_number.contains_key(&n);
         let free = (*last_assigned + 1..DEFAULT_PARTITION).find(|n| !is_used(*n));
         *last_assigned = free.unwrap_or(DEFAULT_PARTITION - 1);
         *last_assigned
@@ -55,19 +60,10 @@ impl PartitionList {
     fn add(&mut self, definition: &Definition, number: u16, qos: bool) {
         let sl = self.service_level(definition, qos);
         let flags = self.group_flags(definition, &definition.flags, sl);
-        let existing = self.partitions.iter().position(|p| p.number == number);
-        let index = existing.unwrap_or_else(|| {
-            let name = match &*definition.name {
-                "" => format!("{number:#06x}"),
-                name => name.to_owned(),
-            };
-            self.partitions.push(Partition {
-                name,
-                number,
-                ..Partition::default()
-            });
-            self.partitions.len() - 1
-        });
+        let index = match self.by_number.get(&number) {
+            Some(index) => *index,
+            None => self.add_partition(&definition.name, number),
+        };
         let mut groups = Vec::new();
         if definition.ipoib {
             groups.extend(flags.broadcast_groups(number));
@@ -92,6 +88,22 @@ impl PartitionList {
             .members
             .extend(members.map(|(word, membership)| (selector(*word), *membership)));
         add_groups(&mut partition.groups, groups);
+    }
+
+    /// Adds a partition without members; returns its index.
+    fn add_partition(&mut self, name: &str, number: u16) -> usize {
+        let index = self.partitions.len();
+        self.by_number.insert(number, index);
+        self.by_name.entry(name.to_owned()).or_insert(number);
+        self.partitions.push(Partition {
+            name: match name {
+                "" => format!("{number:#06x}"),
+                name => name.to_owned(),
+            },
+            number,
+            ..Partition::default()
+        });
+        index
     }
 
     /// The SL of a definition. OpenSM uses SL 0 while `qos` is FALSE.

@@ -3,8 +3,8 @@
 //!
 //! OpenSM reads a line into a buffer and cuts it into words with NUL bytes. After the last `;` of a
 //! line it can continue behind the end of the text, where the buffer still has words of earlier
-//! lines: a line that is only `;` drops the file for this reason. The buffer is therefore reproduced
-//! byte for byte.
+//! lines: a line that is only `;` drops the file for this reason. The buffer is therefore
+//! reproduced byte for byte.
 
 use crate::input::partitions::values;
 use crate::options::value::leading_number;
@@ -25,13 +25,13 @@ pub enum PartitionsReading {
     Dropped {
         /// Number of the line, from 1; `None` for the whole file.
         line: Option<usize>,
-        reason: DropReason,
+        reason: FileDropReason,
     },
 }
 
 /// Why OpenSM drops a file. The texts are OpenSM's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DropReason {
+pub enum FileDropReason {
     NoDefinition,
     BadDefinition,
     /// This word is no member.
@@ -42,7 +42,7 @@ pub enum DropReason {
     Crash,
 }
 
-impl DropReason {
+impl FileDropReason {
     /// The text, as in OpenSM's log if it logs one.
     #[must_use]
     pub const fn text(&self) -> &'static str {
@@ -135,7 +135,7 @@ pub fn read(file: &[u8]) -> PartitionsReading {
     if reader.definitions.is_empty() {
         return PartitionsReading::Dropped {
             line: None,
-            reason: DropReason::Empty,
+            reason: FileDropReason::Empty,
         };
     }
     PartitionsReading::Used(reader.definitions)
@@ -269,7 +269,7 @@ struct OpenDefinition {
 }
 
 impl Reader {
-    fn read_line(&mut self, number: usize, line: &[u8]) -> Result<(), DropReason> {
+    fn read_line(&mut self, number: usize, line: &[u8]) -> Result<(), FileDropReason> {
         self.buffer.fill(line);
         if let Some(comment) = self.buffer.find(0, b'#') {
             self.buffer.cut(comment);
@@ -302,7 +302,7 @@ impl Reader {
         open: &mut OpenDefinition,
         number: usize,
         start: usize,
-    ) -> Result<usize, DropReason> {
+    ) -> Result<usize, FileDropReason> {
         let mut position = start;
         // After a `;` without text before it, OpenSM reads what is behind it.
         if self.buffer.at(position) == 0 {
@@ -345,11 +345,11 @@ impl Reader {
         open: &mut OpenDefinition,
         number: usize,
         start: usize,
-    ) -> Result<(Definition, usize), DropReason> {
+    ) -> Result<(Definition, usize), FileDropReason> {
         let colon = self
             .buffer
             .find(start, b':')
-            .ok_or(DropReason::NoDefinition)?;
+            .ok_or(FileDropReason::NoDefinition)?;
         self.buffer.cut(colon);
         let mut comma = self.buffer.find(start, b',');
         if let Some(comma) = comma {
@@ -372,13 +372,18 @@ impl Reader {
         }
         let is_complete = position == colon + 1;
         let pkey = pkey_of(&first).filter(|_| is_complete);
-        (definition.name, definition.pkey) = pkey.ok_or(DropReason::BadDefinition)?;
+        (definition.name, definition.pkey) = pkey.ok_or(FileDropReason::BadDefinition)?;
         Ok((definition, position))
     }
 
     /// Reads the flags of a group up to the end of the text. Returns their length.
-    fn read_group(&mut self, index: usize, word: &Word, start: usize) -> Result<usize, DropReason> {
-        let mgid = word.value.as_deref().ok_or(DropReason::Crash)?;
+    fn read_group(
+        &mut self,
+        index: usize,
+        word: &Word,
+        start: usize,
+    ) -> Result<usize, FileDropReason> {
+        let mgid = word.value.as_deref().ok_or(FileDropReason::Crash)?;
         let Some(mgid) = values::mgid(mgid) else {
             // OpenSM logs it, and continues behind the MGID.
             return Ok(0);
@@ -452,7 +457,7 @@ fn default_membership(word: &str) -> Option<Membership> {
 fn member_of(
     word: &Word,
     default: Membership,
-) -> Result<Option<(MemberWord, Membership)>, DropReason> {
+) -> Result<Option<(MemberWord, Membership)>, FileDropReason> {
     if word.begins("NONE") {
         return Ok(None);
     }
@@ -475,7 +480,7 @@ fn member_of(
             let number = leading_number(&word.name);
             let guid = number.value.unwrap_or(u64::MAX);
             if guid == 0 || number.length != word.name.len() {
-                return Err(DropReason::BadMember(word.name.clone()));
+                return Err(FileDropReason::BadMember(word.name.clone()));
             }
             MemberWord::Guid(guid)
         }
@@ -537,7 +542,7 @@ impl Flags {
 mod tests {
     use super::*;
 
-    fn dropped(text: &str) -> Option<(usize, DropReason)> {
+    fn dropped(text: &str) -> Option<(usize, FileDropReason)> {
         match read(text.as_bytes()) {
             PartitionsReading::Used(_) => None,
             PartitionsReading::Dropped { line, reason } => Some((line.unwrap_or(0), reason)),
@@ -548,7 +553,7 @@ mod tests {
     /// files.
     #[test]
     fn files_are_dropped_at_the_line_of_opensm() {
-        use DropReason::{BadDefinition, BadMember, Empty, NoDefinition};
+        use FileDropReason::{BadDefinition, BadMember, Empty, NoDefinition};
         for (text, expected) in [
             (
                 "Default=0x7fff,ipoib : ALL=full;\r\nVault=0x21 : 0x21;\r\n",

@@ -5,7 +5,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use super::assignments::Assignments;
 use super::command_line::CommandLine;
-use super::evaluation::{ReadFile, Scope};
+use super::evaluation::{ImportScope, ReadFile};
 use super::file_kind::FileKind;
 use super::finding::{Fate, Finding, Place};
 use super::start_files::{self, Start, Starts};
@@ -39,7 +39,7 @@ pub struct ImportRequest {
 pub struct SmSource {
     /// The files that it comes from.
     pub names: Vec<String>,
-    pub scope: Scope,
+    pub scope: ImportScope,
     pub assignments: Assignments,
 }
 
@@ -177,8 +177,8 @@ fn source_of(
     }
     assignments.correct();
     let scope = match (conf, start) {
-        (None, None) => Scope::InputFiles,
-        (Some(_), _) | (None, Some(_)) => Scope::Sm,
+        (None, None) => ImportScope::InputFiles,
+        (Some(_), _) | (None, Some(_)) => ImportScope::Sm,
     };
     SmSource {
         names,
@@ -340,6 +340,6 @@ mod tests {
         assert_eq!(findings.len(), 2);
         assert!(findings[0].text.contains("ferrosm state import guid2lid"));
         assert_eq!(sources.len(), 1);
-        assert_eq!(sources[0].scope, Scope::InputFiles);
+        assert_eq!(sources[0].scope, ImportScope::InputFiles);
     }
 }

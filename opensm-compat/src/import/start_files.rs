@@ -1,5 +1,5 @@
-//! Files that start OpenSM: `/etc/sysconfig/opensm` of Red Hat, `/etc/default/opensm` of Debian, and
-//! scripts with commands such as `rc.local`.
+//! Files that start OpenSM: `/etc/sysconfig/opensm` of Red Hat, `/etc/default/opensm` of Debian,
+//! and scripts with commands such as `rc.local`.
 
 use super::command_line::{self, CommandLine};
 use super::finding::{Fate, Finding, Place, shown};
@@ -27,8 +27,8 @@ pub struct Starts {
 }
 
 /// A file of shell variables. Red Hat's script starts an SM for each of `GUIDS`, with a subnet
-/// prefix that counts up, and passes `PRIORITY` on; Debian's an SM for each of `PORTS`, all with the
-/// default prefix.
+/// prefix that counts up, and passes `PRIORITY` on. Debian's starts an SM for each of `PORTS`, all
+/// with the default prefix.
 #[must_use]
 pub fn read_variables(file: &str, text: &str) -> Starts {
     let mut starts = Starts::default();

@@ -6,7 +6,7 @@ use std::io;
 use proptest::prelude::*;
 
 use super::assignments::Assignments;
-use super::evaluation::{Imported, Scope, evaluate};
+use super::evaluation::{ImportScope, Imported, evaluate};
 use super::finding::{Fate, Place};
 use super::toml_text::{Secrets, render};
 use super::{command_line, file_kind, input_files, partition_rules, start_files};
@@ -22,7 +22,7 @@ fn import(conf: &str, files: &[(&str, &str)]) -> Imported {
         text.map(|text| text.as_bytes().to_vec())
             .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     };
-    evaluate(&assignments, Scope::Sm, &read)
+    evaluate(&assignments, ImportScope::Sm, &read)
 }
 
 /// Line, fate and text of all findings.
@@ -194,6 +194,21 @@ fn keys_are_written_only_to_the_file() {
 }
 
 #[test]
+fn key_of_sa_clients_is_compared_with_the_sm_key() {
+    let differs = import("sm_key 0xab\n", &[]);
+    assert_reported(
+        &differs,
+        "OpenSM's default",
+        Fate::ChangesBehaviour,
+        "key 1",
+    );
+    let same = import("sm_key 0xab\nsa_key 0xab\n", &[]);
+    assert_eq!(same.count(Fate::ChangesBehaviour), 0);
+    let other = import("sm_key 0xab\nsa_key 0xac\n", &[]);
+    assert_eq!(other.count(Fate::ChangesBehaviour), 1);
+}
+
+#[test]
 fn last_line_of_an_option_is_used() {
     let imported = import(
         "sm_priority 5\nsm_priority 7\nlmc 9\nmax_wire_smps 8\nmax_wire_smps2 4\n",
@@ -251,7 +266,7 @@ proptest! {
         assignments.add_file("f", &bytes);
         command_line::parse(&flags).apply(&Place::file("command line"), &mut assignments);
         assignments.correct();
-        let imported = evaluate(&assignments, Scope::Sm, &|_| Ok(bytes.clone()));
+        let imported = evaluate(&assignments, ImportScope::Sm, &|_| Ok(bytes.clone()));
         let _ = render(&imported, "x", Secrets::Omitted);
         let _ = partition_rules::read(&bytes);
         let text = String::from_utf8_lossy(&bytes);

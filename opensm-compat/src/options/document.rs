@@ -2,7 +2,7 @@
 
 use super::command_flags::COMMAND_FLAGS;
 use super::value::ValueFormat;
-use super::{Availability, Effect, Equivalent, FlagValue, OpenSmOption, OptionFlag, rows};
+use super::{Availability, Equivalent, FlagValue, Impact, OpenSmOption, OptionFlag, rows};
 
 const INTRODUCTION: &str = "\
 # Options of OpenSM
@@ -107,12 +107,12 @@ fn equivalent(equivalent: &Equivalent) -> String {
         Equivalent::NotNeeded(instead) => {
             format!("not needed: {}.", instead.replace("{}", "FILE"))
         }
-        Equivalent::Absent { effect, reason } => {
-            let effect = match effect {
-                Effect::Fabric => "fabric",
-                Effect::Operation => "operation",
+        Equivalent::Absent { impact, reason } => {
+            let impact = match impact {
+                Impact::Fabric => "fabric",
+                Impact::Operation => "operation",
             };
-            format!("none ({effect}): {reason}.")
+            format!("none ({impact}): {reason}.")
         }
     }
 }

@@ -82,7 +82,7 @@ pub enum Equivalent {
     NotNeeded(&'static str),
     /// Nothing.
     Absent {
-        effect: Effect,
+        impact: Impact,
         /// The consequence, or what to use instead.
         reason: &'static str,
     },
@@ -102,7 +102,7 @@ pub struct KeyEquivalent {
 
 /// What changes if an option has no equivalent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum Impact {
     /// Devices, paths or replies to clients: the fabric behaves differently.
     Fabric,
     /// Only how the SM is operated.
@@ -241,14 +241,14 @@ impl Equivalent {
 
     const fn fabric(reason: &'static str) -> Self {
         Self::Absent {
-            effect: Effect::Fabric,
+            impact: Impact::Fabric,
             reason,
         }
     }
 
     const fn operation(reason: &'static str) -> Self {
         Self::Absent {
-            effect: Effect::Operation,
+            impact: Impact::Operation,
             reason,
         }
     }

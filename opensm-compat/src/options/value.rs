@@ -64,14 +64,14 @@ const fn decimal(max: u32) -> ValueFormat {
 
 /// Why OpenSM does not use a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rejection {
+pub enum ValueRejection {
     NotANumber,
     /// The largest number.
     Above(u64),
     NotAMask,
 }
 
-impl core::fmt::Display for Rejection {
+impl core::fmt::Display for ValueRejection {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::NotANumber => f.write_str("no number"),
@@ -86,7 +86,7 @@ impl ValueFormat {
     ///
     /// # Errors
     /// OpenSM keeps the previous value.
-    pub fn read(self, text: &str) -> Result<String, Rejection> {
+    pub fn read(self, text: &str) -> Result<String, ValueRejection> {
         match self {
             Self::Hex64 | Self::Secret => {
                 whole_number(text).map(|number| format!("{number:#018x}"))
@@ -94,7 +94,7 @@ impl ValueFormat {
             Self::Unsigned { max, notation } => {
                 let number = whole_number(text)?;
                 if number > u64::from(max) {
-                    return Err(Rejection::Above(max.into()));
+                    return Err(ValueRejection::Above(max.into()));
                 }
                 Ok(notation.print(number))
             }
@@ -117,12 +117,12 @@ impl Notation {
 
 /// A number as `strtoull` reads it with base 0, which must be the whole text. A negative number
 /// wraps around.
-fn whole_number(text: &str) -> Result<u64, Rejection> {
+fn whole_number(text: &str) -> Result<u64, ValueRejection> {
     let number = leading_number(text);
     if text.is_empty() || number.length != text.len() {
-        return Err(Rejection::NotANumber);
+        return Err(ValueRejection::NotANumber);
     }
-    number.value.ok_or(Rejection::Above(u64::MAX))
+    number.value.ok_or(ValueRejection::Above(u64::MAX))
 }
 
 /// A number as `strtol` reads it into 32 bits.
@@ -192,14 +192,14 @@ pub(crate) const fn is_c_space(c: char) -> bool {
 }
 
 /// 256 bits. OpenSM reads the first 64 digits.
-fn mask(text: &str) -> Result<String, Rejection> {
+fn mask(text: &str) -> Result<String, ValueRejection> {
     const DIGITS: usize = 64;
     let digits = text
         .strip_prefix("0x")
         .or_else(|| text.strip_prefix("0X"))
         .unwrap_or(text);
     if digits.is_empty() || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
-        return Err(Rejection::NotAMask);
+        return Err(ValueRejection::NotAMask);
     }
     let digits = &digits[..digits.len().min(DIGITS)];
     Ok(format!("0x{:0>DIGITS$}", digits.to_ascii_lowercase()))
@@ -215,14 +215,17 @@ mod tests {
         assert_eq!(read("15").as_deref(), Ok("15"));
         assert_eq!(read("0xf").as_deref(), Ok("15"));
         assert_eq!(read("017").as_deref(), Ok("15"));
-        assert_eq!(read("256"), Err(Rejection::Above(255)));
-        assert_eq!(read("-1"), Err(Rejection::Above(255)));
+        assert_eq!(read("256"), Err(ValueRejection::Above(255)));
+        assert_eq!(read("-1"), Err(ValueRejection::Above(255)));
         for text in ["", "= 15", "08", "0x", "100M", "1 2", "high"] {
-            assert_eq!(read(text), Err(Rejection::NotANumber), "{text}");
+            assert_eq!(read(text), Err(ValueRejection::NotANumber), "{text}");
         }
         let key = |text: &str| ValueFormat::Hex64.read(text);
         assert_eq!(key("-1").as_deref(), Ok("0xffffffffffffffff"));
-        assert_eq!(key("0x1ffffffffffffffff"), Err(Rejection::Above(u64::MAX)));
+        assert_eq!(
+            key("0x1ffffffffffffffff"),
+            Err(ValueRejection::Above(u64::MAX))
+        );
         assert_eq!(HEX_BYTE.read("8").as_deref(), Ok("0x08"));
     }
 
@@ -248,6 +251,6 @@ mod tests {
     fn masks_are_filled_from_the_left() {
         let read = |text: &str| ValueFormat::Mask.read(text);
         assert_eq!(read("0xAb").unwrap(), format!("0x{}ab", "0".repeat(62)));
-        assert_eq!(read("x"), Err(Rejection::NotAMask));
+        assert_eq!(read("x"), Err(ValueRejection::NotAMask));
     }
 }

@@ -24,7 +24,7 @@ use crate::output::{self, json};
 use crate::port::local_port;
 
 /// Largest file that is read.
-const FILE_MAX: u64 = 64 << 20;
+const FILE_MAX: u64 = 16 << 20;
 
 /// Runs the command.
 ///
@@ -137,7 +137,7 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
         .read_to_end(&mut content)?;
     match u64::try_from(size).is_ok_and(|size| size <= FILE_MAX) {
         true => Ok(content),
-        false => Err(io::Error::other("larger than 64 MiB")),
+        false => Err(io::Error::other("larger than 16 MiB")),
     }
 }
 

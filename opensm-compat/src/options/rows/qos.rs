@@ -11,7 +11,7 @@ const TABLES: Equivalent =
 
 #[rustfmt::skip]
 pub(super) const OPTIONS: &[OpenSmOption] = &[
-    OpenSmOption::new("qos", Boolean, "FALSE", NotNeeded("a QoS policy (-Y FILE) applies without it"))
+    OpenSmOption::new("qos", Boolean, "FALSE", Equivalent::fabric("OpenSM then writes QoS tables to all ports, which is not imported; a QoS policy (-Y FILE) applies without it"))
         .flag("qos", Some('Q'), Sets("TRUE")),
     OpenSmOption::new("qos_policy_file", Text, "/etc/opensm/qos-policy.conf", file("qos.policy-file").run_flag("-Y")
         .differs("The policy applies without `qos`. No file is read unless the key names one. Its SLs apply if the routing uses one VL."))
