@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ferrosm_opensm_compat::import::evaluation::Imported;
-use ferrosm_opensm_compat::import::finding::{Fate, Finding};
+use ferrosm_opensm_compat::import::finding::{Finding, LineOutcome};
 
 use super::table;
 
@@ -32,7 +32,7 @@ impl ImportReport<'_> {
     /// Whether ferrosm will differ from OpenSM.
     #[must_use]
     pub fn has_differences(&self) -> bool {
-        self.all().any(|finding| finding.fate.is_difference())
+        self.all().any(|finding| finding.outcome.is_difference())
     }
 
     fn all(&self) -> impl Iterator<Item = &Finding> {
@@ -74,7 +74,7 @@ fn tables(findings: &[Finding], all: bool) -> String {
     let shown = || {
         findings
             .iter()
-            .filter(|finding| all || finding.fate != Fate::Default)
+            .filter(|finding| all || finding.outcome != LineOutcome::Default)
     };
     let mut files: Vec<&str> = Vec::new();
     for finding in shown() {
@@ -94,7 +94,7 @@ fn tables(findings: &[Finding], all: bool) -> String {
 }
 
 fn rows(findings: &[&Finding]) -> table::Table {
-    let mut rows = table::new(["Line", "OpenSM's line", "Result", "In ferrosm, or why"]);
+    let mut rows = table::new(["Line", "OpenSM's line", "Outcome", "In ferrosm, or why"]);
     table::wrap(&mut rows);
     table::right(&mut rows, &[0]);
     for finding in findings.iter().take(ROWS_MAX) {
@@ -102,7 +102,7 @@ fn rows(findings: &[&Finding]) -> table::Table {
         rows.add_row([
             line.map_or_else(String::new, |line| line.to_string()),
             finding.line.clone(),
-            finding.fate.name().to_owned(),
+            finding.outcome.name().to_owned(),
             finding.text.clone(),
         ]);
     }
@@ -114,17 +114,17 @@ fn rows(findings: &[&Finding]) -> table::Table {
     rows
 }
 
-/// How many lines had each fate.
+/// How many lines had each outcome.
 fn summary(findings: &[Finding], all: bool) -> String {
-    let counts: Vec<String> = Fate::ALL
+    let counts: Vec<String> = LineOutcome::ALL
         .into_iter()
-        .filter_map(|fate| {
-            let count = findings.iter().filter(|f| f.fate == fate).count();
-            let hint = match fate == Fate::Default && !all {
+        .filter_map(|outcome| {
+            let count = findings.iter().filter(|f| f.outcome == outcome).count();
+            let hint = match outcome == LineOutcome::Default && !all {
                 true => " (--all lists them)",
                 false => "",
             };
-            (count > 0).then(|| format!("{count} {}{hint}", fate.name()))
+            (count > 0).then(|| format!("{count} {}{hint}", outcome.name()))
         })
         .collect();
     match counts.is_empty() {

@@ -81,7 +81,10 @@ fn status_is_1_if_behaviour_changes() {
     assert_eq!(code, Some(0));
     let (_, _, json) = run_ferrosm(&["config", "import", "--json", &conf]);
     assert!(json.contains("\"differs\": true"), "{json}");
-    assert!(json.contains("\"fate\": \"changes behaviour\""), "{json}");
+    assert!(
+        json.contains("\"outcome\": \"changes behaviour\""),
+        "{json}"
+    );
 }
 
 #[test]

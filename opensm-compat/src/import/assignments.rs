@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::conf::{self, ConfLine};
 use super::corrections::{self, Correction};
-use super::finding::{Fate, Finding, Place, may_be_secret, shown, shown_assignment};
+use super::finding::{Finding, LineOutcome, Place, may_be_secret, shown, shown_assignment};
 use crate::keyword::nearest_keyword;
 use crate::options::value::ValueRejection;
 use crate::options::{self, Availability, Equivalent, OpenSmOption};
@@ -72,7 +72,7 @@ impl Assignments {
             self.findings.push(Finding {
                 place: Place::file(name),
                 line: String::new(),
-                fate: Fate::ChangesBehaviour,
+                outcome: LineOutcome::ChangesBehaviour,
                 text: format!("only the first {} lines are imported", conf::LINES_MAX),
             });
         }
@@ -89,7 +89,7 @@ impl Assignments {
             self.findings.push(Finding {
                 place,
                 line: shown_assignment(&line.name, &line.value, may_be_secret(&line.name)),
-                fate: Fate::Ignored,
+                outcome: LineOutcome::Ignored,
                 text: format!("an option of NVIDIA's SM, unknown to OpenSM; in ferrosm: {reason}"),
             });
             return;
@@ -126,7 +126,7 @@ impl Assignments {
         self.findings.push(Finding {
             place: place.clone(),
             line: text.clone(),
-            fate: Fate::Ignored,
+            outcome: LineOutcome::Ignored,
             text: text_of_finding,
         });
         if let Some(option) = suggested {

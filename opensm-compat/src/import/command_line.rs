@@ -1,7 +1,7 @@
 //! Flags of OpenSM's command line, as `getopt_long_only` reads them.
 
 use super::assignments::{Assignments, OptionAssignment};
-use super::finding::{Fate, Finding, NOT_SHOWN, Place, shown};
+use super::finding::{Finding, LineOutcome, NOT_SHOWN, Place, shown};
 use crate::options::command_flags::{self, COMMAND_FLAGS, CommandFlag};
 use crate::options::value::{ValueFormat, leading_number};
 use crate::options::{self, FlagValue, OpenSmOption, OptionFlag};
@@ -176,7 +176,7 @@ impl ParsedFlag {
                     FlagValue::Required => self.value_of_option(option),
                     FlagValue::Hexadecimal => self.hexadecimal(),
                 };
-                let raw = self.value.clone().unwrap_or(value.clone());
+                let raw = self.value.clone().unwrap_or_else(|| value.clone());
                 let assignment = OptionAssignment {
                     option,
                     place: place.clone(),
@@ -189,7 +189,7 @@ impl ParsedFlag {
                     to.findings.push(Finding {
                         place: assignment.place,
                         line: assignment.line,
-                        fate: Fate::Ignored,
+                        outcome: LineOutcome::Ignored,
                         text: reason,
                     });
                     return;
@@ -199,11 +199,13 @@ impl ParsedFlag {
             FlagMeaning::Command(flag) => self.apply_command(flag, place, to),
             FlagMeaning::Unknown => {
                 let text = "OpenSM has no such flag: it prints its help and exits";
-                to.findings.push(self.finding(place, Fate::Ignored, text));
+                to.findings
+                    .push(self.finding(place, LineOutcome::Ignored, text));
             }
             FlagMeaning::WithoutValue => {
                 let text = "the value is missing: OpenSM prints its help and exits";
-                to.findings.push(self.finding(place, Fate::Ignored, text));
+                to.findings
+                    .push(self.finding(place, LineOutcome::Ignored, text));
             }
         }
     }
@@ -231,18 +233,19 @@ impl ParsedFlag {
             self.set(name, &value, place, to);
             return;
         }
-        let (fate, text) = match (flag.long, flag.run_flag) {
-            ("config", _) => (Fate::Converted, "the file is imported".to_owned()),
+        let (outcome, text) = match (flag.long, flag.run_flag) {
+            ("config", _) => (LineOutcome::Converted, "the file is imported".to_owned()),
             ("once", Some(run_flag)) => (
-                Fate::NotNeeded,
+                LineOutcome::NotNeeded,
                 format!("a service runs on; `ferrosm run {run_flag}` sweeps once"),
             ),
-            ("create-config" | "help" | "version", _) => {
-                (Fate::Ignored, "OpenSM exits after this flag".to_owned())
-            }
-            (_, _) => (Fate::NotNeeded, flag.note.to_owned()),
+            ("create-config" | "help" | "version", _) => (
+                LineOutcome::Ignored,
+                "OpenSM exits after this flag".to_owned(),
+            ),
+            (_, _) => (LineOutcome::NotNeeded, flag.note.to_owned()),
         };
-        to.findings.push(self.finding(place, fate, &text));
+        to.findings.push(self.finding(place, outcome, &text));
     }
 
     /// Sets an option that the flag does not name.
@@ -350,12 +353,12 @@ impl ParsedFlag {
         }
     }
 
-    fn finding(&self, place: &Place, fate: Fate, text: &str) -> Finding {
+    fn finding(&self, place: &Place, outcome: LineOutcome, text: &str) -> Finding {
         let may_be_secret = super::finding::may_be_secret(&self.typed);
         Finding {
             place: place.clone(),
             line: self.shown(may_be_secret),
-            fate,
+            outcome,
             text: text.to_owned(),
         }
     }

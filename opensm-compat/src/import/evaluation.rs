@@ -5,7 +5,7 @@ use std::io;
 use ferrosm_core::config::partitions::Partition;
 
 use super::assignments::{Assignments, OptionAssignment, reason_of};
-use super::finding::{Fate, Finding, Place, shown, shown_assignment};
+use super::finding::{Finding, LineOutcome, Place, shown, shown_assignment};
 use super::input_files::{self, FileContext, FileUse};
 use crate::options::conversion::{self, Conversion, TomlValue};
 use crate::options::value::leading_number;
@@ -42,10 +42,10 @@ impl Imported {
         setting.map(|setting| &setting.value)
     }
 
-    /// How many lines had each fate.
+    /// How many lines had each outcome.
     #[must_use]
-    pub fn count(&self, fate: Fate) -> usize {
-        let same = self.findings.iter().filter(|f| f.fate == fate);
+    pub fn count(&self, outcome: LineOutcome) -> usize {
+        let same = self.findings.iter().filter(|f| f.outcome == outcome);
         same.count()
     }
 }
@@ -139,7 +139,7 @@ impl Evaluation<'_> {
                 } else {
                     format!("the value is {rejection}: OpenSM kept {kept}")
                 };
-                self.report(assignment, Fate::Ignored, text);
+                self.report(assignment, LineOutcome::Ignored, text);
                 self.suggest_plain_value(assignment);
                 return;
             }
@@ -147,7 +147,7 @@ impl Evaluation<'_> {
         let in_force = self.assignments.in_force(name);
         if let Some(later) = in_force.filter(|later| !core::ptr::eq(*later, assignment)) {
             let text = format!("{} sets it again", later.place);
-            self.report(assignment, Fate::Ignored, text);
+            self.report(assignment, LineOutcome::Ignored, text);
             return;
         }
         // Reported with the engines and the files.
@@ -162,19 +162,19 @@ impl Evaluation<'_> {
             let text = format!("{}: OpenSM uses {}", correction.reason, correction.value);
             // The key says what OpenSM uses.
             self.convert_corrected(assignment, &correction.value);
-            self.report(assignment, Fate::Ignored, text);
+            self.report(assignment, LineOutcome::Ignored, text);
             return;
         }
         let is_false_by_mistake = option.default == "FALSE" || option.default == "TRUE";
         let is_unclear = is_false_by_mistake && !matches!(&*assignment.raw, "TRUE" | "FALSE");
         if value == option.default {
             if is_unclear {
-                let text = format!("only TRUE is true: OpenSM reads it as FALSE, its default");
-                self.report(assignment, Fate::Ignored, text);
+                let text = "only TRUE is true: OpenSM reads it as FALSE, its default".to_owned();
+                self.report(assignment, LineOutcome::Ignored, text);
                 self.suggest_plain_value(assignment);
                 return;
             }
-            self.report(assignment, Fate::Default, default_text(option));
+            self.report(assignment, LineOutcome::Default, default_text(option));
             return;
         }
         if let Some(required) = option.requires
@@ -182,7 +182,7 @@ impl Evaluation<'_> {
             && !self.assignments.is_true(required)
         {
             let text = format!("not used while `{required}` is FALSE");
-            self.report(assignment, Fate::Ignored, text);
+            self.report(assignment, LineOutcome::Ignored, text);
             return;
         }
         self.convert(assignment, value, is_unclear);
@@ -200,40 +200,51 @@ impl Evaluation<'_> {
             Equivalent::Key(key) => self.convert_to_key(assignment, key, value),
             Equivalent::NotNeeded(reason) => {
                 let reason = reason.replace("{}", value);
-                self.report(assignment, Fate::NotNeeded, format!("{unclear}{reason}"));
+                self.report(
+                    assignment,
+                    LineOutcome::NotNeeded,
+                    format!("{unclear}{reason}"),
+                );
             }
             Equivalent::Absent { impact, reason } => {
-                let fate = match impact {
-                    Impact::Fabric => Fate::ChangesBehaviour,
-                    Impact::Operation => Fate::NoEquivalent,
+                let outcome = match impact {
+                    Impact::Fabric => LineOutcome::ChangesBehaviour,
+                    Impact::Operation => LineOutcome::NoEquivalent,
                 };
                 if option.name == "sa_key" && value == self.assignments.value("sm_key") {
                     let text = "`sm.sm-key`, which has the same value".to_owned();
-                    self.report(assignment, Fate::Converted, text);
+                    self.report(assignment, LineOutcome::Converted, text);
                     return;
                 }
-                self.report(assignment, fate, format!("{unclear}{reason}"));
+                self.report(assignment, outcome, format!("{unclear}{reason}"));
             }
         }
     }
 
     fn convert_to_key(&mut self, assignment: &OptionAssignment, key: KeyEquivalent, value: &str) {
         if let Some(text) = self.without_effect(assignment.option.name) {
-            self.report(assignment, Fate::Ignored, text.to_owned());
+            self.report(assignment, LineOutcome::Ignored, text.to_owned());
             return;
         }
         let converted = key.conversion.convert(value);
         let Some(toml) = converted.value else {
-            self.report(assignment, Fate::Default, default_text(assignment.option));
+            self.report(
+                assignment,
+                LineOutcome::Default,
+                default_text(assignment.option),
+            );
             return;
         };
         let shown_value = format!("{} = {toml}", key.key);
-        let (fate, text) = match &*converted.loss {
-            "" => (Fate::Converted, shown_value),
-            loss => (Fate::ChangesBehaviour, format!("{shown_value}: {loss}")),
+        let (outcome, text) = match &*converted.loss {
+            "" => (LineOutcome::Converted, shown_value),
+            loss => (
+                LineOutcome::ChangesBehaviour,
+                format!("{shown_value}: {loss}"),
+            ),
         };
         self.add_setting(key.key, toml, source_of(assignment));
-        self.report(assignment, fate, text);
+        self.report(assignment, outcome, text);
     }
 
     /// Why OpenSM does nothing with an option at these values of others.
@@ -299,14 +310,14 @@ impl Evaluation<'_> {
         let text = format!("routing.engines = {toml}{skipped}");
         let source = match assignment {
             Some(assignment) => {
-                self.report(assignment, Fate::Converted, text);
+                self.report(assignment, LineOutcome::Converted, text);
                 source_of(assignment)
             }
             None => {
                 self.result.findings.push(Finding {
                     place: Place::file("OpenSM's default"),
                     line: "routing_engine (null)".to_owned(),
-                    fate: Fate::Converted,
+                    outcome: LineOutcome::Converted,
                     text: format!("{text}; without this key ferrosm selects by topology"),
                 });
                 "OpenSM's default; delete the line to select by topology".to_owned()
@@ -329,11 +340,11 @@ impl Evaluation<'_> {
         if assignment.is_none() && self.scope == ImportScope::InputFiles {
             return;
         }
-        if let Some((fate, text)) = self.reason_without_file(option, &path) {
+        if let Some((outcome, text)) = self.reason_without_file(option, &path) {
             // A line that OpenSM does not use while `qos` is FALSE is reported with others.
             if let Some(assignment) = assignment.filter(|_| is_default || option.requires.is_none())
             {
-                self.report(assignment, fate, text);
+                self.report(assignment, outcome, text);
             }
             return;
         }
@@ -342,13 +353,18 @@ impl Evaluation<'_> {
             Err(_) if is_default && self.scope == ImportScope::Sm => {
                 if let Some(assignment) = assignment {
                     let text = "the file does not exist here".to_owned();
-                    self.report(assignment, Fate::Default, text);
+                    self.report(assignment, LineOutcome::Default, text);
                 }
                 return;
             }
             Err(error) => {
                 let text = format!("{}: the key is left out", unreadable(name, &path, &error));
-                self.report_file(assignment, &path, Fate::ChangesBehaviour, text);
+                let outcome = LineOutcome::ChangesBehaviour;
+                let source = self.report_file(assignment, &path, outcome, text);
+                let key_name = key.key.rsplit('.').next().unwrap_or(key.key);
+                let toml = TomlValue::Text(path);
+                let remark = format!("{source}: cannot be read here: {key_name} = {toml}");
+                self.result.remarks.push((key.key, remark));
                 return;
             }
         };
@@ -365,22 +381,22 @@ impl Evaluation<'_> {
             FileUse::AsItIs => {
                 let toml = TomlValue::Text(path.clone());
                 let text = format!("{} = {toml}", key.key);
-                let source = self.report_file(assignment, &path, Fate::Converted, text);
+                let source = self.report_file(assignment, &path, LineOutcome::Converted, text);
                 self.add_setting(key.key, toml, source);
             }
             FileUse::Omitted => {
                 let first = findings.first();
-                let fate = first.map_or(Fate::Ignored, |finding| finding.fate);
+                let outcome = first.map_or(LineOutcome::Ignored, |finding| finding.outcome);
                 let place = first.map_or_else(|| path.clone(), |f| f.place.to_string());
                 let text = format!("{} is left out because of {place}", key.key);
-                let source = self.report_file(assignment, &path, fate, text.clone());
+                let source = self.report_file(assignment, &path, outcome, text.clone());
                 self.result
                     .remarks
                     .push((key.key, format!("{source}: {text}")));
             }
             FileUse::Partitions(partitions) => {
                 let text = "written as [[partition]]".to_owned();
-                self.report_file(assignment, &path, Fate::Converted, text);
+                self.report_file(assignment, &path, LineOutcome::Converted, text);
                 self.result.partitions = partitions;
             }
         }
@@ -388,9 +404,13 @@ impl Evaluation<'_> {
     }
 
     /// Why OpenSM does not read the file of an option.
-    fn reason_without_file(&self, option: &OpenSmOption, path: &str) -> Option<(Fate, String)> {
+    fn reason_without_file(
+        &self,
+        option: &OpenSmOption,
+        path: &str,
+    ) -> Option<(LineOutcome, String)> {
         if !conversion::is_set(path) {
-            return Some((Fate::Default, "no file".to_owned()));
+            return Some((LineOutcome::Default, "no file".to_owned()));
         }
         if self.scope == ImportScope::InputFiles {
             return None;
@@ -403,11 +423,11 @@ impl Evaluation<'_> {
             "torus_config" if !uses_torus => "not read without the engine torus-2QoS",
             _ => return None,
         };
-        let fate = match path == option.default {
-            true => Fate::Default,
-            false => Fate::Ignored,
+        let outcome = match path == option.default {
+            true => LineOutcome::Default,
+            false => LineOutcome::Ignored,
         };
-        Some((fate, reason.to_owned()))
+        Some((outcome, reason.to_owned()))
     }
 
     /// Reports the line that names a file; returns its text for a comment.
@@ -415,17 +435,17 @@ impl Evaluation<'_> {
         &mut self,
         assignment: Option<&OptionAssignment>,
         path: &str,
-        fate: Fate,
+        outcome: LineOutcome,
         text: String,
     ) -> String {
         if let Some(assignment) = assignment {
-            self.report(assignment, fate, text);
+            self.report(assignment, outcome, text);
             return source_of(assignment);
         }
         self.result.findings.push(Finding {
             place: Place::file("OpenSM's default"),
             line: shown(path),
-            fate,
+            outcome,
             text: format!("{text} (OpenSM reads this file if it exists)"),
         });
         format!("OpenSM's default {}", shown(path))
@@ -440,7 +460,7 @@ impl Evaluation<'_> {
         self.result.findings.push(Finding {
             place: Place::file("OpenSM's default"),
             line: "sa_key 1".to_owned(),
-            fate: Fate::ChangesBehaviour,
+            outcome: LineOutcome::ChangesBehaviour,
             text: "SA clients are trusted by `sm.sm-key`, which `sm_key` sets; in OpenSM they need key 1"
                 .to_owned(),
         });
@@ -517,7 +537,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn report(&mut self, assignment: &OptionAssignment, fate: Fate, text: String) {
+    fn report(&mut self, assignment: &OptionAssignment, outcome: LineOutcome, text: String) {
         let text = match &assignment.remark {
             Some(remark) => format!("{text} ({remark})"),
             None => text,
@@ -525,7 +545,7 @@ impl Evaluation<'_> {
         self.result.findings.push(Finding {
             place: assignment.place.clone(),
             line: assignment.line.clone(),
-            fate,
+            outcome,
             text,
         });
     }
@@ -555,9 +575,10 @@ fn unreadable(option: &str, path: &str, error: &io::Error) -> String {
         "root_guid_file" => "without it updn detects the roots, and ftree fails",
         _ => "OpenSM reports an error at each use",
     };
-    let reason = match error.kind() {
-        io::ErrorKind::NotFound => "does not exist here".to_owned(),
-        _ => format!("cannot be read: {error}"),
+    let reason = if error.kind() == io::ErrorKind::NotFound {
+        "does not exist here".to_owned()
+    } else {
+        format!("cannot be read: {error}")
     };
     format!(
         "{} {reason}; {consequence}",

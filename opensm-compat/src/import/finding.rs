@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-/// The fate of a line.
+/// The outcome of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate {
+pub enum LineOutcome {
     /// A key of ferrosm's configuration says the same.
     Converted,
     /// OpenSM's default.
@@ -19,8 +19,8 @@ pub enum Fate {
     ChangesBehaviour,
 }
 
-impl Fate {
-    /// All fates, the harmless ones first.
+impl LineOutcome {
+    /// All outcomes, the harmless ones first.
     pub const ALL: [Self; 6] = [
         Self::Converted,
         Self::Default,
@@ -100,7 +100,7 @@ pub struct Finding {
     pub place: Place,
     /// The line, without keys.
     pub line: String,
-    pub fate: Fate,
+    pub outcome: LineOutcome,
     /// The key that replaces it, the reason, or the consequence.
     pub text: String,
 }

@@ -2,7 +2,7 @@
 
 use ferrosm_core::config::partitions::Partition;
 
-use super::finding::{Fate, Finding, Place, shown};
+use super::finding::{Finding, LineOutcome, Place, shown};
 use super::partition_list::{self, are_equal};
 use super::partition_rules::{self, FileDropReason, PartitionsReading};
 use crate::error::InputError;
@@ -64,21 +64,13 @@ pub fn examine(option: &str, name: &str, file: &[u8], context: FileContext<'_>) 
             let result = prefix_routes::parse(&text);
             accepted_by_ferrosm(name, result, "OpenSM skips such lines")
         }
-        "root_guid_file" => examine_list(name, &text, |text| guids::node_guids(text), ROOTS),
-        "cn_guid_file" | "io_guid_file" => {
-            examine_list(name, &text, |text| guids::port_guids(text), NODES)
-        }
-        "guid_routing_order_file" => {
-            examine_list(name, &text, |text| guids::port_guids(text), ORDER)
-        }
-        "ids_guid_file" => examine_list(name, &text, |text| guids::switch_ids(text), ORDER),
-        "hop_weights_file" => examine_list(name, &text, |text| guids::hop_weights(text), ORDER),
-        "port_search_ordering_file" => {
-            examine_list(name, &text, |text| guids::port_order(text), ORDER)
-        }
-        "port_prof_ignore_file" => {
-            examine_list(name, &text, |text| guids::switch_ports(text), ORDER)
-        }
+        "root_guid_file" => examine_list(name, &text, guids::node_guids, ROOTS),
+        "cn_guid_file" | "io_guid_file" => examine_list(name, &text, guids::port_guids, NODES),
+        "guid_routing_order_file" => examine_list(name, &text, guids::port_guids, ORDER),
+        "ids_guid_file" => examine_list(name, &text, guids::switch_ids, ORDER),
+        "hop_weights_file" => examine_list(name, &text, guids::hop_weights, ORDER),
+        "port_search_ordering_file" => examine_list(name, &text, guids::port_order, ORDER),
+        "port_prof_ignore_file" => examine_list(name, &text, guids::switch_ports, ORDER),
         "torus_config" => {
             accepted_by_ferrosm(name, torus::parse(&text), "OpenSM's torus-2QoS then fails")
         }
@@ -104,7 +96,7 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
             dropped.findings.push(Finding {
                 place: place_of_line(name, line),
                 line: line.map_or_else(String::new, |line| line_of(file, line)),
-                fate: Fate::Ignored,
+                outcome: LineOutcome::Ignored,
                 text,
             });
             return dropped;
@@ -112,19 +104,19 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
     };
     let list = partition_list::partitions(&definitions, qos);
     let parsed = partitions::parse(&String::from_utf8_lossy(file));
-    let finding = |line: usize, fate: Fate, text: String| Finding {
+    let finding = |line: usize, outcome: LineOutcome, text: String| Finding {
         place: Place::line(name, line, 1),
         line: line_of(file, line),
-        fate,
+        outcome,
         text,
     };
     let mut findings = Vec::new();
     for (line, message) in list.ignored {
-        findings.push(finding(line, Fate::Ignored, message));
+        findings.push(finding(line, LineOutcome::Ignored, message));
     }
     for (line, message) in list.unclear {
         let text = format!("{message}; ferrosm reads other units as well, or uses the default");
-        findings.push(finding(line, Fate::ChangesBehaviour, text));
+        findings.push(finding(line, LineOutcome::ChangesBehaviour, text));
     }
     let usage = match &parsed {
         Ok(conf) if are_equal(&conf.partitions, &list.partitions) => FileUse::AsItIs,
@@ -132,7 +124,7 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
             findings.push(Finding {
                 place: Place::file(name),
                 line: String::new(),
-                fate: Fate::Converted,
+                outcome: LineOutcome::Converted,
                 text: "the partitions that OpenSM made of this file are written as [[partition]], because ferrosm would read the file in another way"
                     .to_owned(),
             });
@@ -145,7 +137,7 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
         }
         let line = error.position.map_or(1, |(line, _)| line);
         let text = format!("OpenSM accepts it, ferrosm does not: {}", error.message);
-        findings.push(finding(line, Fate::Ignored, text));
+        findings.push(finding(line, LineOutcome::Ignored, text));
     }
     ExaminedFile {
         usage,
@@ -196,7 +188,7 @@ fn examine_policy(name: &str, text: &str, partitions: &[Partition]) -> ExaminedF
         examined.findings.push(Finding {
             place: place_at(name, warning.position),
             line: source,
-            fate: Fate::Ignored,
+            outcome: LineOutcome::Ignored,
             text: message,
         });
     }
@@ -265,9 +257,9 @@ fn examine_list<T>(
             examined.findings.push(Finding {
                 place: Place::line(name, number, 1),
                 line: shown(trimmed),
-                fate: match rules.drops_file {
-                    true => Fate::Ignored,
-                    false => Fate::ChangesBehaviour,
+                outcome: match rules.drops_file {
+                    true => LineOutcome::Ignored,
+                    false => LineOutcome::ChangesBehaviour,
                 },
                 text: format!(
                     "no GUID: OpenSM stops reading here, and {}{}",
@@ -282,7 +274,7 @@ fn examine_list<T>(
             examined.findings.push(Finding {
                 place: Place::line(name, number, LIST_LINE_MAX + 1),
                 line: shown(trimmed),
-                fate: Fate::ChangesBehaviour,
+                outcome: LineOutcome::ChangesBehaviour,
                 text: format!(
                     "OpenSM reads a line only up to {LIST_LINE_MAX} bytes, and the rest as another line"
                 ),
@@ -295,7 +287,7 @@ fn examine_list<T>(
             examined.findings.push(Finding {
                 place: Place::line(name, number, 1),
                 line: shown(trimmed),
-                fate: Fate::Ignored,
+                outcome: LineOutcome::Ignored,
                 text: format!("`{word}` behind the GUID: OpenSM reads no rank"),
             });
         }
@@ -308,9 +300,9 @@ fn examine_list<T>(
         examined.findings.push(Finding {
             place: Place::file(name),
             line: String::new(),
-            fate: match rules.empty_is_none {
-                true => Fate::Ignored,
-                false => Fate::ChangesBehaviour,
+            outcome: match rules.empty_is_none {
+                true => LineOutcome::Ignored,
+                false => LineOutcome::ChangesBehaviour,
             },
             text: format!("no GUID in this file: {}", rules.if_empty),
         });
@@ -364,7 +356,7 @@ fn accepted_by_ferrosm<T>(
         examined.findings.push(Finding {
             place: place_at(name, error.position),
             line: String::new(),
-            fate: Fate::ChangesBehaviour,
+            outcome: LineOutcome::ChangesBehaviour,
             text: format!("{}: ferrosm rejects the file; {of_opensm}", error.message),
         });
     }
@@ -418,7 +410,7 @@ mod tests {
             let omitted = roots(text);
             assert_eq!(omitted.usage, FileUse::Omitted, "{text}");
             assert!(omitted.findings[0].text.contains(reason), "{omitted:?}");
-            assert_eq!(omitted.findings[0].fate, Fate::Ignored);
+            assert_eq!(omitted.findings[0].outcome, LineOutcome::Ignored);
         }
         assert!(roots("0x1 spine1\n").findings.is_empty());
     }

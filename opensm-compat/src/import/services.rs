@@ -7,7 +7,7 @@ use super::assignments::Assignments;
 use super::command_line::CommandLine;
 use super::evaluation::{ImportScope, ReadFile};
 use super::file_kind::FileKind;
-use super::finding::{Fate, Finding, Place};
+use super::finding::{Finding, LineOutcome, Place};
 use super::start_files::{self, Start, Starts};
 use crate::options;
 use crate::options::value::leading_number;
@@ -120,7 +120,7 @@ pub fn services(request: &ImportRequest, read: ReadFile<'_>) -> (Vec<SmSource>, 
                     findings.push(Finding {
                         place: start.place.clone(),
                         line: format!("-F {}", super::finding::shown(path)),
-                        fate: Fate::ChangesBehaviour,
+                        outcome: LineOutcome::ChangesBehaviour,
                         text: "cannot be read here: its options are missing".to_owned(),
                     });
                 }
@@ -189,17 +189,17 @@ fn source_of(
 
 /// What happens to files that are no configuration.
 fn finding_about(file: &SourceFile) -> Option<Finding> {
-    let (fate, text) = match file.kind {
+    let (outcome, text) = match file.kind {
         FileKind::State => (
-            Fate::NotNeeded,
+            LineOutcome::NotNeeded,
             format!("records, not configuration: `ferrosm state import {}`", file.name),
         ),
         FileKind::NodeNames => (
-            Fate::NoEquivalent,
+            LineOutcome::NoEquivalent,
             "nodes have the name of their NodeDescription".to_owned(),
         ),
         FileKind::NvidiaPolicy => (
-            Fate::Ignored,
+            LineOutcome::Ignored,
             "a policy of NVIDIA's SM, which OpenSM does not read; ferrosm has no port groups, chains or topologies: list GUIDs in the root GUID file"
                 .to_owned(),
         ),
@@ -208,7 +208,7 @@ fn finding_about(file: &SourceFile) -> Option<Finding> {
     Some(Finding {
         place: Place::file(&file.name),
         line: String::new(),
-        fate,
+        outcome,
         text,
     })
 }
@@ -229,7 +229,7 @@ impl Starts {
             self.findings.push(Finding {
                 place,
                 line: "PORTS=ALL".to_owned(),
-                fate: Fate::ChangesBehaviour,
+                outcome: LineOutcome::ChangesBehaviour,
                 text: "an SM on each port, but this host has no InfiniBand port: list the GUIDs (`ibstat -p`)".to_owned(),
             });
             return;

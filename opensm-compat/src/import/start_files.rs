@@ -2,7 +2,7 @@
 //! and scripts with commands such as `rc.local`.
 
 use super::command_line::{self, CommandLine};
-use super::finding::{Fate, Finding, Place, shown};
+use super::finding::{Finding, LineOutcome, Place, shown};
 
 /// Most SMs that one file starts.
 pub const STARTS_MAX: usize = 256;
@@ -124,7 +124,7 @@ impl Starts {
         self.findings.push(Finding {
             place: variable.place.clone(),
             line: shown(&format!("{}={}", variable.name, variable.value)),
-            fate: Fate::Ignored,
+            outcome: LineOutcome::Ignored,
             text: why.to_owned(),
         });
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::assignments::Assignments;
 use super::evaluation::{ImportScope, Imported, evaluate};
-use super::finding::{Fate, Place};
+use super::finding::{LineOutcome, Place};
 use super::toml_text::{Secrets, render};
 use super::{command_line, file_kind, input_files, partition_rules, start_files};
 
@@ -25,22 +25,28 @@ fn import(conf: &str, files: &[(&str, &str)]) -> Imported {
     evaluate(&assignments, ImportScope::Sm, &read)
 }
 
-/// Line, fate and text of all findings.
+/// Line, outcome and text of all findings.
 fn report(imported: &Imported) -> Vec<String> {
     let row = |f: &super::finding::Finding| {
-        format!("{} | {} | {} | {}", f.place, f.fate.name(), f.line, f.text)
+        format!(
+            "{} | {} | {} | {}",
+            f.place,
+            f.outcome.name(),
+            f.line,
+            f.text
+        )
     };
     imported.findings.iter().map(row).collect()
 }
 
-fn assert_reported(imported: &Imported, place: &str, fate: Fate, text: &str) {
+fn assert_reported(imported: &Imported, place: &str, outcome: LineOutcome, text: &str) {
     let found = imported
         .findings
         .iter()
-        .any(|f| f.place.to_string() == place && f.fate == fate && f.text.contains(text));
+        .any(|f| f.place.to_string() == place && f.outcome == outcome && f.text.contains(text));
     assert!(
         found,
-        "{place} {fate:?} {text}\n{}",
+        "{place} {outcome:?} {text}\n{}",
         report(imported).join("\n")
     );
 }
@@ -63,8 +69,8 @@ qos yes
 #[test]
 fn misspelt_options_are_ignored_with_a_suggestion() {
     let imported = import(MISSPELT, &[("/etc/opensm/roots.txt", "0x1\n")]);
-    use Fate::{Converted, Ignored};
-    for (line, fate, text) in [
+    use LineOutcome::{Converted, Ignored};
+    for (line, outcome, text) in [
         (
             2,
             Ignored,
@@ -90,9 +96,9 @@ fn misspelt_options_are_ignored_with_a_suggestion() {
         (12, Ignored, "no number: OpenSM kept 0"),
         (13, Ignored, "only TRUE is true"),
     ] {
-        assert_reported(&imported, &format!("opensm.conf:{line}"), fate, text);
+        assert_reported(&imported, &format!("opensm.conf:{line}"), outcome, text);
     }
-    assert_eq!(imported.count(Fate::ChangesBehaviour), 0);
+    assert_eq!(imported.count(LineOutcome::ChangesBehaviour), 0);
     let toml = render(&imported, "x", Secrets::Written);
     assert!(!toml.contains("\npriority"), "{toml}");
     assert!(
@@ -109,7 +115,7 @@ fn partitions_that_opensm_drops_are_left_out() {
     assert_reported(
         &imported,
         "/etc/opensm/partitions.conf:1",
-        Fate::Ignored,
+        LineOutcome::Ignored,
         "OpenSM 3.3 stops here (\"no partition definition found\") and drops this file",
     );
     assert!(imported.value("partitions.file").is_none());
@@ -130,7 +136,7 @@ fn partitions_that_differ_are_written_as_entries() {
     assert_reported(
         &imported,
         "/etc/opensm/partitions.conf:1",
-        Fate::Ignored,
+        LineOutcome::Ignored,
         "sl=3",
     );
     let toml = render(&imported, "x", Secrets::Written);
@@ -152,23 +158,28 @@ fn qos_tables_are_not_imported() {
     let imported = import(conf, &[]);
     for line in [2, 3] {
         let place = format!("opensm.conf:{line}");
-        assert_reported(&imported, &place, Fate::ChangesBehaviour, "not imported");
+        assert_reported(
+            &imported,
+            &place,
+            LineOutcome::ChangesBehaviour,
+            "not imported",
+        );
     }
-    assert_reported(&imported, "opensm.conf:4", Fate::Default, "");
+    assert_reported(&imported, "opensm.conf:4", LineOutcome::Default, "");
     let without = import("qos_vlarb_high 0:255\nqos_policy_file /q\n", &[]);
     assert_reported(
         &without,
         "opensm.conf:1",
-        Fate::Ignored,
+        LineOutcome::Ignored,
         "not used while `qos` is FALSE",
     );
     assert_reported(
         &without,
         "opensm.conf:2",
-        Fate::Ignored,
+        LineOutcome::Ignored,
         "not used while `qos` is FALSE",
     );
-    assert_eq!(without.count(Fate::ChangesBehaviour), 0);
+    assert_eq!(without.count(LineOutcome::ChangesBehaviour), 0);
 }
 
 #[test]
@@ -194,18 +205,30 @@ fn keys_are_written_only_to_the_file() {
 }
 
 #[test]
+fn missing_file_is_reported_and_stays_as_a_comment() {
+    let imported = import("root_guid_file /x\n", &[]);
+    let changes = LineOutcome::ChangesBehaviour;
+    assert_reported(&imported, "opensm.conf:1", changes, "does not exist here");
+    let toml = render(&imported, "x", Secrets::Written);
+    assert!(
+        toml.contains("cannot be read here: root-guid-file = \"/x\"\n"),
+        "{toml}"
+    );
+}
+
+#[test]
 fn key_of_sa_clients_is_compared_with_the_sm_key() {
     let differs = import("sm_key 0xab\n", &[]);
     assert_reported(
         &differs,
         "OpenSM's default",
-        Fate::ChangesBehaviour,
+        LineOutcome::ChangesBehaviour,
         "key 1",
     );
     let same = import("sm_key 0xab\nsa_key 0xab\n", &[]);
-    assert_eq!(same.count(Fate::ChangesBehaviour), 0);
+    assert_eq!(same.count(LineOutcome::ChangesBehaviour), 0);
     let other = import("sm_key 0xab\nsa_key 0xac\n", &[]);
-    assert_eq!(other.count(Fate::ChangesBehaviour), 1);
+    assert_eq!(other.count(LineOutcome::ChangesBehaviour), 1);
 }
 
 #[test]
@@ -217,25 +240,25 @@ fn last_line_of_an_option_is_used() {
     assert_reported(
         &imported,
         "opensm.conf:1",
-        Fate::Ignored,
+        LineOutcome::Ignored,
         "opensm.conf:2 sets it again",
     );
     assert_reported(
         &imported,
         "opensm.conf:2",
-        Fate::Converted,
+        LineOutcome::Converted,
         "sm.priority = 7",
     );
     assert_reported(
         &imported,
         "opensm.conf:3",
-        Fate::Ignored,
+        LineOutcome::Ignored,
         "9 is above 7: OpenSM uses 0",
     );
     assert_reported(
         &imported,
         "opensm.conf:4",
-        Fate::Converted,
+        LineOutcome::Converted,
         "sweep.max-outstanding = 8",
     );
     let toml = render(&imported, "x", Secrets::Written);

@@ -154,8 +154,10 @@ pub(crate) struct LeadingNumber {
 /// Reads blanks, a sign, `0x` or `0`, and digits, as `strtoull` does with base 0.
 pub(crate) fn leading_number(text: &str) -> LeadingNumber {
     let blanks = text.len() - text.trim_start_matches(is_c_space).len();
-    let unsigned = text[blanks..].strip_prefix(['+', '-']);
-    let digits = unsigned.unwrap_or(&text[blanks..]);
+    let digits = match text[blanks..].strip_prefix(['+', '-']) {
+        Some(unsigned) => unsigned,
+        None => &text[blanks..],
+    };
     let is_hex_digit = |c: char| c.is_ascii_hexdigit();
     let hex = digits
         .strip_prefix("0x")

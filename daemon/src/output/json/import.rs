@@ -8,7 +8,7 @@
 //!   "sms": [ {
 //!     "name": "mlx5_0-1", "sources": ["opensm.conf"], "written": "/etc/ferrosm/mlx5_0-1.toml",
 //!     "findings": [ { "file": "opensm.conf", "line": 2, "column": 1, "text": "priority 15",
-//!       "fate": "ignored by OpenSM", "reason": "…" } ]
+//!       "outcome": "ignored by OpenSM", "reason": "…" } ]
 //!   } ]
 //! }
 //! ```
@@ -52,7 +52,7 @@ fn findings(list: &[Finding]) -> Vec<impl Serialize + use<>> {
                 line: finding.place.line,
                 column: finding.place.column,
                 text: finding.line.clone(),
-                fate: finding.fate.name(),
+                outcome: finding.outcome.name(),
                 reason: finding.text.clone(),
             }
         })
