@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ferrosm_opensm_compat::import::assignments::Assignments;
-use ferrosm_opensm_compat::import::finding::Place;
+use ferrosm_opensm_compat::import::evaluation::{ImportScope, evaluate};
+use ferrosm_opensm_compat::import::finding::{LineOutcome, Place};
 use ferrosm_opensm_compat::import::{command_line, conf};
 use ferrosm_opensm_compat::options::value::ValueFormat;
 use ferrosm_opensm_compat::options::{self, Availability, OpenSmOption};
@@ -77,6 +78,31 @@ fn assert_equal(ours: &str, of_opensm: &str, option: &str, input: &str) {
         ours.eq_ignore_ascii_case(of_opensm) || signed == of_opensm,
         "{option} with {input:?}: {ours:?} instead of {of_opensm:?}"
     );
+}
+
+/// The file that `opensm -c` writes has OpenSM's defaults: only the engine is converted.
+#[test]
+fn default_file_of_opensm_changes_nothing() {
+    let written = values_of_opensm("", &[]);
+    let file: String = written
+        .iter()
+        .map(|(name, value)| format!("{name} {value}\n"))
+        .collect();
+    let mut assignments = Assignments::default();
+    assignments.add_file("f", file.as_bytes());
+    assignments.correct();
+    let no_file = |_: &str| Err(std::io::ErrorKind::NotFound.into());
+    let imported = evaluate(&assignments, ImportScope::Sm, &no_file);
+    for finding in &imported.findings {
+        let is_engine = finding.line.starts_with("routing_engine");
+        let expected = match is_engine {
+            true => LineOutcome::Converted,
+            false => LineOutcome::Default,
+        };
+        assert_eq!(finding.outcome, expected, "{finding:?}");
+    }
+    assert_eq!(imported.findings.len(), written.len());
+    assert_eq!(imported.settings.len(), 1);
 }
 
 fn assert_values(assignments: &Assignments, written: &BTreeMap<String, String>, input: &str) {

@@ -43,7 +43,7 @@ pub enum ConfigCommand {
     /// that it dropped are left out. Exit status: 0 if ferrosm will do the same, 1 if a line
     /// changes behaviour or has no equivalent (with --accept 0).
     #[command(
-        override_usage = "ferrosm config import [OPTIONS] FILE... \n       ferrosm config import [OPTIONS] [FILE...] -- opensm -B -g GUID ..."
+        override_usage = "ferrosm config import [OPTIONS] FILE...\n       ferrosm config import [OPTIONS] [FILE...] -- opensm -B -g GUID ..."
     )]
     Import(ImportArgs),
     /// Write the configuration as files of OpenSM, and list what they cannot say.

@@ -2,7 +2,7 @@
 //! and scripts with commands such as `rc.local`.
 
 use super::command_line::{self, CommandLine};
-use super::finding::{Finding, LineOutcome, Place, shown};
+use super::finding::{Finding, LineOutcome, Place, may_be_secret, shown_assignment};
 
 /// Most SMs that one file starts.
 pub const STARTS_MAX: usize = 256;
@@ -26,7 +26,7 @@ pub struct Starts {
     pub all_ports: Option<Place>,
 }
 
-/// A file of shell variables. Red Hat's script starts an SM for each of `GUIDS`, with a subnet
+/// A file of shell variables. OpenSM's own script passes `OPTIONS` on. Red Hat's script starts an SM for each of `GUIDS`, with a subnet
 /// prefix that counts up, and passes `PRIORITY` on. Debian's starts an SM for each of `PORTS`, all
 /// with the default prefix.
 #[must_use]
@@ -61,15 +61,22 @@ pub fn read_variables(file: &str, text: &str) -> Starts {
             }
         }
     }
-    if let Some(priority) = priority
+    if let Some(options) = value("OPTIONS").filter(|variable| !variable.value.is_empty()) {
+        let words: Vec<&str> = options.value.split_whitespace().collect();
+        starts.add(options.place.clone(), &words);
+    } else if let Some(priority) = priority
         && guids.is_none()
     {
         starts.add(priority.place.clone(), &["-p", &*priority.value]);
     }
     for variable in &variables {
-        let is_known = ["GUIDS", "PRIORITY", "PORTS"].contains(&&*variable.name);
-        if !is_known {
-            starts.ignore(variable, "not a variable of OpenSM's start scripts");
+        match &*variable.name {
+            "GUIDS" | "PRIORITY" | "PORTS" | "OPTIONS" => {}
+            "OSM_HOSTS" => starts.findings.push(Finding {
+                outcome: LineOutcome::NotNeeded,
+                ..variable.finding("[replication] keeps the records of standbys in sync")
+            }),
+            _ => starts.ignore(variable, "not a variable of OpenSM's start scripts"),
         }
     }
     starts
@@ -121,12 +128,7 @@ impl Starts {
     }
 
     fn ignore(&mut self, variable: &Variable, why: &str) {
-        self.findings.push(Finding {
-            place: variable.place.clone(),
-            line: shown(&format!("{}={}", variable.name, variable.value)),
-            outcome: LineOutcome::Ignored,
-            text: why.to_owned(),
-        });
+        self.findings.push(variable.finding(why));
     }
 }
 
@@ -134,6 +136,17 @@ struct Variable {
     place: Place,
     name: String,
     value: String,
+}
+
+impl Variable {
+    fn finding(&self, why: &str) -> Finding {
+        Finding {
+            place: self.place.clone(),
+            line: shown_assignment(&self.name, &self.value, may_be_secret(&self.name)),
+            outcome: LineOutcome::Ignored,
+            text: why.to_owned(),
+        }
+    }
 }
 
 /// Assignments such as `GUIDS="0x1 0x2"`. A value in quotes may span lines.
@@ -315,6 +328,13 @@ mod tests {
         assert_eq!(starts.findings.len(), 1);
         assert!(read_variables("d", "PORTS=ALL\n").all_ports.is_some());
         assert!(read_variables("d", "PORTS=NONE\n").list.is_empty());
+    }
+
+    #[test]
+    fn options_of_opensms_own_script_are_flags() {
+        let starts = read_variables("opensm", "OSM_HOSTS=\"a b\"\nOPTIONS=\"-p 3 -g 0x5\"\n");
+        assert_eq!(values(&starts.list[0], &["sm_priority"]), ["3"]);
+        assert_eq!(starts.findings[0].outcome, LineOutcome::NotNeeded);
     }
 
     #[test]

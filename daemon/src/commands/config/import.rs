@@ -57,7 +57,10 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
             })
             .collect(),
     };
-    write_results(args, &results, &targets)?;
+    if let Err(failure) = write_results(args, &results, &targets) {
+        output::print_error(&report.render(args.all));
+        return Err(failure);
+    }
     let text = match args.json {
         true => json::pretty(&json::import::document(&report)),
         false => report.render(args.all),
