@@ -341,9 +341,12 @@ impl Evaluation<'_> {
             return;
         }
         if let Some((outcome, text)) = self.reason_without_file(option, &path) {
-            // A line that OpenSM does not use while `qos` is FALSE is reported with others.
-            if let Some(assignment) = assignment.filter(|_| is_default || option.requires.is_none())
-            {
+            // Other lines are reported with those of options that name no file.
+            let is_reported_here = match is_default {
+                true => DEFAULT_FILES.contains(&name),
+                false => option.requires.is_none(),
+            };
+            if let Some(assignment) = assignment.filter(|_| is_reported_here) {
                 self.report(assignment, outcome, text);
             }
             return;

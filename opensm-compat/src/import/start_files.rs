@@ -26,9 +26,9 @@ pub struct Starts {
     pub all_ports: Option<Place>,
 }
 
-/// A file of shell variables. OpenSM's own script passes `OPTIONS` on. Red Hat's script starts an SM for each of `GUIDS`, with a subnet
-/// prefix that counts up, and passes `PRIORITY` on. Debian's starts an SM for each of `PORTS`, all
-/// with the default prefix.
+/// A file of shell variables. OpenSM's own script passes `OPTIONS` on. Red Hat's script starts an
+/// SM for each of `GUIDS`, with a subnet prefix that counts up, and passes `PRIORITY` on. Debian's
+/// starts an SM for each of `PORTS`, all with the default prefix.
 #[must_use]
 pub fn read_variables(file: &str, text: &str) -> Starts {
     let mut starts = Starts::default();
