@@ -21,6 +21,10 @@ pub enum ConfigCommand {
         /// Configuration files [default: /etc/ferrosm.toml and /etc/ferrosm/*.toml].
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
+        /// Also read OpenSM's input files by OpenSM's own rules, and report what it ignores or drops
+        /// there.
+        #[arg(long)]
+        opensm: bool,
     },
     /// Print a configuration file.
     #[command(

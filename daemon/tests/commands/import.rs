@@ -283,3 +283,20 @@ fn exported_configuration_is_imported_again() {
     assert!(keys.contains("m-key = \"0x0000000000001234\""), "{keys}");
     assert!(keys.contains("sm-key = \"0x00000000000000ab\""), "{keys}");
 }
+
+/// For sites that want to be able to go back.
+#[test]
+fn check_reports_what_opensm_would_drop() {
+    let dir = Scratch::new("check-opensm");
+    dir.file(
+        "p.conf",
+        "Default=0x7fff,ipoib : ALL=full,\n;\nVault=0x21 : 0x21=full ;\n",
+    );
+    let config = dir.file("f.toml", "[partitions]\nfile = \"p.conf\"\n");
+    let (code, out, err) = run_ferrosm(&["config", "check", "--opensm", &config]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("p.conf:2: OpenSM 3.3 stops here"), "{out}");
+    let plain = dir.file("plain.toml", "");
+    let (_, out, _) = run_ferrosm(&["config", "check", "--opensm", &plain]);
+    assert!(out.contains("in the same way"), "{out}");
+}
