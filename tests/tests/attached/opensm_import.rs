@@ -11,6 +11,7 @@ use ferrosm_opensm_compat::import::partition_list::partitions;
 use ferrosm_opensm_compat::import::partition_rules::{PartitionsReading, read};
 use ferrosm_tests::programs::clients::Clients;
 use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::managed_fabric::ManagedFabric;
 use ferrosm_tests::programs::opensm::{OpenSm, error_lines};
 use ferrosm_tests::programs::process::Signal;
 
@@ -63,6 +64,55 @@ fn partitions_are_dropped_at_the_line_that_the_import_reports() {
             }
         };
         assert_eq!(parse_error(&sim, &file), expected, "{text}");
+    }
+}
+
+/// Files that OpenSM drops, that ferrosm would read in another way, and that both read alike.
+const IMPORTED: &[&str] = &[
+    "Default=0x7fff,ipoib : ALL=limited;\r\nVault=0x21 : ALL=full;\r\n",
+    "Default=0x7fff, sl=3, ipoib : ALL=limited, SELF=full ;\nIO=0x31, indx0 : ALL_CAS=both ;\n",
+    "A=0x12 : ALL=oops, SELF=f ;\nDefault=0x7fff : ALL_CAS=full ;\nB : ALL_SWITCHES ;\n",
+];
+
+/// The P_Keys of three hosts in the order of their tables, and those of a switch port in front of
+/// one, whose order has no meaning.
+fn pkey_tables(sim: &FabricServer) -> Vec<Vec<String>> {
+    let ports = [("0", "1"), ("0,1,2", "1"), ("0,1,3", "1"), ("0,1", "2")];
+    let table = |(route, port): &(&str, &str)| {
+        let done = sim.run("smpquery", &["-D", "pkeys", route, port]);
+        let words = done.expect_success().stdout;
+        let mut keys: Vec<String> = words
+            .split_whitespace()
+            .filter(|word| word.starts_with("0x") && *word != "0x0000")
+            .map(str::to_owned)
+            .collect();
+        if route.ends_with(",1") {
+            keys.sort();
+        }
+        keys
+    };
+    ports.iter().map(table).collect()
+}
+
+#[test]
+fn imported_partitions_give_the_pkeys_that_opensm_gave() {
+    for text in IMPORTED {
+        let sim = FabricServer::shape("star:3");
+        let partitions = sim.dir().join("partitions.conf");
+        fs::write(&partitions, text).expect("a file");
+        let config = sim.dir().join("opensm.conf");
+        let line = format!("partition_config_file {}\n", partitions.display());
+        fs::write(&config, line).expect("a file");
+        let mut sm = OpenSm::start(&sim, None, &["-F", &config.to_string_lossy()]);
+        sm.wait_until_up(1);
+        let of_opensm = pkey_tables(&sim);
+        drop(sm);
+        let result = sim.dir().join("ferrosm.toml").display().to_string();
+        let config = config.display().to_string();
+        let done = sim.ferrosm(&["config", "import", &config, "-o", &result]);
+        let report = done.expect_success().stdout;
+        let fabric = ManagedFabric::start("star:3", &["--config", &result]);
+        assert_eq!(pkey_tables(&fabric.sim), of_opensm, "{text}\n{report}");
     }
 }
 
