@@ -11,6 +11,10 @@ use crate::options::value::{is_c_space, leading_number};
 
 /// Longest line of a list of GUIDs. The rest is the next line.
 const LIST_LINE_MAX: usize = 255;
+/// Most definitions of partitions in a file: the number of P_Keys.
+const DEFINITIONS_MAX: usize = 32_768;
+/// Most groups of partitions in a file. There are 16,383 MLIDs.
+const GROUPS_MAX: usize = 16_384;
 /// Most findings about one file.
 const FINDINGS_MAX: usize = 20;
 
@@ -102,6 +106,19 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
             return dropped;
         }
     };
+    let groups: usize = definitions.iter().map(|d| d.groups.len()).sum();
+    if definitions.len() > DEFINITIONS_MAX || groups > GROUPS_MAX {
+        let mut omitted = ExaminedFile::new(FileUse::Omitted);
+        omitted.findings.push(Finding {
+            place: Place::file(name),
+            line: String::new(),
+            outcome: LineOutcome::ChangesBehaviour,
+            text: format!(
+                "not imported: more than {DEFINITIONS_MAX} definitions, or {GROUPS_MAX} groups"
+            ),
+        });
+        return omitted;
+    }
     let list = partition_list::partitions(&definitions, qos);
     let parsed = partitions::parse(&String::from_utf8_lossy(file));
     let finding = |line: usize, outcome: LineOutcome, text: String| Finding {
@@ -437,6 +454,14 @@ mod tests {
         let kept = rules("any, pkey 0x0044");
         assert_eq!(kept.usage, FileUse::AsItIs);
         assert!(kept.findings[0].text.contains("the rule never matches"));
+    }
+
+    #[test]
+    fn size_of_partitions_is_bounded() {
+        let text = "A=1:mgid=ff12::1;\n".repeat(GROUPS_MAX + 1);
+        let omitted = examined("partition_config_file", &text);
+        assert_eq!(omitted.usage, FileUse::Omitted);
+        assert_eq!(omitted.findings[0].outcome, LineOutcome::ChangesBehaviour);
     }
 
     #[test]
