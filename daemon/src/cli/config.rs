@@ -21,8 +21,7 @@ pub enum ConfigCommand {
         /// Configuration files [default: /etc/ferrosm.toml and /etc/ferrosm/*.toml].
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// Also read OpenSM's input files by OpenSM's own rules, and report what it ignores or drops
-        /// there.
+        /// Also read the input files by OpenSM's own rules, and report what it ignores or drops.
         #[arg(long)]
         opensm: bool,
     },

@@ -114,7 +114,23 @@ pub fn evaluate(assignments: &Assignments, scope: ImportScope, read: ReadFile<'_
     evaluation.compare_keys();
     evaluation.complete();
     evaluation.add_suggestions();
-    evaluation.result
+    let mut result = evaluation.result;
+    sort_by_line(&mut result.findings);
+    result
+}
+
+/// Sorts by line in each file. The order of files stays.
+fn sort_by_line(findings: &mut [Finding]) {
+    let mut files: Vec<String> = Vec::new();
+    for finding in findings.iter() {
+        if !files.contains(&finding.place.file) {
+            files.push(finding.place.file.clone());
+        }
+    }
+    findings.sort_by_cached_key(|finding| {
+        let file = files.iter().position(|file| *file == finding.place.file);
+        (file, finding.place.line)
+    });
 }
 
 struct Evaluation<'a> {
