@@ -221,31 +221,41 @@ struct ListRules {
     drops_file: bool,
     /// The consequence of a list without a GUID.
     if_empty: &'static str,
-    /// Whether OpenSM then does the same as without the file.
-    empty_is_none: bool,
+    empty: EmptyList,
     /// Whether a second column has no meaning.
     has_one_column: bool,
+}
+
+/// What OpenSM does with a list without a GUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EmptyList {
+    /// The same as without the file.
+    NoEffect,
+    /// Its engines fail; ferrosm's do not without the file.
+    EngineFails,
+    /// Its engine fails; so does that of ferrosm with the file.
+    EngineFailsInBoth,
 }
 
 const ROOTS: ListRules = ListRules {
     if_invalid: "updn detects the roots, and ftree fails",
     drops_file: true,
-    if_empty: "the roots are detected",
-    empty_is_none: true,
+    if_empty: "OpenSM then disables updn and ftree, and uses the next engine or minhop; ferrosm detects the roots. `routing.engines = [\"minhop\"]` gives OpenSM's routes",
+    empty: EmptyList::EngineFails,
     has_one_column: true,
 };
 const NODES: ListRules = ListRules {
     if_invalid: "ftree fails",
     drops_file: true,
     if_empty: "OpenSM's ftree fails with an empty list",
-    empty_is_none: false,
+    empty: EmptyList::EngineFailsInBoth,
     has_one_column: true,
 };
 const ORDER: ListRules = ListRules {
     if_invalid: "only the lines before it are used",
     drops_file: false,
     if_empty: "the file has no effect",
-    empty_is_none: true,
+    empty: EmptyList::NoEffect,
     has_one_column: false,
 };
 
@@ -310,16 +320,18 @@ fn examine_list<T>(
         }
     }
     if guids == 0 {
-        examined.usage = match rules.empty_is_none {
-            true => FileUse::Omitted,
-            false => FileUse::AsItIs,
+        examined.usage = match rules.empty {
+            EmptyList::NoEffect | EmptyList::EngineFails => FileUse::Omitted,
+            EmptyList::EngineFailsInBoth => FileUse::AsItIs,
         };
         examined.findings.push(Finding {
             place: Place::file(name),
             line: String::new(),
-            outcome: match rules.empty_is_none {
-                true => LineOutcome::Ignored,
-                false => LineOutcome::ChangesBehaviour,
+            outcome: match rules.empty {
+                EmptyList::NoEffect => LineOutcome::Ignored,
+                EmptyList::EngineFails | EmptyList::EngineFailsInBoth => {
+                    LineOutcome::ChangesBehaviour
+                }
             },
             text: format!("no GUID in this file: {}", rules.if_empty),
         });
@@ -419,8 +431,15 @@ mod tests {
         assert_eq!(ranks.usage, FileUse::AsItIs);
         assert_eq!(ranks.findings.len(), 2);
         assert!(ranks.findings[0].text.contains("no rank"));
+        let empty = roots("# spines: to be filled in\n");
+        assert_eq!(empty.usage, FileUse::Omitted);
+        assert_eq!(empty.findings[0].outcome, LineOutcome::ChangesBehaviour);
+        assert!(
+            empty.findings[0]
+                .text
+                .contains("uses the next engine or minhop")
+        );
         for (text, reason) in [
-            ("# spines: to be filled in\n", "the roots are detected"),
             ("top_switches\n", "list the GUIDs of the group"),
             ("0x1\nspine 2\n", "updn detects the roots"),
         ] {

@@ -116,6 +116,35 @@ fn imported_partitions_give_the_pkeys_that_opensm_gave() {
     }
 }
 
+/// A name makes updn detect the roots; an empty list disables updn.
+#[test]
+fn root_files_without_a_root_have_the_reported_consequence() {
+    for (text, engine) in [
+        ("top_switches\n", "updn"),
+        ("# to be filled in\n", "minhop"),
+    ] {
+        let sim = FabricServer::shape("fat-tree:4");
+        let roots = sim.dir().join("roots");
+        fs::write(&roots, text).expect("a file");
+        let roots = roots.display().to_string();
+        let mut sm = OpenSm::start(&sim, None, &["-R", "updn", "-a", &roots]);
+        sm.wait_until_up(1);
+        let log = sm.stop(Signal::Terminate);
+        assert!(
+            log.contains(&format!("{engine} tables configured")),
+            "{log}"
+        );
+        let done = sim.ferrosm(&[
+            "config", "import", "--", "opensm", "-R", "updn", "-a", &roots,
+        ]);
+        let says = match engine {
+            "updn" => "updn detects",
+            _ => "disables updn",
+        };
+        assert!(done.stderr.contains(says), "{}", done.stderr);
+    }
+}
+
 #[test]
 fn names_of_engines_that_opensm_does_not_know_are_skipped() {
     let sim = FabricServer::shape("fat-tree:4");
