@@ -1,8 +1,8 @@
 //! Failures of commands: a message, a hint, and an exit status.
 //!
 //! Exit status: 0 success, 1 failure, 2 usage, 69 no service, 78 configuration; `health` has its
-//! own; `attach` exits with the status of its program, or 126 or 127 if it cannot be executed
-//! (docs/operations.md).
+//! own; `config import` exits with 1 if behaviour changes; `attach` exits with the status of its
+//! program, or 126 or 127 if it cannot be executed (docs/operations.md).
 
 use core::fmt;
 use std::io::{self, IsTerminal};

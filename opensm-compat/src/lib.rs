@@ -8,13 +8,19 @@
 //! | module | contents |
 //! |---|---|
 //! | [`input`] | input files: GUID lists, LFTs, partitions, QoS policy, prefix routes, torus |
+//! | [`import`] | what OpenSM did with its configuration, and the configuration of ferrosm that does the same |
+//! | [`export`] | ferrosm's configuration as files of OpenSM |
+//! | [`options`] | the table of OpenSM's options |
 //! | [`dump`] | dumps that OpenSM's tools and site scripts read |
 //! | [`error`] | errors of the readers |
 //! | [`keyword`] | suggestions for misspelt keywords |
 
 pub mod dump;
 pub mod error;
+pub mod export;
+pub mod import;
 pub mod input;
 pub mod keyword;
+pub mod options;
 
 pub use error::{InputError, InputFileError};

@@ -3,6 +3,7 @@
 //! Definitions only; [`crate::commands`] implements the commands.
 
 mod ask;
+mod config;
 mod control;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
@@ -19,6 +20,7 @@ use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use ask::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
+pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
@@ -117,7 +119,7 @@ pub enum CliCommand {
     Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
-    /// Check or print configuration.
+    /// Check, print, import or export configuration.
     Config(ConfigArgs),
     /// Print shell completions.
     Completions {
@@ -307,40 +309,6 @@ pub enum TopologyFormat {
     Dot,
     /// Table.
     Table,
-}
-
-/// Flags of `config`.
-#[derive(Debug, Clone, Args)]
-pub struct ConfigArgs {
-    /// The subcommand.
-    #[command(subcommand)]
-    pub command: ConfigCommand,
-}
-
-/// Subcommands of `config`.
-#[derive(Debug, Clone, Subcommand)]
-pub enum ConfigCommand {
-    /// Check configuration files, the files that they name, and those of several subnets against
-    /// each other; report all errors (exit status 78).
-    Check {
-        /// Configuration files [default: /etc/ferrosm.toml and /etc/ferrosm/*.toml].
-        #[arg(value_name = "FILE")]
-        files: Vec<PathBuf>,
-    },
-    /// Print a configuration file.
-    #[command(
-        override_usage = "ferrosm config print [--effective] [FILE]\n       ferrosm config print --default"
-    )]
-    Print {
-        /// Configuration file [default: /etc/ferrosm.toml, if it exists].
-        file: Option<PathBuf>,
-        /// Print every key with its default and description.
-        #[arg(long, conflicts_with_all = ["effective", "file"])]
-        default: bool,
-        /// Print every key with its effective value (default).
-        #[arg(long)]
-        effective: bool,
-    },
 }
 
 impl CliCommand {

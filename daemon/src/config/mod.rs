@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub use combination::{check as check_combination, files_of_host, read_files};
 pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
-pub use print::{DEFAULT_FILE, effective};
+pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
 pub use settings::{LogFormat, LogSettings, Settings};
 pub use value::{names_no_engine, parse_engine};
@@ -104,7 +104,7 @@ impl ConfigSource {
 
     fn describe_syntax_errors(&self, errors: Vec<toml::de::Error>) -> ConfigErrors {
         if parse::is_opensm_configuration(&self.text) {
-            let message = "this is an OpenSM configuration; ferrosm reads TOML: `ferrosm config print --default` lists its keys";
+            let message = "this is an OpenSM configuration; ferrosm reads TOML: `ferrosm config import` converts it";
             return ConfigError::of_file(self.path(), message).into();
         }
         let mut described: ConfigErrors = errors

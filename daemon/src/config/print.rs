@@ -1,6 +1,12 @@
 //! Configuration as text: the commented defaults, and the effective configuration.
 
-use super::keys::{KEYS, PARTITION, PARTITION_KEYS, is_secret};
+use ferrosm_opensm_compat::export::{ExportedKey, KeyValue};
+use ferrosm_opensm_compat::options::conversion::Conversion;
+use ferrosm_opensm_compat::options::{self, Equivalent};
+use toml::Value;
+
+use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, is_secret};
+use super::parse;
 use super::settings::{PartitionEntry, Settings};
 
 /// `etc/ferrosm.toml`: every key with its default and a comment.
@@ -30,6 +36,71 @@ pub fn effective(settings: &Settings) -> String {
         text.push_str(&print_partition(entry));
     }
     text
+}
+
+/// Whether a value, in TOML, is the default of a key.
+#[must_use]
+pub fn is_default(name: &str, value: &str) -> bool {
+    let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+        return false;
+    };
+    let (section, key_name) = key.section_and_name();
+    let text = format!("[{section}]\n{key_name} = {value}\n");
+    parse::parse(&text).is_ok_and(|parsed| {
+        let default = (key.print)(&Settings::default());
+        parsed.errors.is_empty() && (key.print)(&parsed.settings) == default
+    })
+}
+
+/// All keys with their values, for other formats. Paths are absolute.
+#[must_use]
+pub fn exported_keys(settings: &Settings) -> Vec<ExportedKey> {
+    let defaults = Settings::default();
+    let exported = |key: &Key<Settings>| {
+        let value = (key.print)(settings);
+        let default = (key.print)(&defaults);
+        Some(ExportedKey {
+            key: key.name,
+            is_default: value == default,
+            value: key_value(key.name, &value, settings)?,
+        })
+    };
+    KEYS.iter().filter_map(exported).collect()
+}
+
+/// A value of a key. TOML has more kinds than keys have.
+fn key_value(name: &str, value: &Value, settings: &Settings) -> Option<KeyValue> {
+    Some(match value {
+        Value::Boolean(flag) => KeyValue::Flag(*flag),
+        Value::Integer(number) => KeyValue::Whole(u64::try_from(*number).ok()?),
+        Value::Array(list) => {
+            let items = list.iter().filter_map(Value::as_str);
+            KeyValue::List(items.map(str::to_owned).collect())
+        }
+        Value::String(text) => text_value(name, text, settings),
+        Value::Float(_) | Value::Datetime(_) | Value::Table(_) => return None,
+    })
+}
+
+fn text_value(name: &str, text: &str, settings: &Settings) -> KeyValue {
+    let option = options::all().find_map(|option| match option.equivalent {
+        Equivalent::Key(key) if key.key == name => Some(key.conversion),
+        Equivalent::Key(_) | Equivalent::NotNeeded(_) | Equivalent::Absent { .. } => None,
+    });
+    let as_text = || KeyValue::Text(text.to_owned());
+    match option {
+        Some(Conversion::Time { .. }) => {
+            let time = humantime::parse_duration(text).ok();
+            let ms = time.and_then(|time| u64::try_from(time.as_millis()).ok());
+            ms.map_or_else(as_text, KeyValue::Milliseconds)
+        }
+        Some(Conversion::Path) if !text.is_empty() => {
+            let path = settings.dir.join(text);
+            let absolute = std::path::absolute(&path).unwrap_or(path);
+            KeyValue::Text(absolute.to_string_lossy().into_owned())
+        }
+        Some(_) | None => as_text(),
+    }
 }
 
 /// The keys of a partition that differ from their defaults.
@@ -99,6 +170,56 @@ mod tests {
         settings.sm.routing_vls = 4;
         settings.state_dir = None;
         assert_eq!(parse(&effective(&settings)), settings);
+    }
+
+    /// Every key that an import of OpenSM's options can set exists, with the ends of its range.
+    #[test]
+    fn keys_of_opensms_options_exist() {
+        use ferrosm_opensm_compat::options::conversion::Conversion;
+        use ferrosm_opensm_compat::options::{self, Equivalent};
+        for option in options::all() {
+            let Equivalent::Key(key) = option.equivalent else {
+                continue;
+            };
+            let (section, name) = key.key.split_once('.').unwrap();
+            let mut values = vec![option.default.to_owned()];
+            if let Conversion::Whole { .. } | Conversion::Time { .. } = key.conversion {
+                values.extend(["0".to_owned(), u32::MAX.to_string()]);
+            }
+            for value in values {
+                if let Some(toml) = key.conversion.convert(&value).value {
+                    let text = format!("[{section}]\n{name} = {}\n", toml.to_toml());
+                    let parsed = parse::parse(&text).unwrap();
+                    assert!(parsed.errors.is_empty(), "{text}{:?}", parsed.errors);
+                }
+            }
+        }
+    }
+
+    /// The defaults that OpenSM and ferrosm share, and those that differ.
+    #[test]
+    fn defaults_of_opensm_are_those_of_ferrosm_except_some() {
+        use ferrosm_opensm_compat::options::{self, Equivalent};
+        let mut differing = BTreeSet::new();
+        for option in options::all() {
+            if let Equivalent::Key(key) = option.equivalent
+                && let Some(toml) = key.conversion.convert(option.default).value
+                && !is_default(key.key, &toml.to_toml())
+            {
+                differing.insert(option.name);
+            }
+        }
+        let expected = [
+            "dump_files_dir",
+            "max_wire_smps",
+            "nue_max_num_vls",
+            "partition_config_file",
+            "prefix_routes_file",
+            "qos_policy_file",
+            "routing_engine",
+            "torus_config",
+        ];
+        assert_eq!(differing, BTreeSet::from(expected));
     }
 
     #[test]

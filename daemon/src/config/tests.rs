@@ -141,7 +141,10 @@ fn opensm_configuration_is_recognized() {
     let found = errors("# OpenSM\nguid 0x0000000000000000\nsm_priority 3\n");
     assert_errors(
         &found,
-        &[("f.toml: this is an OpenSM configuration", "config print")],
+        &[(
+            "f.toml: this is an OpenSM configuration",
+            "`ferrosm config import` converts it",
+        )],
     );
 }
 

@@ -10,6 +10,7 @@
 //! | [`answers`] | answers of the API |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
+//! | [`import`] | imported configuration of OpenSM |
 //! | `proof`, `explain` | results of offline routing |
 //! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format, `event_callsite` those of the event table |
 //! | [`progress`] | the progress bar |
@@ -21,6 +22,7 @@ mod event_callsite;
 #[cfg(feature = "simulator")]
 pub mod explain;
 pub mod ibnet;
+pub mod import;
 pub mod json;
 pub mod log;
 mod opensm_format;
@@ -48,4 +50,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Writes to standard error. If it is closed, the exit status still reports the result.
+pub fn print_error(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }

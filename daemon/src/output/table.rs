@@ -1,6 +1,7 @@
 //! Text tables.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+pub use comfy_table::Table;
+use comfy_table::{CellAlignment, ContentArrangement, presets};
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;

@@ -17,6 +17,7 @@ mod metrics;
 mod mismatched_vls;
 mod opensm;
 mod opensm_election;
+mod opensm_import;
 mod opensm_state;
 mod osmtest;
 mod plan;

@@ -12,6 +12,7 @@
 //! | routing proof | `ferrosm route --json` | `routing` |
 //! | explanation | `ferrosm explain --json` | `explain` |
 //! | local ports | `ferrosm ports --json` | [`ports`] |
+//! | imported configuration | `ferrosm config import --json` | [`import`] |
 //! | persisted state | `ferrosm state show --json` | [`state`] |
 //!
 //! [`message`] has the messages in these documents. `object!` defines a document: each member once,
@@ -35,6 +36,7 @@ macro_rules! object {
 
 #[cfg(feature = "simulator")]
 pub mod explain;
+pub mod import;
 pub mod message;
 pub mod ports;
 #[cfg(feature = "simulator")]

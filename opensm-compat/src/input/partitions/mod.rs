@@ -14,6 +14,8 @@
 pub mod flags;
 pub mod values;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ferrosm_core::config::partitions::{DEFAULT_PARTITION, MemberSelector, Membership, Partition};
 use ferrosm_mad::ids::{PortGuid, Sl};
 
@@ -67,12 +69,16 @@ pub fn shared_name(name: &str, other: u16) -> String {
 #[derive(Debug, Default)]
 struct PartitionsParser {
     partitions: Vec<Partition>,
+    /// Index of a partition, by its number.
+    by_number: BTreeMap<u16, usize>,
+    /// Index of the first partition with a name.
+    by_name: BTreeMap<String, usize>,
     warnings: Vec<InputError>,
     errors: Vec<InputError>,
     /// Last number assigned to a partition without a P_Key.
     last_assigned: u16,
     /// All numbers assigned to partitions without a P_Key.
-    assigned: Vec<u16>,
+    assigned: BTreeSet<u16>,
 }
 
 impl PartitionsParser {
@@ -207,11 +213,11 @@ impl PartitionsParser {
         name: &str,
         number: Option<u16>,
     ) -> Option<usize> {
-        let index = self.partitions.iter().position(|p| match number {
-            Some(number) => p.number == number,
-            None => !name.is_empty() && p.name == name,
-        });
-        if let Some(index) = index {
+        let index = match number {
+            Some(number) => self.by_number.get(&number),
+            None => self.by_name.get(name),
+        };
+        if let Some(index) = index.copied() {
             let first = &self.partitions[index].name;
             let is_assigned = self.assigned.contains(&self.partitions[index].number);
             if number.is_some() && name != first && is_assigned {
@@ -238,34 +244,38 @@ impl PartitionsParser {
                     "no P_Key: {number:#06x} is assigned. It changes if partitions are added or removed before this one: add a P_Key"
                 );
                 self.warnings.push(at.warning(message));
-                self.assigned.push(number);
+                self.assigned.insert(number);
                 number
             }
         };
-        let mut partitions = self.partitions.iter();
-        let other = partitions.find(|p| !name.is_empty() && p.name == name);
-        let other_number = other.map(|p| p.number).or_else(|| {
-            let is_default = name == "Default" && number != DEFAULT_PARTITION;
-            is_default.then_some(DEFAULT_PARTITION)
-        });
+        let other = self.by_name.get(name);
+        let other_number = other
+            .map(|index| self.partitions[*index].number)
+            .or_else(|| {
+                let is_default = name == "Default" && number != DEFAULT_PARTITION;
+                is_default.then_some(DEFAULT_PARTITION)
+            });
         if let Some(other) = other_number {
             self.warnings.push(at.warning(shared_name(name, other)));
         }
+        let full_name = match name {
+            "" => format!("{number:#06x}"),
+            name => name.to_owned(),
+        };
+        let index = self.partitions.len();
+        self.by_number.insert(number, index);
+        self.by_name.entry(full_name.clone()).or_insert(index);
         self.partitions.push(Partition {
-            name: if name.is_empty() {
-                format!("{number:#06x}")
-            } else {
-                name.to_owned()
-            },
+            name: full_name,
             number,
             ..Partition::default()
         });
-        Some(self.partitions.len() - 1)
+        Some(index)
     }
 
     /// The next unused number (docs/sm-behaviour.md 9.9).
     fn free_number(&mut self, at: &Span<'_>) -> Option<u16> {
-        let is_used = |n: u16| self.partitions.iter().any(|p| p.number == n);
+        let is_used = |n: u16| self.by_number.contains_key(&n);
         let unassigned = (self.last_assigned + 1..DEFAULT_PARTITION).find(|n| !is_used(*n));
         if unassigned.is_none() {
             self.fail(at, "no free P_Key");

@@ -1,4 +1,8 @@
-//! `ferrosm config`: check and print configuration.
+//! `ferrosm config`: check, print, import and export configuration.
+
+mod export;
+mod import;
+mod opensm_rules;
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +17,10 @@ use crate::output::{self, table};
 /// All errors of the files.
 pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.command {
-        ConfigCommand::Check { files } => check(files),
+        ConfigCommand::Check { files, opensm } => check(files, *opensm),
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
+        ConfigCommand::Import(args) => import::run(args),
+        ConfigCommand::Export(args) => export::run(args),
         ConfigCommand::Print { file, .. } => {
             let settings = source(file.as_deref())?.resolve(|_| {})?;
             output::print(&config::effective(&settings))
@@ -22,7 +28,7 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     }
 }
 
-fn check(files: &[PathBuf]) -> Result<(), Failure> {
+fn check(files: &[PathBuf], by_opensm: bool) -> Result<(), Failure> {
     let mut files = files.to_vec();
     if files.is_empty() {
         let unreadable = |e| Failure::runtime(format!("cannot read {INSTANCE_DIR}: {e}"));
@@ -43,6 +49,9 @@ fn check(files: &[PathBuf]) -> Result<(), Failure> {
         text.push_str(&warnings.concat());
         text.push_str(&format!("{}: {count}\n", file.display()));
         text.push_str(&summary(settings));
+        if by_opensm {
+            text.push_str(&opensm_rules::report(settings));
+        }
     }
     output::print(&text)
 }
