@@ -83,7 +83,7 @@ pub struct PlannedPorts {
     pub lmc_changed: usize,
     /// Ports that get another LID of the master SM.
     pub sm_lid_changed: usize,
-    /// Hosts that are asked to register again.
+    /// Hosts that get ClientReregister.
     pub reregistered: usize,
 }
 

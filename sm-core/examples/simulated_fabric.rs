@@ -13,7 +13,9 @@ use ferrosm_sim::generate::from_spec;
 use ferrosm_sim::oracle::{Expectations, judge_fabric};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let spec = std::env::args().nth(1).unwrap_or("fat-tree:4".into());
+    let spec = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "fat-tree:4".into());
     let mut fabric = Fabric::new(&from_spec(&spec)?)?;
     let port = fabric.default_port();
     fabric.attach(port)?;
@@ -26,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if let Output::Send(mad) = output {
                 fabric.handle(port, &mad, now, &mut arrived);
             } else if let Output::Compute(job) = output {
-                let routing = job.run().expect("nobody cancels the job");
+                let routing = job.run().ok_or("the job was cancelled")?;
                 sm.handle(Input::RoutingComputed(Box::new(routing)), now);
             } else if let Output::Persist { seq, .. } | Output::PersistSnapshot { seq, .. } = output
             {
@@ -37,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         if arrived.is_empty() {
-            now = sm.poll_timeout().expect("the SM sweeps again");
+            now = sm.poll_timeout().ok_or("no timer")?;
             fabric.advance(now, &mut arrived);
             sm.handle(Input::Timeout, now);
         }

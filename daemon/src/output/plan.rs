@@ -128,7 +128,7 @@ fn ports(ports: &PlannedPorts) -> String {
     }
     for (n, text) in [
         (ports.sm_lid_changed, "get another SM LID"),
-        (ports.reregistered, "are asked to register again"),
+        (ports.reregistered, "get ClientReregister"),
     ] {
         if n > 0 {
             parts.push(format!("{n} {text}"));

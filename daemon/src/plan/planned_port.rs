@@ -1,5 +1,5 @@
-//! A port that passes on reads only. Writes are kept, and reads of what was written are answered
-//! from them.
+//! A port that passes on reads only. It keeps writes, and answers reads of what was written from
+//! them.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ use crate::port::MadPort;
 
 /// A device, as requests reach it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Device {
+pub enum ReachedDevice {
     /// A node, and the port that requests arrive at; of a switch, port 0.
     Node { guid: NodeGuid, port: PortGuid },
     /// What a directed route leads to, if no NodeInfo of it was read.
@@ -23,7 +23,7 @@ pub enum Device {
 }
 
 /// An attribute of a device, and its modifier.
-pub type DeviceAttr = (Device, AttrId, AttrMod);
+pub type DeviceAttr = (ReachedDevice, AttrId, AttrMod);
 
 /// The data of an attribute.
 pub type AttrData = [u8; DATA_LEN];
@@ -49,9 +49,9 @@ pub struct Planned {
     /// All writes in their order.
     pub sets: Vec<PlannedSet>,
     /// The local device, as NodeInfo shows it.
-    local: Option<Device>,
+    local: Option<ReachedDevice>,
     /// The device that a port of a node leads to.
-    neighbours: BTreeMap<(NodeGuid, u8), Device>,
+    neighbours: BTreeMap<(NodeGuid, u8), ReachedDevice>,
     /// MADs that are neither reads nor writes, such as replies and trap 144.
     pub other_mads: usize,
 }
@@ -59,15 +59,17 @@ pub struct Planned {
 impl Planned {
     /// The device at the end of a directed route. The SM may write to it along another route than
     /// it read.
-    fn device(&self, path: DrPath) -> Device {
+    fn device(&self, path: DrPath) -> ReachedDevice {
         let mut device = self.local;
         for port in path.hops() {
             device = match device {
-                Some(Device::Node { guid, .. }) => self.neighbours.get(&(guid, *port)).copied(),
-                Some(Device::Unknown(_)) | None => None,
+                Some(ReachedDevice::Node { guid, .. }) => {
+                    self.neighbours.get(&(guid, *port)).copied()
+                }
+                Some(ReachedDevice::Unknown(_)) | None => None,
             };
         }
-        device.unwrap_or(Device::Unknown(path))
+        device.unwrap_or(ReachedDevice::Unknown(path))
     }
 
     /// A device responded.
@@ -80,7 +82,7 @@ impl Planned {
     }
 
     fn locate(&mut self, path: DrPath, info: &NodeInfo) {
-        let device = Device::Node {
+        let device = ReachedDevice::Node {
             guid: info.node_guid,
             port: info.port_guid,
         };
@@ -91,7 +93,7 @@ impl Planned {
         let way = way
             .iter()
             .try_fold(DrPath::LOCAL, |way, hop| way.extend(PortNum(*hop)));
-        let Some(from @ Device::Node { guid, .. }) = way.map(|way| self.device(way)) else {
+        let Some(from @ ReachedDevice::Node { guid, .. }) = way.map(|way| self.device(way)) else {
             return;
         };
         self.neighbours.insert((guid, *out), device);
@@ -104,7 +106,7 @@ impl Planned {
 
     /// NodeInfo of a device.
     #[must_use]
-    pub fn node_info(&self, device: Device) -> Option<NodeInfo> {
+    pub fn node_info(&self, device: ReachedDevice) -> Option<NodeInfo> {
         let info = self.read.get(&(device, id::NODE_INFO, AttrMod(0)));
         info.map(NodeInfo::decode)
     }
@@ -132,14 +134,14 @@ impl Planned {
 fn result(attr: AttrId, before: Option<&AttrData>, data: &AttrData) -> AttrData {
     let mut after = *data;
     if attr == id::PORT_INFO {
-        let before = before.map(PortInfo::decode).unwrap_or_default();
+        let present = before.map(PortInfo::decode).unwrap_or_default();
         let mut info = PortInfo::decode(data);
         // 0 is NoChange.
         if info.port_state == PortState(0) {
-            info.port_state = before.port_state;
+            info.port_state = present.port_state;
         }
         if info.port_physical_state == PhysState(0) {
-            info.port_physical_state = before.port_physical_state;
+            info.port_physical_state = present.port_physical_state;
         }
         info.encode_onto(&mut after);
     } else if attr == id::SWITCH_INFO {
@@ -160,7 +162,7 @@ pub struct PlannedPort<P> {
 }
 
 impl<P: MadPort> PlannedPort<P> {
-    /// Writes to `inner` are kept in `planned`.
+    /// A port that keeps writes to `inner` in `planned`.
     pub fn new(inner: P, planned: Rc<RefCell<Planned>>) -> Self {
         Self {
             inner,

@@ -11,7 +11,7 @@ use ferrosm_mad::attr::{
 };
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, PortGuid};
 
-use super::planned_port::{AttrData, Device, Planned, PlannedSet};
+use super::planned_port::{AttrData, Planned, PlannedSet, ReachedDevice};
 use crate::api::role;
 use crate::output::report::problem_lines;
 
@@ -50,7 +50,7 @@ pub fn summarize(
 /// An attribute that is written: before the first write, and after the last one.
 #[derive(Debug, Clone, Copy)]
 struct Change<'a> {
-    device: Device,
+    device: ReachedDevice,
     modifier: u32,
     before: Option<&'a AttrData>,
     after: &'a AttrData,
@@ -86,13 +86,13 @@ fn of<'a, 'b>(changes: &'b Changes<'a>, attr: AttrId) -> &'b [Change<'a>] {
     changes.get(&attr.0).map_or(&[], Vec::as_slice)
 }
 
-fn name(planned: &Planned, device: Device) -> String {
+fn name(planned: &Planned, device: ReachedDevice) -> String {
     let at = (device, id::NODE_DESCRIPTION, AttrMod(0));
     let description = planned.read.get(&at).map(NodeDescription::decode);
     description.map_or_else(String::new, |description| description.to_string())
 }
 
-fn is_switch(planned: &Planned, device: Device) -> bool {
+fn is_switch(planned: &Planned, device: ReachedDevice) -> bool {
     planned
         .node_info(device)
         .is_some_and(|info| info.node_type == NodeType::Switch)
@@ -100,7 +100,7 @@ fn is_switch(planned: &Planned, device: Device) -> bool {
 
 /// Whether a PortInfo is that of an end port: of a channel adapter, a router, or port 0 of a
 /// switch.
-fn is_end_port(planned: &Planned, device: Device, modifier: u32) -> bool {
+fn is_end_port(planned: &Planned, device: ReachedDevice, modifier: u32) -> bool {
     modifier & 0xFF == 0 || !is_switch(planned, device)
 }
 
@@ -110,7 +110,7 @@ fn present_sms(planned: &Planned, own: OwnSm) -> Vec<PresentSm> {
         .iter()
         .filter(|((_, attr, _), _)| *attr == id::SM_INFO);
     let found = infos.map(|((device, ..), data)| (SmInfo::decode(data), *device));
-    let others: BTreeMap<PortGuid, (SmInfo, Device)> = found
+    let others: BTreeMap<PortGuid, (SmInfo, ReachedDevice)> = found
         .filter(|(info, _)| info.guid != own.guid)
         .map(|(info, device)| (info.guid, (info, device)))
         .collect();
@@ -171,7 +171,7 @@ fn lids(planned: &Planned, changes: &Changes<'_>) -> PlannedLids {
     let unwritten = read.filter(|((device, attr, modifier), data)| {
         *attr == id::PORT_INFO
             && is_end_port(planned, *device, modifier.0)
-            && PortInfo::lid.read(*data) != Lid::NONE
+            && PortInfo::lid.read(data) != Lid::NONE
             && !written.contains(&(*device, modifier.0))
     });
     lids.kept += unwritten.count();
@@ -180,7 +180,7 @@ fn lids(planned: &Planned, changes: &Changes<'_>) -> PlannedLids {
 
 fn p_keys(planned: &Planned, changes: &Changes<'_>) -> Vec<PlannedPKey> {
     // The tables of end ports; those of switch ports follow from them.
-    let mut tables: BTreeMap<Device, [BTreeSet<u16>; 2]> = BTreeMap::new();
+    let mut tables: BTreeMap<ReachedDevice, [BTreeSet<u16>; 2]> = BTreeMap::new();
     for change in of(changes, id::PKEY_TABLE) {
         if is_switch(planned, change.device) && change.modifier >> 16 != 0 {
             continue;
@@ -199,13 +199,14 @@ fn p_keys(planned: &Planned, changes: &Changes<'_>) -> Vec<PlannedPKey> {
             counts.entry(*key).or_default()[1] += 1;
         }
     }
-    let counts = counts.into_iter();
-    let listed = counts.map(|(key, [removed, added])| PlannedPKey {
-        p_key: format!("{key:#06x}"),
-        removed,
-        added,
-    });
-    listed.collect()
+    counts
+        .into_iter()
+        .map(|(key, [removed, added])| PlannedPKey {
+            p_key: format!("{key:#06x}"),
+            removed,
+            added,
+        })
+        .collect()
 }
 
 fn ports(planned: &Planned, changes: &Changes<'_>) -> PlannedPorts {

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Two spines, four leaves, eight hosts.
 const SPEC: &str = "fat-tree2:4,4,2";
 /// ferrosm runs on the host with the lowest GUID, OpenSM on another one.
-const FERROSM_HOST: &str = "host-0-0 mlx5_0";
+const SERVICE_HOST: &str = "host-0-0 mlx5_0";
 const OPENSM_HOST: &str = "host-3-1 mlx5_0";
 const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
     Vault=0x21,ipoib,defmember=full : 0x0002c90400000021, 0x0002c90400000031 ;\n";
@@ -36,7 +36,7 @@ impl<'a> Service<'a> {
         );
         std::fs::write(&config, text).unwrap_or_else(|e| panic!("{e}"));
         let config = config.display().to_string();
-        let process = sim.spawn_ferrosm(Some(FERROSM_HOST), &["run", "--config", &config]);
+        let process = sim.spawn_ferrosm(Some(SERVICE_HOST), &["run", "--config", &config]);
         Self { sim, process }
     }
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 /// Upper bound for one wait, reached only on failure.
 const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
-const FERROSM_HOST: &str = "host-0-0 mlx5_0";
+const SERVICE_HOST: &str = "host-0-0 mlx5_0";
 const OPENSM_HOST: &str = "host-3-1 mlx5_0";
 const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
     Vault=0x21,ipoib,defmember=full : 0x0002c90400000021, 0x0002c90400000031 ;\n";
@@ -25,7 +25,7 @@ const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
 fn plan(sim: &FabricServer, args: &[&str]) -> Value {
     let state = sim.dir().join("service").display().to_string();
     let args = [&["plan", "--json", "--state-dir", &state], args].concat();
-    let process = sim.spawn_ferrosm(Some(FERROSM_HOST), &args);
+    let process = sim.spawn_ferrosm(Some(SERVICE_HOST), &args);
     let done = process.wait(GUARD);
     let done = done.expect_success();
     serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stdout))
@@ -54,7 +54,7 @@ fn start_and_count(
 ) -> BTreeMap<String, u64> {
     let state = sim.dir().join("service").display().to_string();
     let args = [&["run", "--state-dir", &state], args].concat();
-    let service = sim.spawn_ferrosm(Some(FERROSM_HOST), &args);
+    let service = sim.spawn_ferrosm(Some(SERVICE_HOST), &args);
     let swept = poll_until(GUARD, PAUSE, || {
         let log = service.stderr();
         let is_master =
