@@ -14,6 +14,7 @@
 //! | [`status`] | the service, its health, the SMs of the subnet, limits |
 //! | [`fabric`] | nodes, ports and links |
 //! | [`path`] | where a port is, and the path between two ports |
+//! | [`event`] | events |
 //! | [`command`] | commands to the SM |
 //! | [`plan`] | what an SM would write |
 
@@ -21,6 +22,7 @@
 
 pub mod answer;
 pub mod command;
+pub mod event;
 pub mod fabric;
 pub mod object;
 pub mod path;

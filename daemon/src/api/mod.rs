@@ -8,6 +8,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`published`], `history` | published state; what went down or left |
+//! | [`events`] | the last events |
 //! | [`commands`] | commands of clients and signals, and the audit log |
 //! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
@@ -17,6 +18,7 @@
 pub mod access;
 pub mod client;
 pub mod commands;
+pub mod events;
 mod fabric;
 mod history;
 mod list;
@@ -42,6 +44,7 @@ use std::time::SystemTime;
 use tokio::sync::mpsc;
 
 use self::commands::{CommandLog, CommandRequest};
+use self::events::EventLog;
 use self::published::Published;
 
 /// Name of the socket in its directory.
@@ -55,9 +58,9 @@ pub const REQUEST_BODY_MAX: usize = 65_536;
 /// Time to receive a request body.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most clients of root and of the user of the service connected at the same time.
-pub const ADMINS_MAX: usize = 32;
+pub const ADMINS_MAX: usize = 160;
 /// Most other clients connected at the same time.
-pub const VIEWERS_MAX: usize = 32;
+pub const VIEWERS_MAX: usize = 160;
 /// Most commands that wait for the loop of the SM.
 const COMMANDS_MAX: usize = 16;
 
@@ -66,6 +69,7 @@ const COMMANDS_MAX: usize = 16;
 pub struct Service {
     pub published: Published,
     pub commands: CommandLog,
+    pub events: EventLog,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

@@ -14,6 +14,7 @@ use ferrosm_api::command::{
     Command as CommandEntry, Commands, REASON_LEN_MAX, Removal, TakeoverQuery, WAIT_S_DEFAULT,
     WAIT_S_MAX, WriteQuery,
 };
+use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
@@ -30,6 +31,9 @@ use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, list, lookup, path, rfc3339, status};
 
+/// Longest wait for an event, in seconds.
+const EVENT_WAIT_S_MAX: u64 = 60;
+
 /// The resources.
 pub(super) fn router(service: Service) -> Router {
     Router::new()
@@ -43,6 +47,7 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/links", get(get_links))
         .route("/v1/where", get(get_where))
         .route("/v1/paths", get(get_path))
+        .route("/v1/events", get(get_events))
         .route("/v1/commands", get(get_commands))
         .route("/v1/commands/{number}", get(get_command))
         .route("/v1/sweep", post(post_sweep))
@@ -70,6 +75,7 @@ pub(super) fn router(service: Service) -> Router {
         get_links,
         get_where,
         get_path,
+        get_events,
         get_commands,
         get_command,
         post_sweep,
@@ -265,6 +271,30 @@ async fn get_path(
     let fabric = ready(&state)?;
     let path = path::path(fabric, &query)?;
     Ok(answer(&state, fabric.at, path))
+}
+
+/// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.
+#[utoipa::path(get, path = "/v1/events", params(EventQuery), responses(
+    (status = 200, body = Answer<Events>), (status = 400, body = ErrorAnswer)))]
+async fn get_events(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<EventQuery>, QueryRejection>,
+) -> Result<Events> {
+    let Query(EventQuery {
+        since,
+        severity,
+        wait_s,
+    }) = query?;
+    let wait_s = wait_s.unwrap_or(0);
+    if wait_s > EVENT_WAIT_S_MAX {
+        return Err(invalid(format!("wait_s is at most {EVENT_WAIT_S_MAX}")).into());
+    }
+    let severity = severity.unwrap_or(EventSeverity::Info);
+    let waiting = service.events.wait(since, severity);
+    let waited = timeout(Duration::from_secs(wait_s), waiting).await;
+    let events = waited.unwrap_or_else(|_| service.events.since(since, severity));
+    let state = service.published.state();
+    Ok(answer(&state, SystemTime::now(), events))
 }
 
 /// The commands that the service remembers, the newest first.

@@ -1,6 +1,6 @@
 //! Flags of the commands that ask a running service.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::ServiceDirArgs;
 
@@ -42,6 +42,39 @@ pub struct LinksArgs {
     /// Only links that are down, not active or degraded.
     #[arg(long)]
     pub problems: bool,
+}
+
+/// Flags of `events`.
+#[derive(Debug, Clone, Args)]
+pub struct EventsArgs {
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceDirArgs,
+    /// Only events after this number, as the first column shows it.
+    #[arg(long, value_name = "NUMBER")]
+    pub since: Option<u64>,
+    /// Only events of at least this severity.
+    #[arg(long, value_enum, default_value_t = SeverityArg::Info)]
+    pub severity: SeverityArg,
+    /// Wait for further events, until interrupted.
+    #[arg(long)]
+    pub follow: bool,
+    /// Print one JSON object per line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How serious an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SeverityArg {
+    /// Details.
+    Debug,
+    /// Normal changes.
+    Info,
+    /// Deviations.
+    Warning,
+    /// The operator has to act.
+    Error,
 }
 
 /// Flags of `where`.

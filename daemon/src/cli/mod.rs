@@ -19,7 +19,7 @@ use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
-pub use ask::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
+pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
 pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
@@ -115,6 +115,10 @@ pub enum CliCommand {
     /// With --accept, it may also remove what another SM configured and this configuration does not
     /// name (log event `consent awaited`).
     Takeover(TakeoverArgs),
+    /// List the last events of the service, as in its log.
+    ///
+    /// After a restart of the service --follow goes on with its events.
+    Events(EventsArgs),
     /// List the last commands of operators and signals, with who sent them, why, and their results.
     Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
@@ -334,6 +338,7 @@ impl CliCommand {
             | Self::Where(_)
             | Self::Path(_)
             | Self::Commands(_)
+            | Self::Events(_)
             | Self::Plan(_)
             | Self::Ports(_)
             | Self::Topology(_)

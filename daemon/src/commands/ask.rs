@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::thread::sleep;
 
 use ferrosm_api::answer::{Answer, Page};
+use ferrosm_api::event::{EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Where};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
@@ -15,12 +16,14 @@ use serde::de::DeserializeOwned;
 use super::service::{self, failure};
 use crate::api::client::Call;
 use crate::api::socket_to_ask;
-use crate::cli::{AskArgs, LinksArgs, ListArgs, PathArgs, WhereArgs};
+use crate::cli::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
 use crate::failure::Failure;
 use crate::output::{self, answers};
 
 /// Time between the questions of `--watch`.
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// How long a request of `events --follow` waits.
+const FOLLOW_WAIT: Duration = Duration::from_secs(30);
 /// Exit status of `health` if the state is unknown.
 const UNKNOWN: u8 = 3;
 
@@ -108,6 +111,54 @@ pub fn path(args: &PathArgs) -> Result<(), Failure> {
     match answer.body.dropped {
         None => Ok(()),
         Some(_) => Err(Failure::Status(1)),
+    }
+}
+
+/// Runs `events`.
+///
+/// # Errors
+/// If no service answers.
+pub fn events(args: &EventsArgs) -> Result<(), Failure> {
+    let dir = service::state_dir(&args.service)?;
+    let severity = match args.severity {
+        SeverityArg::Debug => EventSeverity::Debug,
+        SeverityArg::Info => EventSeverity::Info,
+        SeverityArg::Warning => EventSeverity::Warning,
+        SeverityArg::Error => EventSeverity::Error,
+    };
+    let mut since = args.since;
+    let mut is_connected = false;
+    loop {
+        let mut query = vec![("severity", severity.name().to_owned())];
+        query.extend(since.map(|since| ("since", since.to_string())));
+        if args.follow && since.is_some() {
+            query.push(("wait_s", FOLLOW_WAIT.as_secs().to_string()));
+        }
+        let call = Call {
+            socket: &socket_to_ask(&dir),
+            method: Method::GET,
+            resource: "events",
+            query: &query,
+            wait: FOLLOW_WAIT,
+        };
+        let events = match call.send::<Events>() {
+            Ok(received) => received.answer.body,
+            // The service restarts.
+            Err(_) if is_connected => {
+                sleep(WATCH_INTERVAL);
+                continue;
+            }
+            Err(e) => return Err(failure(&args.service, &dir, e)),
+        };
+        output::print(&match args.json {
+            true => answers::event_lines(&events),
+            false => answers::events(&events),
+        })?;
+        if !args.follow {
+            return Ok(());
+        }
+        is_connected = true;
+        since = Some(events.last);
     }
 }
 

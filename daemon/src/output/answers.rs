@@ -4,11 +4,13 @@ use core::fmt::Write;
 
 use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::command::{Command, Commands};
+use ferrosm_api::event::Events;
 use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 
+use super::json;
 use super::table::{self, count};
 
 /// Most problems that the result of a command lists.
@@ -141,6 +143,32 @@ pub fn result(command: &Command) -> String {
         );
     }
     text
+}
+
+/// `events`: number, time, severity, and the line of the log.
+#[must_use]
+pub fn events(events: &Events) -> String {
+    let mut text = String::new();
+    if events.has_gap {
+        text.push_str("earlier events are no longer known; see the log of the service\n");
+    }
+    for event in &events.items {
+        let _ = writeln!(
+            text,
+            "{} {} {:<7} {}",
+            event.number,
+            short(&event.at),
+            event.severity.name(),
+            event.text
+        );
+    }
+    text
+}
+
+/// `events --json`: an object per line.
+#[must_use]
+pub fn event_lines(events: &Events) -> String {
+    events.items.iter().map(json::to_line).collect()
 }
 
 /// `commands`.

@@ -17,6 +17,7 @@ use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
 use crate::api;
+use crate::api::events::EventLog;
 use crate::api::published::Published;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, ConfigSource, Settings};
@@ -161,6 +162,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         running: settings.clone(),
         metrics,
         published,
+        events: api.events.clone(),
         bar: terminal.bar(),
         log,
         engine: "",
@@ -268,6 +270,7 @@ struct ServiceShell {
     running: Settings,
     metrics: ServiceMetrics,
     published: Published,
+    events: EventLog,
     bar: SweepBar,
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
@@ -416,8 +419,10 @@ impl ServiceShell {
     /// Logs and counts an event, unless it repeats what is known.
     fn report(&mut self, event: &Event) {
         let metrics = &self.metrics;
+        let events = &self.events;
         self.news.report(event, &mut |event, severity| {
             metrics.count_event(event, severity);
+            events.add(event, severity);
             log::event(event, severity);
         });
     }

@@ -221,3 +221,46 @@ fn unclear_questions_say_what_to_do() {
         &["is absent since", "last seen at leaf-1-0/2"],
     );
 }
+
+/// Events have numbers to go on from, and `--follow` prints those of a cut cable as they happen.
+#[test]
+fn events_are_listed_and_followed() {
+    let sim = FabricServer::shape("fat-tree:4");
+    let _sm = start(&sim, None, "sm", &[]);
+    wait_for_health(&sim, "sm", 0, &["OK"]);
+    let dir = state_dir(&sim, "sm");
+    let listed = ask(&sim, "sm", &["events", "--json"]);
+    let events: Vec<Value> = listed
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = events
+        .iter()
+        .map(|e| e["event"].as_str().unwrap())
+        .collect();
+    assert!(names.contains(&"subnet-up"), "{names:?}");
+    let last = events.last().unwrap()["number"]
+        .as_u64()
+        .unwrap()
+        .to_string();
+    let followed = sim.spawn_ferrosm(
+        None,
+        &["events", "--follow", "--since", &last, "--state-dir", &dir],
+    );
+    drop(sim.execute("cut \"leaf-0-0\"[3]"));
+    let outcome = poll_until(GUARD, PAUSE, || {
+        let printed = followed.stdout();
+        match printed.contains(" link down ") {
+            true => Ok(()),
+            false => Err(printed),
+        }
+    });
+    outcome.unwrap_or_else(|printed| panic!("no link down in\n{printed}"));
+    let warnings = ask(
+        &sim,
+        "sm",
+        &["events", "--since", &last, "--severity", "error"],
+    );
+    assert_eq!(warnings.stdout, "", "{}", warnings.describe());
+}
