@@ -117,7 +117,7 @@ pub enum CliCommand {
     Takeover(TakeoverArgs),
     /// List the last events of the service, as in its log.
     ///
-    /// After a restart of the service --follow goes on with its events.
+    /// After a restart of the service --follow continues with its events.
     Events(EventsArgs),
     /// List the last commands of operators and signals, with who sent them, why, and their results.
     Commands(AskArgs),

@@ -222,7 +222,7 @@ fn unclear_questions_say_what_to_do() {
     );
 }
 
-/// Events have numbers to go on from, and `--follow` prints those of a cut cable as they happen.
+/// Events have numbers to continue from, and `--follow` prints those of a cut cable as they happen.
 #[test]
 fn events_are_listed_and_followed() {
     let sim = FabricServer::shape("fat-tree:4");
