@@ -70,9 +70,11 @@ pub struct Page<T> {
 pub struct ListQuery {
     /// Most objects on a page, 1 to 100000; 1000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 100_000)]
     pub limit: Option<usize>,
     /// `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(pattern = "^[0-9]{1,9}$")]
     pub cursor: Option<String>,
     /// Conditions that all hold, separated by commas: `state=down,name=leaf-*`. `*` stands for any
     /// text; `!=` negates. Fields of inner objects are named like `a.name`.

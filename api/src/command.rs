@@ -9,7 +9,7 @@ use crate::status::Finding;
 pub const WAIT_S_MAX: u64 = 86_400;
 /// `wait_s` of a request that has none, in seconds.
 pub const WAIT_S_DEFAULT: u64 = 30;
-/// Longest `reason`, in bytes.
+/// Longest `reason`, in characters.
 pub const REASON_LEN_MAX: usize = 500;
 
 /// The query of all writes.
@@ -17,12 +17,14 @@ pub const REASON_LEN_MAX: usize = 500;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct WriteQuery {
-    /// Why, for the audit log; at most 500 bytes.
+    /// Why, for the audit log; at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(max_length = 500)]
     pub reason: Option<String>,
     /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
     /// after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 86_400)]
     pub wait_s: Option<u64>,
     /// Execute it only if this is the revision of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,11 +47,13 @@ pub struct TakeoverQuery {
     /// What it may remove.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept: Option<Removal>,
-    /// Why, for the audit log; at most 500 bytes.
+    /// Why, for the audit log; at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(max_length = 500)]
     pub reason: Option<String>,
     /// Seconds to wait for the result, at most 86400; 30 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 86_400)]
     pub wait_s: Option<u64>,
     /// Execute it only if this is the revision of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -73,5 +73,6 @@ pub struct EventQuery {
     pub severity: Option<EventSeverity>,
     /// Seconds to wait for an event, at most 60, if there is none; 0 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 60)]
     pub wait_s: Option<u64>,
 }

@@ -34,7 +34,8 @@ impl Client {
         }
         Err(ApiError::new(
             ErrorKind::Forbidden,
-            format!("{self} may only read"),
+            // Without its name: a name service may hang.
+            format!("user {} may only read", self.uid),
             "Run the command as root or as the user of the service.",
         ))
     }

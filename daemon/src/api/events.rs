@@ -63,7 +63,7 @@ impl EventLog {
             entries.pop_front();
         }
         entries.push_back(entry);
-        drop(entries);
+        // Before others can read the entry.
         self.last.send_replace(number);
     }
 
@@ -71,17 +71,23 @@ impl EventLog {
     #[must_use]
     pub fn since(&self, since: Option<u64>, severity: EventSeverity) -> Events {
         let entries = self.lock();
-        let first = entries.front().map(|entry| entry.number);
+        let last = *self.last.borrow();
+        let first = entries.front().map_or(last, |entry| entry.number);
+        // A number that is not known yet is from a run with a later clock.
+        let known = since.filter(|since| *since <= last);
         let is_new = |entry: &&Arc<EventEntry>| {
-            entry.severity >= severity && since.is_none_or(|since| entry.number > since)
+            entry.severity >= severity && known.is_none_or(|since| entry.number > since)
         };
         let new: Vec<Arc<EventEntry>> = entries.iter().filter(is_new).cloned().collect();
         drop(entries);
+        let has_gap = match (since, known) {
+            (Some(_), None) => true,
+            (_, Some(since)) => since + 1 < first,
+            (None, None) => false,
+        };
         Events {
-            last: *self.last.borrow(),
-            has_gap: since
-                .zip(first)
-                .is_some_and(|(since, first)| since + 1 < first),
+            last,
+            has_gap,
             items: new.iter().map(|entry| EventEntry::clone(entry)).collect(),
         }
     }

@@ -25,7 +25,8 @@ pub(super) fn page<T: Serialize>(
             .parse::<usize>()
             .map_err(|_| invalid(format!("cursor `{cursor}` is not from this API")))?,
     };
-    let fields: Option<Vec<&str>> = query.fields.as_deref().map(|f| f.split(',').collect());
+    let named = query.fields.as_deref().filter(|fields| !fields.is_empty());
+    let fields: Option<Vec<&str>> = named.map(|fields| fields.split(',').collect());
     let mut total = 0;
     let mut items = Vec::new();
     for row in rows {

@@ -37,6 +37,8 @@ mod status;
 pub(crate) use status::role;
 
 use core::time::Duration;
+use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -60,7 +62,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most clients of root and of the user of the service connected at the same time.
 pub const ADMINS_MAX: usize = 160;
 /// Most other clients connected at the same time.
-pub const VIEWERS_MAX: usize = 160;
+pub const VIEWERS_MAX: usize = 32;
 /// Most commands that wait for the loop of the SM.
 const COMMANDS_MAX: usize = 16;
 
@@ -117,8 +119,13 @@ pub fn socket_to_serve(state_dir: &Path) -> PathBuf {
 #[must_use]
 pub fn socket_to_ask(state_dir: &Path) -> PathBuf {
     let in_runtime_dir = runtime_dir_of(state_dir).map(|dir| dir.join(SOCKET_NAME));
+    // A service that was killed leaves its socket.
+    let is_served = |socket: &PathBuf| match UnixStream::connect(socket) {
+        Ok(_) => true,
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    };
     in_runtime_dir
-        .filter(|socket| socket.exists())
+        .filter(is_served)
         .unwrap_or_else(|| state_dir.join(SOCKET_NAME))
 }
 

@@ -449,10 +449,10 @@ fn check(service: &Service, query: &WriteQuery) -> core::result::Result<(), ApiE
     if query
         .reason
         .as_ref()
-        .is_some_and(|reason| reason.len() > REASON_LEN_MAX)
+        .is_some_and(|reason| reason.chars().count() > REASON_LEN_MAX)
     {
         return Err(invalid(format!(
-            "reason has at most {REASON_LEN_MAX} bytes"
+            "reason has at most {REASON_LEN_MAX} characters"
         )));
     }
     let revision = service.published.state().revision;

@@ -34,7 +34,7 @@ pub fn summarize(
     let changes = changes(planned);
     let writes = planned.sets.iter().filter(|_| lists_writes);
     Plan {
-        sms: present_sms(planned, own),
+        sms: present_sms(planned, own, awaits_consent.is_some()),
         awaits_consent,
         lids: lids(planned, &changes),
         p_keys: p_keys(planned, &changes),
@@ -55,29 +55,32 @@ struct Change<'a> {
     before: Option<&'a AttrData>,
     after: &'a AttrData,
     writes: usize,
+    /// One of the writes has ClientReregister.
+    reregisters: bool,
 }
 
 /// The attributes that are written, by attribute.
 type Changes<'a> = BTreeMap<u16, Vec<Change<'a>>>;
 
 fn changes(planned: &Planned) -> Changes<'_> {
-    let mut merged: BTreeMap<_, (Option<&AttrData>, &AttrData, usize)> = BTreeMap::new();
+    let mut merged: BTreeMap<_, Change<'_>> = BTreeMap::new();
     for set in &planned.sets {
-        let first = merged
-            .entry(set.at)
-            .or_insert((set.before.as_ref(), &set.after, 0));
-        first.1 = &set.after;
-        first.2 += 1;
-    }
-    let mut changes = Changes::new();
-    for ((device, attr, modifier), (before, after, writes)) in merged {
-        changes.entry(attr.0).or_default().push(Change {
+        let (device, attr, modifier) = set.at;
+        let change = merged.entry(set.at).or_insert(Change {
             device,
             modifier: modifier.0,
-            before,
-            after,
-            writes,
+            before: set.before.as_ref(),
+            after: &set.after,
+            writes: 0,
+            reregisters: false,
         });
+        change.after = &set.after;
+        change.writes += 1;
+        change.reregisters |= attr == id::PORT_INFO && PortInfo::client_reregister.read(&set.after);
+    }
+    let mut changes = Changes::new();
+    for ((_, attr, _), change) in merged {
+        changes.entry(attr.0).or_default().push(change);
     }
     changes
 }
@@ -104,7 +107,7 @@ fn is_end_port(planned: &Planned, device: ReachedDevice, modifier: u32) -> bool 
     modifier & 0xFF == 0 || !is_switch(planned, device)
 }
 
-fn present_sms(planned: &Planned, own: OwnSm) -> Vec<PresentSm> {
+fn present_sms(planned: &Planned, own: OwnSm, awaits_consent: bool) -> Vec<PresentSm> {
     let infos = planned
         .read
         .iter()
@@ -121,7 +124,7 @@ fn present_sms(planned: &Planned, own: OwnSm) -> Vec<PresentSm> {
             name: name(planned, device),
             priority: info.priority,
             state: role(info.sm_state),
-            reaction: reaction(&info, own),
+            reaction: reaction(&info, own, awaits_consent),
         })
         .collect();
     sms.sort_by_key(|sm| sm.state != ferrosm_api::answer::Role::Master);
@@ -129,7 +132,7 @@ fn present_sms(planned: &Planned, own: OwnSm) -> Vec<PresentSm> {
 }
 
 /// What another SM would do if this SM started, by the rules of the election (IBA vol. 1, 14.4.1).
-fn reaction(other: &SmInfo, own: OwnSm) -> String {
+fn reaction(other: &SmInfo, own: OwnSm, awaits_consent: bool) -> String {
     let why = match own.priority.cmp(&other.priority) {
         core::cmp::Ordering::Greater => "its priority is lower",
         core::cmp::Ordering::Less => "its priority is higher",
@@ -141,6 +144,11 @@ fn reaction(other: &SmInfo, own: OwnSm) -> String {
     let outranks = (own.priority, core::cmp::Reverse(own.guid))
         > (other.priority, core::cmp::Reverse(other.guid));
     match (other.sm_state, outranks) {
+        (SmState::Master, true) if awaits_consent => {
+            "stays master, and this SM becomes standby, because it takes no handover before consent; \
+             the following is what it writes when that SM ends"
+                .to_owned()
+        }
         (SmState::Master, true) => format!("hands over to this SM at once: {why}"),
         (SmState::Master, false) => format!("stays master, and this SM becomes standby: {why}"),
         _ => String::new(),
@@ -230,7 +238,7 @@ fn ports(planned: &Planned, changes: &Changes<'_>) -> PlannedPorts {
         ports.m_key_changed += usize::from(m_key(&before) != m_key(&after));
         ports.lmc_changed += usize::from(before.lmc != after.lmc);
         ports.sm_lid_changed += usize::from(before.master_sm_lid != after.master_sm_lid);
-        ports.reregistered += usize::from(after.client_reregister);
+        ports.reregistered += usize::from(change.reregisters);
     }
     ports
 }

@@ -198,6 +198,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         let end_state = driver.run().await;
         drop(control);
         api.refuse_commands();
+        api.commands.end_all();
         let shell = driver.into_shell();
         shell.bar.clear();
         end_state.map_err(|e| {

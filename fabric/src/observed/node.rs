@@ -146,6 +146,9 @@ pub struct Port {
     pub pkeys: PKeyTable,
     /// Its P_Key table covers the end port behind it, so that it may enforce P_Keys.
     pub enforces_p_keys: bool,
+    /// The P_Key table of the end port behind it waits for consent: whether it enforces P_Keys
+    /// stays as it is.
+    pub keeps_enforcement: bool,
     /// Known blocks of VLArbitrationTable: written by this SM or an earlier one, or read.
     pub vl_arbitration: VlArbitrationBlocks,
     /// Why a device is excluded from the subnet. On a port of a switch, the device is the node
@@ -174,6 +177,7 @@ impl Default for Port {
             bounces: 0,
             pkeys: PKeyTable::default(),
             enforces_p_keys: false,
+            keeps_enforcement: false,
             vl_arbitration: VlArbitrationBlocks::default(),
             exclusion: None,
         }

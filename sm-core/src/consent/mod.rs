@@ -12,14 +12,18 @@
 //! Until the tables are compared for the first time, an SM on a port that another SM has configured
 //! reports NotActive as well.
 //!
-//! Consent is given by the operator, by a configuration that names the P_Keys, and by having been
-//! master of this fabric before without a wait for consent. It survives a restart and a failover.
+//! Consent is that of the operator, by command or by a configuration that names the P_Keys or
+//! replaces them, or an earlier run as master whose view was persisted without a wait. A port whose
+//! table this SM has written, or found without such P_Keys, needs no consent any more: its operator
+//! may change partitions at run time. What waits once waits until then, also while its port is
+//! absent. The wait survives a restart and a failover; consent to a standby does not survive its
+//! restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::PortInfo;
-use ferrosm_mad::ids::{Lid, PKey, PortNum};
+use ferrosm_mad::ids::{Lid, PKey, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -27,48 +31,45 @@ use crate::pkeys;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::report::foreign_p_keys::ForeignPKeys;
 
-/// What of the ports with a LID, whose table is known, waits for consent.
-fn foreign_p_keys(fabric: &ObservedFabric, cfg: &SmConfig) -> ForeignPKeys {
-    let mut ports = 0;
-    let mut counts: BTreeMap<PKey, usize> = BTreeMap::new();
-    for p in addressed_ports(fabric) {
-        let foreign = pkeys::foreign_keys(fabric, cfg, p);
-        ports += usize::from(!foreign.is_empty());
-        for key in foreign {
-            *counts.entry(key).or_default() += 1;
-        }
-    }
-    ForeignPKeys::new(ports, counts)
-}
+/// Most P_Keys of a port that are remembered.
+const KEYS_MAX: usize = 32;
 
 /// The consent to remove what another SM configured.
 #[derive(Debug)]
 pub(crate) struct Consent {
     is_given: bool,
-    /// What waits for it, as the last sweep found it.
-    foreign: ForeignPKeys,
+    /// P_Keys that wait for it, by port.
+    foreign: BTreeMap<PortGuid, Vec<PKey>>,
+    /// Ports whose tables are this SM's.
+    own: BTreeSet<PortGuid>,
     /// The record that this SM waits is persisted.
     is_recorded: bool,
     /// The tables have been compared since the start.
     is_compared: bool,
+    /// A sweep as master is complete: further tables are compared when they are written.
+    is_settled: bool,
+    /// Other components and the operator know that something waits.
+    is_reported: bool,
 }
 
 impl Consent {
     pub(crate) fn new(restored: &RestoredState) -> Self {
         Self {
-            is_given: restored.snapshot.is_some() && !restored.awaits_consent,
-            foreign: ForeignPKeys::default(),
+            is_given: is_own(restored),
+            foreign: BTreeMap::new(),
+            own: BTreeSet::new(),
             is_recorded: restored.awaits_consent,
             is_compared: false,
+            is_settled: false,
+            is_reported: false,
         }
     }
 
-    /// The records of the last master are this SM's from now on.
+    /// The records of the last master are this SM's from now on. What this SM itself found to wait
+    /// still waits.
     pub(crate) fn load_replica(&mut self, restored: &RestoredState) {
-        *self = Self {
-            is_compared: self.is_compared,
-            ..Self::new(restored)
-        };
+        self.is_given |= self.foreign.is_empty() && is_own(restored);
+        self.is_recorded = restored.awaits_consent;
     }
 
     /// Whether other SMs must not see this one yet. `own_port` is its port, if it is read.
@@ -80,13 +81,22 @@ impl Consent {
 
     /// Whether a sweep reads P_Key tables before SMs are scanned.
     pub(crate) const fn must_read(&self) -> bool {
-        !self.is_given
+        !self.is_given && !self.is_settled
     }
 
-    /// P_Keys that wait for consent; `None` if none do.
-    pub(crate) fn awaited(&self) -> Option<&ForeignPKeys> {
-        let is_awaited = !self.is_given && !self.foreign.is_empty();
-        is_awaited.then_some(&self.foreign)
+    /// Whether P_Keys wait for consent.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.foreign.is_empty()
+    }
+
+    /// The P_Keys that wait for consent; `None` if none do.
+    pub(crate) fn awaited(&self) -> Option<ForeignPKeys> {
+        let mut counts: BTreeMap<PKey, usize> = BTreeMap::new();
+        for key in self.foreign.values().flatten() {
+            *counts.entry(*key).or_default() += 1;
+        }
+        let ports = self.foreign.len();
+        self.is_awaited().then(|| ForeignPKeys::new(ports, counts))
     }
 
     /// Whether some port was configured by an SM.
@@ -102,46 +112,83 @@ impl Consent {
         }
     }
 
-    /// Compares the tables of ports with the configuration. Returns whether something else waits
-    /// for consent than before.
-    pub(crate) fn compare(&mut self, fabric: &ObservedFabric, cfg: &SmConfig) -> bool {
+    /// Whether something waits now and nothing did before, or the other way round. To be called
+    /// after each change.
+    pub(crate) fn take_change(&mut self) -> bool {
+        let is_awaited = self.is_awaited();
+        core::mem::replace(&mut self.is_reported, is_awaited) != is_awaited
+    }
+
+    /// Compares the tables of ports with the configuration.
+    pub(crate) fn compare(&mut self, fabric: &ObservedFabric, cfg: &SmConfig) {
         self.is_compared = true;
         if self.is_given || cfg.replaces_p_keys {
             return self.give();
         }
-        let before = self.awaited().cloned();
-        self.foreign = foreign_p_keys(fabric, cfg);
-        before.as_ref() != self.awaited()
-    }
-
-    /// The configuration changed. Tables that are not known, because another SM may have written
-    /// them since they were read, count as read last.
-    pub(crate) fn on_config(&mut self, fabric: &ObservedFabric, cfg: &SmConfig) -> bool {
-        let is_known = |p: PortRef| pkeys::is_table_known(fabric, p);
-        if cfg.replaces_p_keys || addressed_ports(fabric).all(is_known) {
-            self.compare(fabric, cfg)
-        } else {
-            false
+        for p in addressed_ports(fabric) {
+            let _ = self.allows(fabric, cfg, p);
         }
     }
 
-    /// Consent is given. Returns whether something waited for it.
-    pub(crate) fn give(&mut self) -> bool {
-        let was_awaited = self.awaited().is_some();
-        self.is_given = true;
-        self.foreign = ForeignPKeys::default();
+    /// Whether the table of an end port may be written.
+    pub(crate) fn allows(&mut self, fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> bool {
+        let Some(port) = fabric.port(p) else {
+            return true;
+        };
+        if self.is_given || self.own.contains(&port.guid) {
+            return true;
+        }
+        if PortInfo::lid.read(&port.raw) == Lid::NONE {
+            // No SM has configured it.
+            self.own.insert(port.guid);
+            return true;
+        }
+        // It is not written before it is read.
+        if !pkeys::is_table_known(fabric, p) {
+            return !self.foreign.contains_key(&port.guid);
+        }
+        let mut keys = pkeys::foreign_keys(fabric, cfg, p);
+        keys.truncate(KEYS_MAX);
+        if keys.is_empty() {
+            self.foreign.remove(&port.guid);
+            self.own.insert(port.guid);
+            return true;
+        }
+        self.foreign.insert(port.guid, keys);
+        false
+    }
+
+    /// The configuration changed: it may name what waits.
+    pub(crate) fn on_config(&mut self, cfg: &SmConfig) {
+        if cfg.replaces_p_keys {
+            return self.give();
+        }
+        self.foreign.retain(|_, keys| {
+            keys.retain(|key| !cfg.partitions.names(*key));
+            !keys.is_empty()
+        });
+    }
+
+    /// The operator gives consent: to what waits, or before the first comparison. Returns whether
+    /// something waited.
+    pub(crate) fn accept(&mut self) -> bool {
+        let was_awaited = self.is_awaited();
+        if was_awaited || !self.is_compared {
+            self.give();
+        }
         was_awaited
     }
 
-    /// A sweep as master is complete: the fabric is configured by this SM, unless it waits.
-    pub(crate) fn on_sweep_as_master(&mut self) {
-        self.is_given |= self.foreign.is_empty();
+    fn give(&mut self) {
+        self.is_given = true;
+        self.foreign.clear();
     }
 
-    /// The change of the persisted records that is due: another run of this SM must not mistake
-    /// tables that wait for consent for its own.
-    pub(crate) fn take_update(&mut self) -> Option<RecordUpdate> {
-        let is_awaited = self.awaited().is_some();
+    /// A sweep as master is complete. Returns the change of the persisted records that is due:
+    /// another run of this SM must not mistake tables that wait for consent for its own.
+    pub(crate) fn on_sweep_as_master(&mut self) -> Option<RecordUpdate> {
+        self.is_settled = true;
+        let is_awaited = self.is_awaited();
         let before = core::mem::replace(&mut self.is_recorded, is_awaited);
         match (before, is_awaited) {
             (false, true) => Some(RecordUpdate::Put(Record::AwaitsConsent)),
@@ -149,6 +196,11 @@ impl Consent {
             (false, false) | (true, true) => None,
         }
     }
+}
+
+/// Whether restored records are those of a master that did not wait for consent.
+const fn is_own(restored: &RestoredState) -> bool {
+    restored.snapshot.is_some() && !restored.awaits_consent
 }
 
 /// End ports with a LID. Others were configured by no SM.

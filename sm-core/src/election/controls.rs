@@ -104,7 +104,9 @@ impl Election {
         let by_master = from.is_master();
         let reason = RoleChangeReason::Controlled(control, from.guid);
         match (control, &self.state) {
-            (SmControl::Handover, State::Discovering) if by_master && !self.is_hidden => {
+            (SmControl::Handover, State::Discovering)
+                if by_master && !self.is_hidden && !self.awaits_consent =>
+            {
                 out.push(Decision::Reply { accepted: true });
                 // The scan in progress may have read the sender's earlier state.
                 out.push(Decision::Sweep);

@@ -12,8 +12,8 @@ use crate::sweep::activity::Activity;
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
         let (state, master) = (self.role(), self.polled_master());
-        if command == Command::AcceptRemovals && self.consent.awaited().is_some() {
-            self.accept_removals();
+        let is_accepted = command == Command::AcceptRemovals && self.accept_removals();
+        if is_accepted && matches!(state, SmState::Master | SmState::Standby) {
             let is_master = state == SmState::Master;
             let outcome = CommandOutcome::Accepted { is_master };
             self.commands.complete(&mut self.outbox, id, outcome);

@@ -1,7 +1,5 @@
 //! Calls [`crate::consent`]: when P_Key tables are compared, and what follows.
 
-use std::sync::Arc;
-
 use ferrosm_mad::attr::{PortInfo, SmState};
 
 use super::SubnetManager;
@@ -15,12 +13,18 @@ impl SubnetManager {
     /// Discovery is complete: reads what another SM may have configured before SMs are scanned, so
     /// that none hands over to this SM before it is compared.
     pub(super) fn begin_reading_p_keys(&mut self) {
-        let must_read = self.consent.must_read() && !self.activity.is_local_sweep();
-        if !must_read || !Consent::may_find_p_keys(&self.fabric) {
+        if !self.consent.must_read() || !Consent::may_find_p_keys(&self.fabric) {
             return self.begin_sm_scan_of_sweep();
         }
         self.begin_phase(SweepPhase::ReadPKeys);
         with_ctx!(self, |ctx| Consent::read(ctx));
+    }
+
+    /// The P_Key tables are read.
+    pub(super) fn finish_reading_p_keys(&mut self) {
+        self.consent.compare(&self.fabric, &self.cfg);
+        self.apply_consent();
+        self.begin_sm_scan_of_sweep();
     }
 
     /// The SM's own port is read, or the SM starts.
@@ -32,63 +36,52 @@ impl SubnetManager {
         }
     }
 
-    /// The P_Key tables are read.
-    pub(super) fn finish_reading_p_keys(&mut self) {
-        let has_changed = self.consent.compare(&self.fabric, &self.cfg);
-        self.apply_consent(has_changed);
-        self.begin_sm_scan_of_sweep();
-    }
-
     /// The configuration changed.
-    pub(super) fn compare_p_keys(&mut self) {
-        let has_changed = self.consent.on_config(&self.fabric, &self.cfg);
-        self.apply_consent(has_changed);
+    pub(super) fn compare_config_with_p_keys(&mut self) {
+        self.consent.on_config(&self.cfg);
+        self.apply_consent();
     }
 
-    /// The operator accepts what waits for consent.
-    pub(super) fn accept_removals(&mut self) {
-        let has_changed = self.consent.give();
-        self.apply_consent(has_changed);
-        if self.is_master() {
+    /// The operator accepts what waits for consent, or what the first comparison will find. Returns
+    /// whether something waited.
+    pub(super) fn accept_removals(&mut self) -> bool {
+        let was_awaited = self.consent.accept();
+        self.apply_consent();
+        if was_awaited && self.is_master() {
             self.request_full_sweep();
         }
+        was_awaited
     }
 
-    fn apply_consent(&mut self, has_changed: bool) {
-        let is_awaited = self.consent.awaited().is_some();
-        if self.cfg.partitions.are_kept() != is_awaited {
-            Arc::make_mut(&mut self.cfg.partitions).keep_installed(is_awaited);
-        }
-        if !has_changed {
+    /// Something waits for consent now and nothing did before, or the other way round.
+    pub(super) fn apply_consent(&mut self) {
+        if !self.consent.take_change() {
             return;
         }
-        self.report_consent();
-        self.step_election(ElectionInput::ConsentChanged { is_awaited });
-    }
-
-    fn report_consent(&mut self) {
         let event = match self.consent.awaited() {
             Some(foreign) => Event::ConsentAwaited {
-                foreign: Box::new(foreign.clone()),
+                foreign: Box::new(foreign),
                 is_master: self.role() == SmState::Master,
             },
             None => Event::ConsentGiven,
         };
         self.emit(event);
+        let is_awaited = self.consent.is_awaited();
+        self.step_election(ElectionInput::ConsentChanged { is_awaited });
     }
 
-    /// A sweep as master is complete.
+    /// A sweep as master is complete. Tables that waited may be its own since, and others may wait.
     pub(super) fn end_consent_of_sweep(&mut self) {
-        self.consent.on_sweep_as_master();
-        if let Some(update) = self.consent.take_update() {
+        if let Some(update) = self.consent.on_sweep_as_master() {
             self.outbox.persist(vec![update]);
         }
     }
 
     /// Reports what waits for consent, in a sweep as master.
     pub(super) fn report_kept_p_keys(&mut self) {
+        self.apply_consent();
         if let Some(foreign) = self.consent.awaited() {
-            let kind = ProblemKind::ForeignPKeysKept(Box::new(foreign.clone()));
+            let kind = ProblemKind::ForeignPKeysKept(Box::new(foreign));
             self.add_problem(None, kind);
         }
     }

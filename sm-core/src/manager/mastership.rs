@@ -326,6 +326,7 @@ impl SubnetManager {
     fn load_replica(&mut self, restored: RestoredState) {
         self.adoption = Adoption::of_replica(&restored, self.now);
         self.consent.load_replica(&restored);
+        self.apply_consent();
         self.vls.load_replica(last_epoch(&restored));
         self.keys.load_replica(&restored, self.cfg.m_key);
         self.lids.load_replica(restored.lids);

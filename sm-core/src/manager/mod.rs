@@ -368,7 +368,7 @@ impl SubnetManager {
         }
         let priority = cfg.priority;
         self.cfg = cfg;
-        self.compare_p_keys();
+        self.compare_config_with_p_keys();
         self.mastership.update_settings(&self.cfg);
         self.step_election(election::ElectionInput::SetPriority(priority));
         if self.is_master() {

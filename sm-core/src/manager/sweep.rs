@@ -239,7 +239,7 @@ impl SubnetManager {
         self.remove_absent();
         self.report_additions();
         if has_unscanned_nodes {
-            self.begin_sm_scan_of_sweep();
+            self.begin_reading_p_keys();
         } else {
             self.begin_routing();
         }

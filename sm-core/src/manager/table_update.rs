@@ -35,7 +35,11 @@ impl SubnetManager {
         self.lids.update_top();
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
         if let Some((scope, TableUpdate { pkeys, .. })) = self.activity.scoped_table_update() {
-            with_ctx!(self, |ctx| pkeys.write(ctx, scope));
+            with_ctx!(self, |ctx| {
+                let cfg = ctx.cfg;
+                let consent = &mut self.consent;
+                pkeys.write(ctx, scope, &mut |fabric, p| consent.allows(fabric, cfg, p));
+            });
         }
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(local_port) = self.fabric.local() {
@@ -133,7 +137,11 @@ impl SubnetManager {
         let TableUpdate { pkeys, lfts, .. } = update;
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
-                with_ctx!(self, |ctx| pkeys.write_late(ctx, scope));
+                with_ctx!(self, |ctx| {
+                    let cfg = ctx.cfg;
+                    let consent = &mut self.consent;
+                    pkeys.write_late(ctx, scope, &mut |fabric, p| consent.allows(fabric, cfg, p));
+                });
                 if self.smps.is_idle() {
                     self.routing.on_tables_written();
                     self.end_tables();

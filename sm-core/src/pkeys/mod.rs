@@ -155,24 +155,29 @@ pub(crate) fn is_table_known(fabric: &ObservedFabric, p: PortRef) -> bool {
 pub(crate) fn effective_keys(fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> PKeySet {
     match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
         Some(keys) => PKeySet::new(keys),
-        None if cfg.partitions.are_kept() => PKeySet::new(Vec::new()),
         None => PKeySet::new(wanted_keys(fabric, cfg, p).keys),
     }
 }
 
 impl PKeyUpdate {
-    /// Writes every block that differs, and decides which switch ports check packets.
-    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
+    /// Writes every block that differs, and decides which switch ports check packets. Tables that
+    /// wait for consent stay as they are.
+    pub(crate) fn write(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        scope: &SweepScope,
+        consent: &mut impl FnMut(&ObservedFabric, PortRef) -> bool,
+    ) {
         let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
-        if ctx.cfg.partitions.are_kept() {
-            return keep_enforcement(ctx.fabric, &switch_ports);
-        }
         for p in end_ports {
             let required = wanted_keys(ctx.fabric, ctx.cfg, p);
             let Some(current) = known_keys(ctx.fabric, p) else {
                 self.read_before_write(ctx, p);
                 continue;
             };
+            if !consent(ctx.fabric, p) {
+                continue;
+            }
             let plan = assign_pkey_indices(&current, &required);
             let capacity = table_len(ctx.fabric, p);
             if !plan.omitted.is_empty() {
@@ -184,6 +189,15 @@ impl PKeyUpdate {
             self.write_blocks(ctx, p, &current, plan.table);
         }
         for p in switch_ports {
+            let behind = ctx
+                .fabric
+                .peer(p)
+                .filter(|far| has_pkey_table(ctx.fabric, *far));
+            let is_kept = behind.is_some_and(|far| !consent(ctx.fabric, far));
+            keep_enforcement(ctx.fabric, p, is_kept);
+            if is_kept {
+                continue;
+            }
             let end_port = enforced_end_port(ctx.fabric, ctx.cfg, p);
             let checks =
                 end_port.is_some_and(|end_port_ref| self.write_enforcement(ctx, p, end_port_ref));
@@ -207,9 +221,14 @@ impl PKeyUpdate {
     }
 
     /// Writes the tables that were read late. Call it when the request queue is idle.
-    pub(crate) fn write_late(&mut self, ctx: &mut Ctx<'_>, scope: &SweepScope) {
+    pub(crate) fn write_late(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        scope: &SweepScope,
+        consent: &mut impl FnMut(&ObservedFabric, PortRef) -> bool,
+    ) {
         if core::mem::take(&mut self.late_reads_pending) {
-            self.write(ctx, scope);
+            self.write(ctx, scope, consent);
         }
     }
 
@@ -342,14 +361,17 @@ impl PKeyUpdate {
     }
 }
 
-/// The tables of the fabric stay as they are: switch ports check packets as before.
-fn keep_enforcement(fabric: &mut ObservedFabric, switch_ports: &[PortRef]) {
-    for p in switch_ports {
-        if let Some(port) = fabric.port_mut(*p) {
-            let info = port.info();
-            port.enforces_p_keys =
-                info.partition_enforcement_inbound || info.partition_enforcement_outbound;
-        }
+/// Whether a switch port checks packets as before, because the table behind it waits for consent.
+fn keep_enforcement(fabric: &mut ObservedFabric, p: PortRef, is_kept: bool) {
+    let before = fabric.port(p).is_some_and(|port| port.keeps_enforcement);
+    if !is_kept && !before {
+        return;
+    }
+    if let Some(port) = fabric.port_mut(p) {
+        port.keeps_enforcement = is_kept;
+        let info = port.info();
+        port.enforces_p_keys =
+            info.partition_enforcement_inbound || info.partition_enforcement_outbound;
     }
 }
 

@@ -114,7 +114,7 @@ pub fn wanted_port_info(
         let checks = leaf && port.enforces_p_keys;
         let switch_info = node.switch_info().unwrap_or_default();
         let enforcement = cfg.partitions.enforcement();
-        if !cfg.partitions.are_kept() {
+        if !port.keeps_enforcement {
             want.partition_enforcement_inbound =
                 checks && enforcement.inbound() && switch_info.inbound_enforcement_cap;
             want.partition_enforcement_outbound =

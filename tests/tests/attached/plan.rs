@@ -102,8 +102,10 @@ fn plan_of_a_takeover_is_what_it_writes() {
     let master = &kept["sms"][0];
     assert_eq!(master["state"], "master", "{kept}");
     assert_eq!(master["name"], OPENSM_HOST, "{kept}");
-    let reaction = master["reaction"].as_str().unwrap_or_default();
-    assert!(reaction.starts_with("hands over"), "{kept}");
+    for (plan, expected) in [(&kept, "stays master"), (&accepted, "hands over")] {
+        let reaction = plan["sms"][0]["reaction"].as_str().unwrap_or_default();
+        assert!(reaction.starts_with(expected), "{plan}");
+    }
     let awaited = kept["awaits_consent"].as_str().unwrap_or_default();
     assert!(awaited.contains("0x8021"), "{kept}");
     assert_eq!(kept["p_keys"].as_array().map(Vec::len), Some(0), "{kept}");

@@ -13,9 +13,10 @@ use ferrosm_core::config::partitions::{
 use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PKey;
+use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
-use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::{Lab, Sm};
 
 use crate::election::OTHER_SM_PORT;
 
@@ -230,5 +231,81 @@ fn fabric_without_partitions_is_taken_over_at_once() {
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!(lab.role(lab.sm), SmState::Master);
     assert!(!awaits(&lab, lab.sm, true));
+    lab.assert_correct();
+}
+
+/// Ports whose P_Keys wait are absent for a while, each with its neighbours; an SM that restarts
+/// meanwhile, and one whose link was down, keep their tables as well.
+#[test]
+fn absent_ports_keep_their_p_keys() {
+    let (mut lab, site, free) = with_tenants();
+    let before = tables(&lab);
+    let newcomer = start_by_accident(&mut lab, free);
+    lab.world.kill(site);
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    for host in &lab.hosts()[1..6] {
+        lab.act(FabricAction::Cut(*host));
+    }
+    lab.command(Command::Sweep);
+    lab.world.run_for(Duration::from_secs(30));
+    assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
+    for host in &lab.hosts()[1..6] {
+        lab.act(FabricAction::Restore(*host));
+    }
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(tables(&lab), before);
+    lab.command(Command::AcceptRemovals);
+    lab.world.run_for(Duration::from_mins(1));
+    lab.assert_correct();
+}
+
+/// A host with an invented P_Key keeps no other port from getting its partitions.
+#[test]
+fn other_ports_get_their_partitions_while_one_waits() {
+    let (mut lab, site, free) = with_tenants();
+    let cfg = tenants(&lab);
+    lab.world.kill(site);
+    let liar = lab.hosts()[5];
+    let invented = [PKey(0xFFFF), PKey(0x8123)];
+    lab.world.fabric_mut().corrupt_pkeys(liar, &invented);
+    let reset = lab.hosts()[1];
+    lab.world.fabric_mut().reboot(reset.node);
+    let newcomer = lab.add_sm(free, cfg);
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
+    let after = tables(&lab);
+    assert!(after[&liar].contains(&PKey(0x8123)), "{:?}", after[&liar]);
+    let tenant = PKey(TENANT | 0x8000);
+    assert!(after[&reset].contains(&tenant), "{:?}", after[&reset]);
+}
+
+/// A standby that waits takes over with the records of the master: its own wait stays, and the
+/// operator can end it.
+#[test]
+fn wait_of_a_standby_survives_the_replica_of_the_master() {
+    let (mut lab, site, free) = with_tenants();
+    let before = tables(&lab);
+    let now = lab.world.now();
+    let standby = Sm::new(fast_polls(), RestoredState::default(), now).with_replication();
+    let newcomer = lab.start_sm(free, standby);
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(awaits(&lab, newcomer, false), "{:?}", lab.events(newcomer));
+    let stopped = lab.world.kill(site).unwrap();
+    let replica = stopped.replicated_state(lab.world.now());
+    lab.set_replica(newcomer, replica);
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(2));
+    assert_eq!(
+        lab.role(newcomer),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
+    assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
+    assert_eq!(tables(&lab), before);
+    lab.command(Command::AcceptRemovals);
+    lab.world.run_for(Duration::from_mins(1));
     lab.assert_correct();
 }

@@ -4,7 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -78,8 +78,9 @@ struct Writer {
 impl Writer {
     fn open(dir: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        options.create(true).append(true).mode(0o600);
+        options.create(true).append(true).read(true).mode(0o600);
         let file = options.open(dir.join(FILE_NAME))?;
+        end_line(&file)?;
         Ok(Self {
             len: file.metadata()?.len(),
             dir: dir.to_owned(),
@@ -105,9 +106,25 @@ impl Writer {
             std::fs::rename(self.dir.join(FILE_NAME), self.dir.join(OLD_FILE_NAME))?;
             *self = Self::open(&self.dir)?;
         }
+        if self.has_failed {
+            end_line(&self.file)?;
+        }
         self.file.write_all(line.as_bytes())?;
         self.len += line.len() as u64;
         Ok(())
+    }
+}
+
+/// Ends a line that a crash or a full disk cut off.
+fn end_line(mut file: &File) -> io::Result<()> {
+    let len = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if len > 0 {
+        file.read_exact_at(&mut last, len - 1)?;
+    }
+    match last {
+        [b'\n'] => Ok(()),
+        [_] => file.write_all(b"\n"),
     }
 }
 
@@ -165,6 +182,8 @@ mod tests {
         file.write_all(b"{\"command\":9").unwrap();
         let log = CommandLog::open(dir.path());
         assert_eq!(log.begin(Command::Sweep, String::new(), None).0, 2);
+        let written = drained(log, dir.path(), 4);
+        assert!(written[3].starts_with("{\"command\":2,"), "{written:?}");
     }
 
     /// The log takes at most twice the space of a file.

@@ -88,7 +88,9 @@ impl CommandLog {
         inner.write(&entry);
         inner.entries.push_back(entry);
         if inner.entries.len() > REMEMBERED {
-            inner.entries.pop_front();
+            let mut entries = inner.entries.iter();
+            let ended = entries.position(|entry| entry.state != CommandState::InProgress);
+            inner.entries.remove(ended.unwrap_or(0));
         }
         CommandId(inner.last)
     }
@@ -119,6 +121,17 @@ impl CommandLog {
         }
         if let Some(audit) = audit {
             audit.write(entry);
+        }
+    }
+
+    /// The loop of the SM ends: no command in progress ends otherwise.
+    pub fn end_all(&self) {
+        let entries = self.recent();
+        let running = entries
+            .iter()
+            .filter(|entry| entry.state == CommandState::InProgress);
+        for entry in running {
+            self.end(CommandId(entry.command), &Err(CommandFailure::Stopping));
         }
     }
 

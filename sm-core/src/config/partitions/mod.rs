@@ -180,9 +180,6 @@ pub struct Partitions {
     configured: bool,
     enforcement: Enforcement,
     allow_both: bool,
-    /// The P_Key tables of the fabric stay as they are.
-    #[serde(skip)]
-    kept: bool,
     #[serde(skip)]
     rules: MemberIndex,
 }
@@ -204,7 +201,6 @@ impl From<Lists> for Partitions {
             configured: lists.configured,
             enforcement: lists.enforcement,
             allow_both: lists.allow_both,
-            kept: false,
         }
     }
 }
@@ -226,7 +222,6 @@ impl Default for Partitions {
             configured: false,
             enforcement: Enforcement::Off,
             allow_both: false,
-            kept: false,
         }
     }
 }
@@ -293,7 +288,6 @@ impl Partitions {
             configured: true,
             enforcement,
             allow_both,
-            kept: false,
         })
     }
 
@@ -312,19 +306,11 @@ impl Partitions {
     /// Whether the configuration names the partition of a P_Key.
     #[must_use]
     pub fn names(&self, key: PKey) -> bool {
-        let mut list = self.list.iter();
-        self.configured && list.any(|partition| partition.number == partition_of(key))
-    }
-
-    /// Whether the P_Key tables of the fabric and the enforcement by switches stay as they are,
-    /// because P_Keys wait for consent.
-    #[must_use]
-    pub const fn are_kept(&self) -> bool {
-        self.kept
-    }
-
-    pub(crate) const fn keep_installed(&mut self, kept: bool) {
-        self.kept = kept;
+        let number = partition_of(key);
+        let found = self
+            .list
+            .binary_search_by_key(&number, |partition| partition.number);
+        self.configured && found.is_ok()
     }
 
     /// P_Key enforcement by switches.
