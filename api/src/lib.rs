@@ -13,6 +13,7 @@
 //! | [`object`] | how nodes and ports are named |
 //! | [`status`] | the service, its health, the SMs of the subnet, limits |
 //! | [`fabric`] | nodes, ports and links |
+//! | [`partition`] | partitions and their members |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
 //! | [`command`] | commands to the SM |
@@ -25,6 +26,7 @@ pub mod command;
 pub mod event;
 pub mod fabric;
 pub mod object;
+pub mod partition;
 pub mod path;
 pub mod plan;
 pub mod status;

@@ -50,6 +50,20 @@ pub struct Call<'a> {
     pub wait: Duration,
 }
 
+/// Percent-encodes a part of a path, or a value of a query.
+#[must_use]
+pub fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
 impl Call<'_> {
     /// Sends the request, and waits for the answer.
     ///
@@ -85,13 +99,7 @@ impl Call<'_> {
             target.push(if i == 0 { '?' } else { '&' });
             target.push_str(name);
             target.push('=');
-            for byte in value.bytes() {
-                if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-                    target.push(char::from(byte));
-                } else {
-                    target.push_str(&format!("%{byte:02X}"));
-                }
-            }
+            target.push_str(&encoded(value));
         }
         target
     }

@@ -13,7 +13,7 @@
 //! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
-//! | `fabric`, `path`, `status` | answers |
+//! | `fabric`, `partition`, `path`, `status` | answers |
 
 pub mod access;
 pub mod client;
@@ -24,6 +24,7 @@ mod history;
 mod list;
 mod lookup;
 mod names;
+mod partition;
 mod path;
 pub mod published;
 #[allow(

@@ -3,15 +3,19 @@
 //! The thread of the SM publishes; readers clone an `Arc`. Publishing never waits for a reader
 //! longer than for such a clone.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::report::ActivityKind;
-use ferrosm_core::{SubnetManager, SweepReport};
+use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 
 use super::history::History;
+
+/// The names of configured partitions, by number.
+pub type PartitionNames = BTreeMap<u16, String>;
 
 /// The published state. Clones share it.
 #[derive(Debug, Clone)]
@@ -36,6 +40,8 @@ pub struct State {
     pub activity: ActivityKind,
     /// Why the local port is unusable; `None` if it is usable, or unknown.
     pub no_link: Option<String>,
+    /// The configured partitions.
+    pub partitions: Arc<PartitionNames>,
     /// What waits for the consent of the operator.
     pub awaits_consent: Option<String>,
     /// The fabric; `None` before the first sweep.
@@ -68,6 +74,7 @@ impl Default for Published {
             priority: 0,
             activity: ActivityKind::Idle,
             no_link: None,
+            partitions: Arc::default(),
             awaits_consent: None,
             fabric: None,
         };
@@ -114,9 +121,15 @@ impl Published {
         self.publish(|state, _| state.awaits_consent = awaited);
     }
 
-    /// The SM has another priority.
-    pub fn priority(&self, priority: u8) {
-        self.publish(|state, _| state.priority = priority);
+    /// The SM has this configuration from now on.
+    pub fn configuration(&self, cfg: &SmConfig) {
+        let list = cfg.partitions.list().iter();
+        let named = list.map(|partition| (partition.number, partition.name.clone()));
+        let names: PartitionNames = named.collect();
+        self.publish(|state, _| {
+            state.priority = cfg.priority;
+            state.partitions = Arc::new(names);
+        });
     }
 
     /// The SM does something else. No new revision: nothing that answers describe has changed.

@@ -16,6 +16,7 @@ use ferrosm_api::command::{
 };
 use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
+use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_core::{Command, CommandFailure};
@@ -29,7 +30,7 @@ use super::access::Client;
 use super::commands::CommandRequest;
 use super::list::invalid;
 use super::published::{FabricState, State};
-use super::{Service, commands, fabric, list, lookup, path, rfc3339, status};
+use super::{Service, commands, fabric, list, lookup, partition, path, rfc3339, status};
 
 /// Longest wait for an event, in seconds.
 const EVENT_WAIT_S_MAX: u64 = 60;
@@ -47,6 +48,8 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/links", get(get_links))
         .route("/v1/where", get(get_where))
         .route("/v1/paths", get(get_path))
+        .route("/v1/partitions", get(get_partitions))
+        .route("/v1/partitions/{partition}/members", get(get_members))
         .route("/v1/events", get(get_events))
         .route("/v1/commands", get(get_commands))
         .route("/v1/commands/{number}", get(get_command))
@@ -75,6 +78,8 @@ pub(super) fn router(service: Service) -> Router {
         get_links,
         get_where,
         get_path,
+        get_partitions,
+        get_members,
         get_events,
         get_commands,
         get_command,
@@ -271,6 +276,35 @@ async fn get_path(
     let fabric = ready(&state)?;
     let path = path::path(fabric, &query)?;
     Ok(answer(&state, fabric.at, path))
+}
+
+/// The partitions that are configured or have members.
+#[utoipa::path(get, path = "/v1/partitions", responses(
+    (status = 200, body = Answer<Partitions>), (status = 503, body = ErrorAnswer)))]
+async fn get_partitions(Shared(service): Shared<Service>) -> Result<Partitions> {
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let found = partition::partitions(fabric, &state.partitions);
+    Ok(answer(&state, fabric.at, found))
+}
+
+/// The members of a partition, as the P_Key tables of ports have them.
+#[utoipa::path(get, path = "/v1/partitions/{partition}/members",
+    params(("partition" = String, Path, description = "Name in the configuration, or P_Key with or without the membership bit"), ListQuery),
+    responses((status = 200, body = Answer<Page<PartitionMember>>), (status = 400, body = ErrorAnswer),
+        (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn get_members(
+    Shared(service): Shared<Service>,
+    name: core::result::Result<InPath<String>, PathRejection>,
+    query: ListOf,
+) -> Result<Page<Value>> {
+    let InPath(name) = name?;
+    let Query(query) = query?;
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let members = partition::members(fabric, &state.partitions, &name)?;
+    let page = list::page(members, &query)?;
+    Ok(answer(&state, fabric.at, page))
 }
 
 /// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.

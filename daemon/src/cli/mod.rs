@@ -19,7 +19,10 @@ use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
-pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+pub use ask::{
+    AskArgs, EventsArgs, LinksArgs, ListArgs, PartitionArgs, PartitionCommand, PathArgs,
+    SeverityArg, WhereArgs,
+};
 pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
@@ -115,6 +118,8 @@ pub enum CliCommand {
     /// With --accept, it may also remove what another SM configured and this configuration does not
     /// name (log event `consent awaited`).
     Takeover(TakeoverArgs),
+    /// List partitions, and who is in them.
+    Partition(PartitionArgs),
     /// List the last events of the service, as in its log.
     ///
     /// After a restart of the service --follow continues with its events.
@@ -339,6 +344,7 @@ impl CliCommand {
             | Self::Path(_)
             | Self::Commands(_)
             | Self::Events(_)
+            | Self::Partition(_)
             | Self::Plan(_)
             | Self::Ports(_)
             | Self::Topology(_)

@@ -8,15 +8,18 @@ use std::thread::sleep;
 use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::event::{EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Where};
+use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 use hyper::Method;
 use serde::de::DeserializeOwned;
 
 use super::service::{self, failure};
-use crate::api::client::Call;
+use crate::api::client::{Call, encoded};
 use crate::api::socket_to_ask;
-use crate::cli::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+use crate::cli::{
+    AskArgs, EventsArgs, LinksArgs, ListArgs, PartitionCommand, PathArgs, SeverityArg, WhereArgs,
+};
 use crate::failure::Failure;
 use crate::output::{self, answers};
 
@@ -111,6 +114,23 @@ pub fn path(args: &PathArgs) -> Result<(), Failure> {
     match answer.body.dropped {
         None => Ok(()),
         Some(_) => Err(Failure::Status(1)),
+    }
+}
+
+/// Runs `partition`.
+///
+/// # Errors
+/// If no service answers, or there is no such partition.
+pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
+    match command {
+        PartitionCommand::List(args) => {
+            ask::<Partitions>(args, "partitions", &[], answers::partitions).map(drop)
+        }
+        PartitionCommand::Show { partition, list } => {
+            let resource = format!("partitions/{}/members", encoded(partition));
+            let query = list_query(list, None);
+            ask::<Page<PartitionMember>>(&list.ask, &resource, &query, answers::members).map(drop)
+        }
     }
 }
 

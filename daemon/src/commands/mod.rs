@@ -52,6 +52,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Sweep(args) => control::sweep(&args),
         CliCommand::Handover(args) => control::handover(&args),
         CliCommand::Takeover(args) => control::takeover(&args),
+        CliCommand::Partition(args) => ask::partition(&args.command),
         CliCommand::Events(args) => ask::events(&args),
         CliCommand::Commands(args) => control::commands(&args),
         CliCommand::State(args) => state::run(&args),

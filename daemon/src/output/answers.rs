@@ -7,6 +7,7 @@ use ferrosm_api::command::{Command, Commands};
 use ferrosm_api::event::Events;
 use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
 use ferrosm_api::object::ObjectName;
+use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 
@@ -143,6 +144,38 @@ pub fn result(command: &Command) -> String {
         );
     }
     text
+}
+
+/// `partition list`.
+#[must_use]
+pub fn partitions(answer: &Answer<Partitions>) -> String {
+    let mut out = table::new(["Partition", "Name", "Full members", "Limited members"]);
+    table::right(&mut out, &[2, 3]);
+    for partition in &answer.body.items {
+        out.add_row([
+            partition.number.clone(),
+            partition.name.clone(),
+            partition.full.to_string(),
+            partition.limited.to_string(),
+        ]);
+    }
+    format!("{out}\n")
+}
+
+/// `partition show`.
+#[must_use]
+pub fn members(answer: &Answer<Page<PartitionMember>>) -> String {
+    let page = &answer.body;
+    let mut out = table::new(["Name", "Location", "Membership", "Port GUID"]);
+    for member in &page.items {
+        out.add_row([
+            member.name.clone(),
+            member.location.clone(),
+            member.membership.name().to_owned(),
+            member.guid.clone(),
+        ]);
+    }
+    format!("{out}\n{}", rest(page, "member", "members"))
 }
 
 /// `events`: number, time, severity, and the line of the log.

@@ -147,7 +147,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         replication.map(Arc::downgrade),
     ));
     let published = api.published.clone();
-    published.priority(settings.sm.priority);
+    published.configuration(&settings.sm);
     service.set_ready();
     let heartbeat = service.supervise_loop();
     let shell = ServiceShell {
@@ -501,7 +501,7 @@ impl ServiceShell {
             );
         }
         self.running = config::in_force(&self.running, settings);
-        self.published.priority(self.running.sm.priority);
+        self.published.configuration(&self.running.sm);
         self.log.set_level(&self.running.log.level);
         let sm = self.running.sm.clone();
         Reload::Changed(Box::new(limited(sm, self.options.window_limit)))

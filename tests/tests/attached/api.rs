@@ -264,3 +264,54 @@ fn events_are_listed_and_followed() {
     );
     assert_eq!(warnings.stdout, "", "{}", warnings.describe());
 }
+
+/// The members of a partition are the ports whose tables have its P_Key, as `smpquery` reads them.
+#[test]
+fn partition_members_have_the_p_key() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let file = sim.dir().join("partitions.conf");
+    let partitions = "Default=0x7fff : ALL=limited, SELF=full ;\n\
+        Vault=0x21,defmember=full : 0x0002c90400000061, 0x0002c90400000071, 0x0002c90400000091=limited ;\n";
+    std::fs::write(&file, partitions).unwrap();
+    let file = file.display().to_string();
+    let _sm = start(&sim, None, "sm", &["-P", &file]);
+    wait_for_health(&sim, "sm", 0, &["OK"]);
+    let shown = json(&sim, "sm", &["partition", "show", "Vault"]);
+    let same = json(&sim, "sm", &["partition", "show", "0x8021"]);
+    assert_eq!(shown["items"], same["items"]);
+    let answered: BTreeSet<(u64, String)> = shown["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| {
+            let membership = member["membership"].as_str().unwrap();
+            (guid(&member["guid"]), membership.to_owned())
+        })
+        .collect();
+    let mut read = BTreeSet::new();
+    for ((node, port), (lid, _)) in sim.net().unwrap().lids() {
+        let (lid, port) = (lid.to_string(), port.to_string());
+        let table = sim
+            .run("smpquery", &["pkeys", &lid, &port])
+            .expect_success();
+        // The port GUID of a host is that of its node plus 1.
+        if table.stdout.contains("0x8021") {
+            read.insert((node + 1, "full".to_owned()));
+        } else if table.stdout.contains("0x0021") {
+            read.insert((node + 1, "limited".to_owned()));
+        }
+    }
+    assert_eq!(answered.len(), 3, "{shown}");
+    assert_eq!(answered, read);
+    let list = json(&sim, "sm", &["partition", "list"]);
+    let items = list["items"].as_array().unwrap();
+    let vault = items.iter().find(|p| p["name"] == "Vault").unwrap();
+    assert_eq!((&vault["full"], &vault["limited"]), (&2.into(), &1.into()));
+    let absent = ask(&sim, "sm", &["partition", "show", "0x77"]);
+    assert!(
+        absent.stderr.contains("not configured"),
+        "{}",
+        absent.describe()
+    );
+    assert_eq!(absent.status.code(), Some(1), "{}", absent.describe());
+}
