@@ -170,6 +170,8 @@ mod tests {
         let log = CommandLog::open(dir.path());
         let first = log.begin(Command::Sweep, "root".to_owned(), Some("why".to_owned()));
         log.end(first, &Err(CommandFailure::NoLink));
+        // Only the first end counts.
+        log.end(first, &Err(CommandFailure::Stopping));
         let written = drained(log, dir.path(), 2);
         assert!(
             written[0].contains("\"state\":\"in-progress\""),

@@ -95,11 +95,13 @@ impl CommandLog {
         CommandId(inner.last)
     }
 
-    /// A command ended.
+    /// A command ended. The first result counts: the loop and the client may both report the end.
     pub fn end(&self, id: CommandId, result: &CommandResult) {
         let mut inner = self.lock();
         let Inner { entries, audit, .. } = &mut *inner;
-        let Some(entry) = entries.iter_mut().find(|entry| entry.command == id.0) else {
+        let is_running =
+            |entry: &&mut Entry| entry.command == id.0 && entry.state == CommandState::InProgress;
+        let Some(entry) = entries.iter_mut().find(is_running) else {
             return;
         };
         entry.ended_at = Some(rfc3339(SystemTime::now()));
