@@ -35,7 +35,7 @@ mod routes;
 pub mod server;
 mod status;
 
-pub(crate) use status::role;
+pub(crate) use status::{awaited_removals, role};
 
 use core::time::Duration;
 use std::io;

@@ -170,12 +170,12 @@ fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
 fn listed<T: Serialize, I: IntoIterator<Item = T>>(
     service: &Service,
     query: ListOf,
-    rows: impl FnOnce(&FabricState) -> I,
+    rows: impl FnOnce(&FabricState, &State) -> core::result::Result<I, ApiError>,
 ) -> Result<Page<Value>> {
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let page = list::page(rows(fabric), &query)?;
+    let page = list::page(rows(fabric, &state)?, &query)?;
     Ok(answer(&state, fabric.at, page))
 }
 
@@ -213,8 +213,8 @@ async fn get_limits(Shared(service): Shared<Service>) -> Result<Limits> {
 #[utoipa::path(get, path = "/v1/nodes", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Node>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_nodes(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric| {
-        fabric::nodes(fabric).collect::<Vec<_>>()
+    listed(&service, query, |fabric, _| {
+        Ok(fabric::nodes(fabric).collect::<Vec<_>>())
     })
 }
 
@@ -222,8 +222,8 @@ async fn get_nodes(Shared(service): Shared<Service>, query: ListOf) -> Result<Pa
 #[utoipa::path(get, path = "/v1/ports", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Port>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_ports(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric| {
-        fabric::ports(&fabric.snapshot).collect::<Vec<_>>()
+    listed(&service, query, |fabric, _| {
+        Ok(fabric::ports(&fabric.snapshot).collect::<Vec<_>>())
     })
 }
 
@@ -231,8 +231,8 @@ async fn get_ports(Shared(service): Shared<Service>, query: ListOf) -> Result<Pa
 #[utoipa::path(get, path = "/v1/links", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Link>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_links(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric| {
-        fabric::links(fabric).collect::<Vec<_>>()
+    listed(&service, query, |fabric, _| {
+        Ok(fabric::links(fabric).collect::<Vec<_>>())
     })
 }
 
@@ -299,12 +299,9 @@ async fn get_members(
     query: ListOf,
 ) -> Result<Page<Value>> {
     let InPath(name) = name?;
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let members = partition::members(fabric, &state.partitions, &name)?;
-    let page = list::page(members, &query)?;
-    Ok(answer(&state, fabric.at, page))
+    listed(&service, query, |fabric, state| {
+        partition::members(fabric, &state.partitions, &name)
+    })
 }
 
 /// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.
@@ -441,7 +438,7 @@ async fn execute(
             "`ferrosm status` shows what the service does.",
         )
     })?;
-    // Before the number is given: one that waits for the loop is received, too.
+    // Before it gets a number: a command with a number always reaches the queue.
     let place = requests.try_reserve().map_err(|_| {
         let message = "too many commands wait for the SM";
         ApiError::new(ErrorKind::Busy, message, "Try again later.")

@@ -11,6 +11,7 @@ use ferrosm_api::status::{
 };
 use ferrosm_core::SweepReport;
 use ferrosm_core::report::Problem;
+use ferrosm_core::report::foreign_p_keys::ForeignPKeys;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{NodeType, SmState};
 use ferrosm_mad::ids::Lid;
@@ -167,6 +168,11 @@ fn named(object: &ObjectName) -> &str {
     } else {
         &object.name
     }
+}
+
+/// What waits for consent.
+pub(crate) fn awaited_removals(foreign: &ForeignPKeys) -> String {
+    format!("removal of P_Keys: {foreign}")
 }
 
 /// A problem of a sweep.

@@ -11,12 +11,10 @@ use std::time::SystemTime;
 use ferrosm_api::plan::Plan;
 use ferrosm_core::{Event, Progress, RestoredState, SubnetManager};
 use ferrosm_mad::attr::SmState;
-use ferrosm_store::{PersistRequest, StateInspection, restore};
-use ferrosm_umad::libibumad::{OpenOptions, UmadPort};
-use tokio::sync::mpsc;
+use ferrosm_store::{StateInspection, restore};
 
+use crate::api::awaited_removals;
 use crate::cli::PlanArgs;
-use crate::clock::Clock;
 use crate::commands::config;
 use crate::config::Settings;
 use crate::failure::Failure;
@@ -24,11 +22,8 @@ use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log};
 use crate::plan::planned_port::{Planned, PlannedPort};
 use crate::plan::summary::{self, OwnSm};
-use crate::port::{ThreadedPort, local_port};
-use crate::run::driver::{Driver, Reload, Shell};
-use crate::run::signals::{self, Signals};
-
-const INBOX: usize = 8192;
+use crate::run::driver::Shell;
+use crate::run::reading;
 
 /// Runs the command.
 ///
@@ -53,23 +48,12 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
     })?;
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);
-    let local = local_port::choose_for_reading(&settings.port)?;
     let restored = settings.state_dir.as_deref().map(read_state).transpose()?;
-    let open = OpenOptions {
-        as_sm: false,
-        response_timeout_ms: local_port::response_timeout_ms(&settings.sm),
-    };
-    let (sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| local_port::open_failure(&e, Some(&local)))?;
-    if let Some(limit) = sender.window_limit() {
-        settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
-    }
-    let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), INBOX)
-        .map_err(|e| Failure::runtime(format!("cannot start the receiving thread: {e}")))?;
+    let (port, guid) = reading::open(&mut settings)?;
     let planned = Rc::new(RefCell::new(Planned::default()));
-    let port = PlannedPort::new(port, Rc::clone(&planned));
+    let planned_port = PlannedPort::new(port, Rc::clone(&planned));
     let own = OwnSm {
-        guid: local.port_guid,
+        guid,
         priority: settings.sm.priority,
     };
     let mut cfg = settings.sm;
@@ -84,14 +68,8 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
         lists_writes: args.full,
         awaits_consent: None,
     };
-    signals::runtime()?.block_on(async {
-        let (control, inbox) = mpsc::channel(4);
-        Signals::register()?.forward_to(control);
-        let clock = Clock::start();
-        let sm = SubnetManager::new(cfg, restored.unwrap_or_default(), clock.now());
-        let mut driver = Driver::new(sm, clock, port, shell, inbox);
-        let result = driver.run().await;
-        result.map_err(|e| Failure::runtime(format!("the port failed: {e}: {}", e.source)))?
+    reading::run(planned_port, shell, |now| {
+        SubnetManager::new(cfg, restored.unwrap_or_default(), now)
     })
 }
 
@@ -132,7 +110,7 @@ impl Shell for PlanShell {
                 ControlFlow::Break(Ok(plan))
             }
             Event::ConsentAwaited { foreign, .. } => {
-                self.awaits_consent = Some(format!("removal of P_Keys: {foreign}"));
+                self.awaits_consent = Some(awaited_removals(&foreign));
                 ControlFlow::Continue(())
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
@@ -143,21 +121,11 @@ impl Shell for PlanShell {
         }
     }
 
-    fn persist(&mut self, _: PersistRequest) -> Option<u64> {
-        None
-    }
-
-    fn reload(&mut self) -> Reload {
-        Reload::Rejected
-    }
-
     fn stop(&mut self, _: &SubnetManager) -> Self::End {
         Err(Failure::runtime("interrupted before the plan was complete"))
     }
 
     fn tick(&mut self, progress: Progress) {
-        if self.bar.is_shown() {
-            self.bar.show(progress);
-        }
+        self.bar.show(progress);
     }
 }

@@ -5,11 +5,8 @@ use core::ops::ControlFlow;
 use ferrosm_core::event::report_problems;
 use ferrosm_core::{Event, Progress, SubnetManager};
 use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_umad::libibumad::{OpenOptions, UmadPort};
-use tokio::sync::mpsc;
 
 use crate::cli::{TopologyArgs, TopologyFormat};
-use crate::clock::Clock;
 use crate::commands::config;
 #[cfg(feature = "simulator")]
 use crate::config::LogSettings;
@@ -19,12 +16,8 @@ use crate::failure::Failure;
 use crate::offline::{fabric, spec};
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, dot, ibnet, json, log, table};
-use crate::port::{ThreadedPort, local_port};
-use crate::run::driver::{Driver, Reload, Shell};
-use crate::run::signals::{self, Signals};
-use ferrosm_store::PersistRequest;
-
-const INBOX: usize = 8192;
+use crate::run::driver::Shell;
+use crate::run::reading;
 
 /// Runs the command.
 ///
@@ -73,34 +66,12 @@ fn live(args: &TopologyArgs) -> Result<Snapshot, Failure> {
     })?;
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);
-    let local = local_port::choose_for_reading(&settings.port)?;
-    let open = OpenOptions {
-        as_sm: false,
-        response_timeout_ms: local_port::response_timeout_ms(&settings.sm),
+    let (port, _) = reading::open(&mut settings)?;
+    let shell = DiscoveryShell {
+        bar: terminal.bar(),
     };
-    let (sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| local_port::open_failure(&e, Some(&local)))?;
-    if let Some(limit) = sender.window_limit() {
-        settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
-    }
-    let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), INBOX)
-        .map_err(|e| Failure::runtime(format!("cannot start the receiving thread: {e}")))?;
-    signals::runtime()?.block_on(async {
-        let (control, inbox) = mpsc::channel(4);
-        Signals::register()?.forward_to(control);
-        let clock = Clock::start();
-        let sm = SubnetManager::read_only(settings.sm, clock.now());
-        let mut driver = Driver::new(
-            sm,
-            clock,
-            port,
-            DiscoveryShell {
-                bar: terminal.bar(),
-            },
-            inbox,
-        );
-        let result = driver.run().await;
-        result.map_err(|e| Failure::runtime(format!("the port failed: {e}: {}", e.source)))?
+    reading::run(port, shell, |now| {
+        SubnetManager::read_only(settings.sm, now)
     })
 }
 
@@ -135,21 +106,11 @@ impl Shell for DiscoveryShell {
         }
     }
 
-    fn persist(&mut self, _: PersistRequest) -> Option<u64> {
-        None
-    }
-
-    fn reload(&mut self) -> Reload {
-        Reload::Rejected
-    }
-
     fn stop(&mut self, _: &SubnetManager) -> Self::End {
         Err(Failure::runtime("interrupted before the fabric was read"))
     }
 
     fn tick(&mut self, progress: Progress) {
-        if self.bar.is_shown() {
-            self.bar.show(progress);
-        }
+        self.bar.show(progress);
     }
 }

@@ -75,12 +75,6 @@ pub struct SweepBar {
 }
 
 impl SweepBar {
-    /// Whether the bar is visible.
-    #[must_use]
-    pub const fn is_shown(&self) -> bool {
-        self.bar.is_some()
-    }
-
     /// Shows the progress of a sweep; hides the bar between sweeps.
     pub fn show(&self, progress: Progress) {
         let Some(bar) = &self.bar else { return };

@@ -52,8 +52,6 @@ pub struct Planned {
     local: Option<ReachedDevice>,
     /// The device that a port of a node leads to.
     neighbours: BTreeMap<(NodeGuid, u8), ReachedDevice>,
-    /// MADs that are neither reads nor writes, such as replies and trap 144.
-    pub other_mads: usize,
 }
 
 impl Planned {
@@ -187,8 +185,8 @@ fn route(mad: &Mad) -> Option<DrPath> {
 
 impl<P: MadPort> MadPort for PlannedPort<P> {
     fn send(&mut self, request: &MadOut) -> Result<(), TransportError> {
+        // Neither a read nor a write of a device: a reply, trap 144.
         let Some(path) = route(&request.mad) else {
-            self.planned.borrow_mut().other_mads += 1;
             return Ok(());
         };
         let device = self.planned.borrow().device(path);
@@ -208,8 +206,6 @@ impl<P: MadPort> MadPort for PlannedPort<P> {
             let data = smp::data(&request.mad);
             let after = self.planned.borrow_mut().set(at, path, data);
             self.answer(request, &after);
-        } else {
-            self.planned.borrow_mut().other_mads += 1;
         }
         Ok(())
     }

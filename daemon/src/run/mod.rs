@@ -2,12 +2,14 @@
 //! uses of the process and of this host.
 //!
 //! `serve_port` chooses and opens the local port, [`serve`] assembles the service, and
-//! [`driver::Driver`] owns the subnet manager.
+//! [`driver::Driver`] owns the subnet manager. [`reading`] runs one that serves no subnet, for
+//! `topology` and `plan`.
 
 pub mod capture;
 pub mod driver;
 pub mod other_ports;
 pub mod port_wait;
+pub mod reading;
 pub mod recording;
 pub mod replication_link;
 pub mod serve;

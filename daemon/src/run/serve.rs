@@ -384,9 +384,7 @@ impl Shell for ServiceShell {
 
     fn tick(&mut self, progress: Progress) {
         self.published.activity(progress.activity);
-        if self.bar.is_shown() {
-            self.bar.show(progress);
-        }
+        self.bar.show(progress);
         if let Some(capture) = &self.capture {
             capture.flush();
         }
@@ -409,8 +407,7 @@ impl ServiceShell {
             Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
             Event::LocalPortUsable(_) => self.published.local_port(None),
             Event::ConsentAwaited { foreign, .. } => {
-                self.published
-                    .consent(Some(format!("removal of P_Keys: {foreign}")));
+                self.published.consent(Some(api::awaited_removals(foreign)));
             }
             Event::ConsentGiven => self.published.consent(None),
             _ => {}

@@ -10,7 +10,7 @@ use ferrosm_mad::ids::PKey;
 const NAMED_MAX: usize = 16;
 
 /// P_Keys in the tables of ports, which this SM would remove.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignPKeys {
     /// Number of ports that have such P_Keys.
     pub ports: usize,
@@ -28,12 +28,6 @@ impl ForeignPKeys {
         keys.sort_by_key(|(key, ports)| (Reverse(*ports), key.0));
         keys.truncate(NAMED_MAX);
         Self { ports, count, keys }
-    }
-
-    /// Whether no port has any.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.ports == 0
     }
 }
 

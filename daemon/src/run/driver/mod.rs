@@ -80,12 +80,16 @@ pub trait Shell {
     /// Reports an event. `Break` ends the driver.
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
-    /// Passes a batch to the store. Returns its ticket, which replies wait for
+    /// Passes a batch to the store, if there is one. Returns its ticket, which replies wait for
     /// ([`Driver::with_durability`]).
-    fn persist(&mut self, request: PersistRequest) -> Option<u64>;
+    fn persist(&mut self, _request: PersistRequest) -> Option<u64> {
+        None
+    }
 
-    /// Reloads the configuration.
-    fn reload(&mut self) -> Reload;
+    /// Reloads the configuration, if the shell can.
+    fn reload(&mut self) -> Reload {
+        Reload::Rejected
+    }
 
     /// A stop begins.
     fn stopping(&mut self) {}
