@@ -39,7 +39,7 @@ pub(super) fn partitions(fabric: &FabricState, names: &PartitionNames) -> Partit
     }
 }
 
-/// The members of a partition that a name or number tells.
+/// The members of the partition with this name or number.
 pub(super) fn members(
     fabric: &FabricState,
     names: &PartitionNames,

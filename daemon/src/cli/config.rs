@@ -42,9 +42,9 @@ pub enum ConfigCommand {
     /// Convert OpenSM's configuration, and report what OpenSM did with each line and what ferrosm
     /// will do.
     ///
-    /// The result keeps what OpenSM did: options that it ignored stay at their defaults, and files
-    /// that it dropped are left out. Exit status: 0 if ferrosm will do the same, 1 if a line
-    /// changes behaviour or has no equivalent (with --accept 0).
+    /// The result keeps what OpenSM did: options that it ignored stay at their defaults, and the
+    /// result does not name files that it dropped. Exit status: 0 if ferrosm will do the same, 1 if
+    /// a line changes behaviour or has no equivalent (with --accept 0).
     #[command(
         override_usage = "ferrosm config import [OPTIONS] FILE...\n       ferrosm config import [OPTIONS] [FILE...] -- opensm -B -g GUID ..."
     )]

@@ -266,7 +266,7 @@ pub struct PlanArgs {
     /// Plan with this consequence accepted.
     #[arg(long, value_name = "CONSEQUENCE")]
     pub accept: Option<control::Consequence>,
-    /// Also list each write, with the data before and after. M_Keys are left out.
+    /// Also list each write, with the data before and after, but without M_Keys.
     #[arg(long)]
     pub full: bool,
     /// Print JSON.

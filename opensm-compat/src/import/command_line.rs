@@ -48,8 +48,8 @@ impl FlagMeaning {
 #[must_use]
 pub fn parse(words: &[String]) -> CommandLine {
     let mut line = CommandLine::default();
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
         if word == "--" {
             break;
         }
@@ -63,7 +63,7 @@ pub fn parse(words: &[String]) -> CommandLine {
                 meaning,
             };
             if flag.meaning.has_value() && flag.value.is_none() {
-                match words.next() {
+                match rest.next() {
                     Some(value) => flag.value = Some(value.clone()),
                     None => flag.meaning = FlagMeaning::WithoutValue,
                 }

@@ -322,7 +322,7 @@ events! {
             ]
             /// Nothing waits for consent any more.
             ConsentGiven => {} [
-                Info "consent given": "P_Keys of another SM are removed, or none are left";
+                Info "consent given": "P_Keys of another SM no longer wait";
             ]
             /// A new configuration takes full memberships in partitions from this number of ports.
             FullMembershipsLost(ports: usize) => {
