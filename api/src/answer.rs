@@ -147,6 +147,10 @@ pub enum ErrorKind {
     RoutingFailed,
     /// No SM took over.
     NotHandedOver,
+    /// What the request defines contradicts something else, or has no room.
+    Conflict,
+    /// It would cut off hosts.
+    CutsOff,
     /// Another change of mastership came first.
     Superseded,
     /// The service is stopping.

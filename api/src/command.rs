@@ -72,6 +72,18 @@ pub enum CommandKind {
     Handover,
     /// Configure a subnet that another SM has configured.
     Takeover,
+    /// Create or replace a partition.
+    PutPartition,
+    /// Remove a partition.
+    RemovePartition,
+    /// Take a switch or link out of the routes.
+    Drain,
+    /// Put it back.
+    Undrain,
+    /// Disable a port.
+    DisablePort,
+    /// Enable it again.
+    EnablePort,
     /// Stop the service.
     Stop,
 }
@@ -85,6 +97,12 @@ impl CommandKind {
             Self::Reroute => "reroute",
             Self::Handover => "handover",
             Self::Takeover => "takeover",
+            Self::PutPartition => "put-partition",
+            Self::RemovePartition => "remove-partition",
+            Self::Drain => "drain",
+            Self::Undrain => "undrain",
+            Self::DisablePort => "disable-port",
+            Self::EnablePort => "enable-port",
             Self::Stop => "stop",
         }
     }
@@ -121,7 +139,10 @@ pub struct Command {
     pub command: u64,
     /// What it does.
     pub kind: CommandKind,
-    /// Who sent it: a user with process ID, or a signal.
+    /// What it is for: a partition, or a switch, link or port; empty for others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub target: String,
+    /// Who sent it: a user with process ID, a signal, or the end of a time.
     pub by: String,
     /// Why, as the sender said.
     #[serde(default, skip_serializing_if = "Option::is_none")]

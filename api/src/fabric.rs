@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::maintenance::MaintenanceKind;
 use crate::object::ObjectName;
 
 /// Kinds of nodes.
@@ -162,6 +163,9 @@ pub struct Link {
     pub since: Option<String>,
     /// How often it went down since this SM became master.
     pub times_down: u32,
+    /// It is drained, or a port of it is disabled, by command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maintenance: Option<MaintenanceKind>,
     /// Why it is down or degraded, if known: `disabled` by an administrator, `polling` (no cable or
     /// no peer), ...
     #[serde(skip_serializing_if = "String::is_empty", default)]

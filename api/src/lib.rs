@@ -14,6 +14,7 @@
 //! | [`status`] | the service, its health, the SMs of the subnet, limits |
 //! | [`fabric`] | nodes, ports and links |
 //! | [`partition`] | partitions and their members |
+//! | [`maintenance`] | drained switches and links, disabled ports |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
 //! | [`command`] | commands to the SM |
@@ -25,6 +26,7 @@ pub mod answer;
 pub mod command;
 pub mod event;
 pub mod fabric;
+pub mod maintenance;
 pub mod object;
 pub mod partition;
 pub mod path;

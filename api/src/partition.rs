@@ -17,8 +17,11 @@ pub struct Partitions {
 pub struct Partition {
     /// Its number, a P_Key without the membership bit: `0x0051`.
     pub number: String,
-    /// Name in the configuration; empty if it is not configured.
+    /// Its name; empty if neither the configuration nor a command defines it.
     pub name: String,
+    /// A command created it; otherwise the configuration defines it, or nothing does.
+    #[serde(default)]
+    pub added: bool,
     /// End ports that are full members.
     pub full: usize,
     /// End ports that are only limited members.
@@ -44,6 +47,44 @@ impl Membership {
             Self::Limited => "limited",
         }
     }
+}
+
+/// A partition to create, or to replace one that such a request created.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartitionDefinition {
+    /// Its P_Key, with or without the membership bit: `0x0051`.
+    pub p_key: String,
+    /// Its P_Key is at index 0 of the members' tables.
+    #[serde(default)]
+    pub index0: bool,
+    /// It has a broadcast group for IPoIB.
+    #[serde(default)]
+    pub ipoib: bool,
+    /// Flags of its groups, as in the configuration: `mtu=4096`, `rate=400G`, `sl=1`.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Members, in the form of `add` of a change.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// MGIDs of its multicast groups, each optionally followed by flags.
+    #[serde(default)]
+    pub groups: Vec<String>,
+}
+
+/// Changes of the members of a partition that a request created.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberChanges {
+    /// Ports to add, each as `PORTS` or `PORTS=full|limited|both` (full if absent). `PORTS` is a
+    /// port GUID, a name or host list such as `gpu[01-16]`, a pattern such as `gpu-*`, or `ALL`,
+    /// `ALL_CAS`, `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF`. Names stand for the ports that they name
+    /// now.
+    #[serde(default)]
+    pub add: Vec<String>,
+    /// Ports to remove, as `PORTS`.
+    #[serde(default)]
+    pub remove: Vec<String>,
 }
 
 /// A member of a partition, as the P_Key table of the port has it.

@@ -28,7 +28,7 @@ struct Pending {
     command: Command,
     /// This SM was master when the command was accepted.
     was_master: bool,
-    /// A full sweep began after the command was accepted.
+    /// The sweep that completes it began: a full sweep, or for a change of any kind.
     sweep_started: bool,
     /// Tables were being written when the command was accepted: a handover follows.
     is_deferred: bool,
@@ -55,12 +55,12 @@ impl CommandTracker {
         let master = master.map(Box::new);
         let rejection = if command == Command::Stop {
             self.is_stopping = true;
-            self.fail(out, |c| c != Command::Stop, |_| CommandFailure::Stopping);
+            self.fail(out, |c| *c != Command::Stop, |_| CommandFailure::Stopping);
             None
         } else if self.is_stopping {
             Some(CommandFailure::Stopping)
         } else {
-            match (command, state) {
+            match (&command, state) {
                 (Command::Takeover | Command::AcceptRemovals, SmState::Master) => {
                     Some(CommandFailure::AlreadyMaster)
                 }
@@ -68,6 +68,9 @@ impl CommandTracker {
                 | (Command::Handover, SmState::Discovering)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::Standby)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::NotActive) => {
+                    Some(CommandFailure::NotMaster { state, master })
+                }
+                (change, state) if change.is_change() && state != SmState::Master => {
                     Some(CommandFailure::NotMaster { state, master })
                 }
                 _ => None,
@@ -95,6 +98,11 @@ impl CommandTracker {
         reply(out, id, CommandReply::Done(Ok(outcome)));
     }
 
+    /// A command in progress fails.
+    pub(crate) fn fail_one(&mut self, out: &mut Outbox, id: CommandId, failure: &CommandFailure) {
+        self.finish(out, |p| p.id == id, |_| Err(failure.clone()));
+    }
+
     /// Whether no command is in progress.
     pub(crate) const fn is_empty(&self) -> bool {
         self.pending.is_empty()
@@ -103,6 +111,11 @@ impl CommandTracker {
     /// Whether a command waits for a full sweep.
     pub(crate) fn awaits_full_sweep(&self) -> bool {
         self.pending.iter().any(|p| p.command.is_sweep())
+    }
+
+    /// Whether a change waits for a sweep.
+    pub(crate) fn awaits_change(&self) -> bool {
+        self.pending.iter().any(|p| p.command.is_change())
     }
 
     /// Whether a [`Command::Handover`] is in progress.
@@ -134,6 +147,23 @@ impl CommandTracker {
         self.pending.iter().any(|p| p.command == Command::Stop)
     }
 
+    /// A sweep of any kind began.
+    pub(crate) fn on_sweep_started(&mut self) {
+        for pending in self.pending.iter_mut().filter(|p| p.command.is_change()) {
+            pending.sweep_started = true;
+        }
+    }
+
+    /// A sweep of any kind is complete. `outcome` is that of a change.
+    pub(crate) fn on_sweep_done(
+        &mut self,
+        out: &mut Outbox,
+        outcome: impl Fn(&Command) -> CommandOutcome,
+    ) {
+        let is_done = |p: &Pending| p.command.is_change() && p.sweep_started;
+        self.finish(out, is_done, |p| Ok(outcome(&p.command)));
+    }
+
     /// A full sweep began.
     pub(crate) fn on_full_sweep_started(&mut self, out: &mut Outbox, number: u32) {
         for pending in self.pending.iter_mut().filter(|p| p.command.is_sweep()) {
@@ -151,18 +181,26 @@ impl CommandTracker {
                 problems: report.problems.clone(),
             })
         };
-        self.finish(out, |p| p.sweep_started, swept);
+        self.finish(out, |p| p.command.is_sweep() && p.sweep_started, swept);
     }
 
-    /// No engine found a routing in a full sweep.
-    pub(crate) fn on_routing_failed(&mut self, out: &mut Outbox, why: &RoutingFailure) {
+    /// No engine found a routing in a sweep. Returns the changes that fail with it.
+    pub(crate) fn on_routing_failed(
+        &mut self,
+        out: &mut Outbox,
+        why: &RoutingFailure,
+    ) -> Vec<Command> {
+        let has_failed = |p: &Pending| p.sweep_started;
+        let failed = self.pending.iter().filter(|p| has_failed(p));
+        let changes = failed.map(|p| p.command.clone()).collect();
         let failure = |_: &Pending| Err(CommandFailure::RoutingFailed(Box::new(why.clone())));
-        self.finish(out, |p| p.sweep_started, failure);
+        self.finish(out, has_failed, failure);
+        changes
     }
 
     /// The SM's own port has no link.
     pub(crate) fn on_no_link(&mut self, out: &mut Outbox) {
-        self.fail(out, |c| c != Command::Stop, |_| CommandFailure::NoLink);
+        self.fail(out, |c| *c != Command::Stop, |_| CommandFailure::NoLink);
     }
 
     /// The state of this SM changed. `handed_to` is the SM that this one handed over to, `master`
@@ -184,9 +222,13 @@ impl CommandTracker {
             self.finish(out, handed_over, |_| Ok(CommandOutcome::HandedOver(to)));
         }
         // Discovery may end with mastership.
-        let is_impossible = |command: Command| match command {
+        let is_impossible = |command: &Command| match command {
             Command::Stop => false,
-            Command::Handover => true,
+            Command::Handover
+            | Command::PutPartition(_)
+            | Command::RemovePartition(_)
+            | Command::BeginMaintenance(_)
+            | Command::EndMaintenance(_) => true,
             Command::Sweep | Command::Reroute | Command::Takeover | Command::AcceptRemovals => {
                 state != SmState::Discovering
             }
@@ -209,7 +251,7 @@ impl CommandTracker {
     ) {
         self.fail(
             out,
-            |c| c == Command::Handover,
+            |c| *c == Command::Handover,
             |_| CommandFailure::NotHandedOver(Box::new(*notice)),
         );
         if matches!(notice.what, ElectionNotice::SuccessorNotReady(_)) {
@@ -224,7 +266,7 @@ impl CommandTracker {
     pub(crate) fn on_handover_superseded(&mut self, out: &mut Outbox) {
         self.fail(
             out,
-            |c| c == Command::Handover,
+            |c| *c == Command::Handover,
             |_| CommandFailure::Superseded,
         );
     }
@@ -247,10 +289,10 @@ impl CommandTracker {
     fn fail(
         &mut self,
         out: &mut Outbox,
-        which: impl Fn(Command) -> bool,
+        which: impl Fn(&Command) -> bool,
         failure: impl Fn(&Pending) -> CommandFailure,
     ) {
-        self.finish(out, |p| which(p.command), |p| Err(failure(p)));
+        self.finish(out, |p| which(&p.command), |p| Err(failure(p)));
     }
 
     /// Sends the final replies of commands and removes them.

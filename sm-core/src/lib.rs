@@ -25,6 +25,7 @@
 //! | `kept_tables` | tables that devices keep because they reject writes |
 //! | [`ports`] | PortInfo, links: parameters, states, rates, stability |
 //! | `keys`, `traps`, `schedule` | M_Keys; traps and what they cause; which sweep comes next |
+//! | `maintenance` | switches, links and ports that the operator took out of service |
 //! | `mastership` | which SM is master; [`election`] is its step function |
 //! | `sa` | registrations, and the view that [`ferrosm_sa`] replies from |
 //! | `adoption` | what an earlier run or another SM left in the fabric |
@@ -50,6 +51,7 @@ mod kept_tables;
 mod keys;
 mod lfts;
 pub mod lids;
+mod maintenance;
 mod manager;
 mod mastership;
 mod mfts;

@@ -110,7 +110,9 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         | Record::MKey { .. }
         | Record::Neighbour { .. }
         | Record::SlToVlEpoch(_)
-        | Record::AwaitsConsent => None,
+        | Record::AwaitsConsent
+        | Record::Partition(_)
+        | Record::Maintenance(_) => None,
     };
     ExportLine {
         description,

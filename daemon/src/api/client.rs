@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
-use hyper::header::HOST;
+use hyper::header::{CONTENT_TYPE, HOST};
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
@@ -46,6 +46,8 @@ pub struct Call<'a> {
     pub resource: &'a str,
     /// Percent-encoded when it is sent.
     pub query: &'a [(&'a str, String)],
+    /// JSON; `None` without a body.
+    pub body: Option<&'a str>,
     /// How long a command may take.
     pub wait: Duration,
 }
@@ -127,7 +129,10 @@ impl Call<'_> {
             .method(&self.method)
             .uri(self.target())
             .header(HOST, "ferrosm")
-            .body(Empty::<Bytes>::new())
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(
+                self.body.unwrap_or_default().to_owned(),
+            )))
             .map_err(|e| AskError::Failed(e.to_string()))?;
         let response = sender.send_request(request).await.map_err(failed)?;
         let status = response.status();

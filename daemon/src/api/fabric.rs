@@ -1,10 +1,12 @@
 //! Nodes, ports and links of a published fabric.
 
 use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Place, Port, Presence};
+use ferrosm_api::maintenance::MaintenanceKind;
+use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
 use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot, SnapshotLink, SnapshotPort};
 use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
 
-use super::history::{LinkChanges, link_key};
+use super::history::{LinkChanges, LinkKey, link_key};
 use super::names::{end_port_name, link_end, node_kind, node_location, port_location};
 use super::published::FabricState;
 use super::rfc3339;
@@ -76,13 +78,17 @@ pub(super) fn ports(snapshot: &Snapshot) -> impl Iterator<Item = Port> + '_ {
 }
 
 /// The links that are up, then those that went down.
-pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
+pub(super) fn links<'a>(
+    fabric: &'a FabricState,
+    maintenance: &'a [Maintenance],
+) -> impl Iterator<Item = Link> + 'a {
     let snapshot = &*fabric.snapshot;
     let up = snapshot
         .links()
         .iter()
-        .map(|link| link_that_is_up(fabric, *link));
+        .map(|link| link_that_is_up(fabric, maintenance, *link));
     let down = fabric.history.down_links().map(|(key, changes)| {
+        let in_maintenance = maintenance_of(maintenance, key);
         let [a, b] = [0, 1].map(|i| LinkEnd {
             guid: key[i].0.to_string(),
             name: changes.names[i].clone(),
@@ -93,10 +99,10 @@ pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
             let port = slot.and_then(|slot| snapshot.port_by_num(slot, *num));
             port.is_some_and(|at| is_disabled(snapshot.port(at)))
         });
-        let note = if disabled {
-            "a port is disabled, not by ferrosm"
-        } else {
-            ""
+        let note = match in_maintenance {
+            Some(entry) => maintenance_note(entry),
+            None if disabled => "a port is disabled, not by ferrosm".to_owned(),
+            None => String::new(),
         };
         Link {
             a,
@@ -107,7 +113,8 @@ pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
             mbps: 0,
             since: Some(rfc3339(changes.since)),
             times_down: changes.times_down,
-            note: note.to_owned(),
+            maintenance: in_maintenance.map(maintenance_kind),
+            note,
         }
     });
     up.chain(down)
@@ -117,7 +124,37 @@ fn is_disabled(port: &SnapshotPort) -> bool {
     port.has_port_info && PortInfo::port_physical_state.read(&port.raw) == PhysState::Disabled
 }
 
-fn link_that_is_up(fabric: &FabricState, link: SnapshotLink) -> Link {
+/// What is done to a link by command.
+fn maintenance_of<'a>(maintenance: &'a [Maintenance], key: &LinkKey) -> Option<&'a Maintenance> {
+    let is_end = |entry: &&Maintenance| {
+        let node = entry.target.node();
+        let port = entry.target.port();
+        key.iter()
+            .any(|end| Some(*end) == port.map(|port| (node, port)))
+    };
+    maintenance.iter().find(is_end)
+}
+
+pub(super) const fn maintenance_kind(entry: &Maintenance) -> MaintenanceKind {
+    match entry.target {
+        MaintenanceTarget::Switch(_) => MaintenanceKind::DrainedSwitch,
+        MaintenanceTarget::Link(..) => MaintenanceKind::DrainedLink,
+        MaintenanceTarget::Port(..) => MaintenanceKind::DisabledPort,
+    }
+}
+
+fn maintenance_note(entry: &Maintenance) -> String {
+    let done = match maintenance_kind(entry) {
+        MaintenanceKind::DisabledPort => "port disabled",
+        MaintenanceKind::DrainedLink | MaintenanceKind::DrainedSwitch => "drained",
+    };
+    match entry.reason.as_str() {
+        "" => done.to_owned(),
+        reason => format!("{done}: {reason}"),
+    }
+}
+
+fn link_that_is_up(fabric: &FabricState, maintenance: &[Maintenance], link: SnapshotLink) -> Link {
     let snapshot = &*fabric.snapshot;
     let reported = snapshot.reported_link(link);
     let infos = [link.a, link.b].map(|at| PortInfo::decode(&snapshot.port(at).raw));
@@ -140,7 +177,9 @@ fn link_that_is_up(fabric: &FabricState, link: SnapshotLink) -> Link {
     } else {
         LinkState::Up
     };
-    let changes = fabric.history.link(&link_key(snapshot, link.a, link.b));
+    let key = link_key(snapshot, link.a, link.b);
+    let changes = fabric.history.link(&key);
+    let in_maintenance = maintenance_of(maintenance, &key);
     Link {
         a: link_end(snapshot, link.a),
         b: link_end(snapshot, link.b),
@@ -152,7 +191,8 @@ fn link_that_is_up(fabric: &FabricState, link: SnapshotLink) -> Link {
         mbps: active.map_or(0, LinkRate::mbps),
         since: changes.map(|changes| rfc3339(changes.since)),
         times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
-        note: String::new(),
+        maintenance: in_maintenance.map(maintenance_kind),
+        note: in_maintenance.map_or_else(String::new, maintenance_note),
     }
 }
 

@@ -14,8 +14,10 @@
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `fabric`, `partition`, `path`, `status` | answers |
+//! | `changes`, `members` | partitions and maintenance as commands; who members of partitions are |
 
 pub mod access;
+mod changes;
 pub mod client;
 pub mod commands;
 pub mod events;
@@ -23,6 +25,7 @@ mod fabric;
 mod history;
 mod list;
 mod lookup;
+mod members;
 mod names;
 mod partition;
 mod path;
@@ -73,6 +76,8 @@ pub struct Service {
     pub published: Published,
     pub commands: CommandLog,
     pub events: EventLog,
+    /// Held while a partition is changed, because a change depends on the one before.
+    partition_changes: Arc<tokio::sync::Mutex<()>>,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

@@ -10,13 +10,15 @@ use ferrosm_mad::ids::PKey;
 
 use super::list::invalid;
 use super::names::end_port_name;
-use super::published::{FabricState, PartitionNames};
+use super::published::{FabricState, State};
 
 /// The membership bit of a P_Key.
 const FULL: u16 = 0x8000;
 
 /// The partitions that are configured or have members, by number.
-pub(super) fn partitions(fabric: &FabricState, names: &PartitionNames) -> Partitions {
+pub(super) fn partitions(fabric: &FabricState, state: &State) -> Partitions {
+    let in_force = state.partitions.list().iter();
+    let names: BTreeMap<u16, &str> = in_force.map(|p| (p.number, p.name.as_str())).collect();
     let mut counts: BTreeMap<u16, [usize; 2]> =
         names.keys().map(|number| (*number, [0, 0])).collect();
     for (_, key) in memberships(&fabric.snapshot) {
@@ -30,7 +32,8 @@ pub(super) fn partitions(fabric: &FabricState, names: &PartitionNames) -> Partit
         .into_iter()
         .map(|(number, [full, limited])| Partition {
             number: format!("{number:#06x}"),
-            name: names.get(&number).cloned().unwrap_or_default(),
+            name: names.get(&number).copied().unwrap_or_default().to_owned(),
+            added: state.added_partitions.contains(&number),
             full,
             limited,
         });
@@ -42,16 +45,16 @@ pub(super) fn partitions(fabric: &FabricState, names: &PartitionNames) -> Partit
 /// The members of the partition with this name or number.
 pub(super) fn members(
     fabric: &FabricState,
-    names: &PartitionNames,
+    state: &State,
     text: &str,
 ) -> Result<Vec<PartitionMember>, ApiError> {
-    let number = number(names, text)?;
+    let number = number(state, text)?;
     let snapshot = &*fabric.snapshot;
     let of_partition = memberships(snapshot).filter(|(_, key)| partition_number(*key) == number);
     let found: Vec<PartitionMember> = of_partition
         .map(|(at, key)| PartitionMember::new(end_port_name(snapshot, at), membership(key)))
         .collect();
-    if found.is_empty() && !names.contains_key(&number) {
+    if found.is_empty() && !state.partitions.list().iter().any(|p| p.number == number) {
         return Err(ApiError::new(
             ErrorKind::NotFound,
             format!("no port is in partition {number:#06x}, and it is not configured"),
@@ -63,22 +66,27 @@ pub(super) fn members(
 
 /// The number of a partition: by its name in the configuration, or a P_Key with or without the
 /// membership bit.
-fn number(names: &PartitionNames, text: &str) -> Result<u16, ApiError> {
-    let named = names.iter().find(|(_, name)| *name == text);
-    if let Some((number, _)) = named {
-        return Ok(*number);
+pub(super) fn number(state: &State, text: &str) -> Result<u16, ApiError> {
+    let named = state.partitions.list().iter().find(|p| p.name == text);
+    if let Some(named) = named {
+        return Ok(named.number);
     }
+    p_key(text).ok_or_else(|| {
+        invalid(format!(
+            "no partition is named `{text}`, and it is no P_Key from 0x0001 to 0xffff"
+        ))
+    })
+}
+
+/// The partition of a P_Key with or without the membership bit.
+fn p_key(text: &str) -> Option<u16> {
     let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let parsed = match hex {
         Some(hex) => u16::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),
     };
     let number = parsed.map(|key| partition_number(PKey(key)));
-    number.filter(|number| *number != 0).ok_or_else(|| {
-        invalid(format!(
-            "no partition is named `{text}`, and it is no P_Key from 0x0001 to 0xffff"
-        ))
-    })
+    number.filter(|number| *number != 0)
 }
 
 /// The end ports, each with the best membership in each of its partitions.

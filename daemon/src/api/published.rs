@@ -3,19 +3,18 @@
 //! The thread of the SM publishes; readers clone an `Arc`. Publishing never waits for a reader
 //! longer than for such a clone.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ferrosm_core::config::maintenance::Maintenance;
+use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::report::ActivityKind;
 use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 
 use super::history::History;
-
-/// The names of configured partitions, by number.
-pub type PartitionNames = BTreeMap<u16, String>;
 
 /// The published state. Clones share it.
 #[derive(Debug, Clone)]
@@ -40,8 +39,12 @@ pub struct State {
     pub activity: ActivityKind,
     /// Why the local port is unusable; `None` if it is usable, or unknown.
     pub no_link: Option<String>,
-    /// The configured partitions.
-    pub partitions: Arc<PartitionNames>,
+    /// The partitions in force.
+    pub partitions: Arc<Partitions>,
+    /// Numbers of those that operators added at run time.
+    pub added_partitions: Arc<BTreeSet<u16>>,
+    /// What is out of service.
+    pub maintenance: Arc<[Maintenance]>,
     /// What waits for the consent of the operator.
     pub awaits_consent: Option<String>,
     /// The fabric; `None` before the first sweep.
@@ -75,6 +78,8 @@ impl Default for Published {
             activity: ActivityKind::Idle,
             no_link: None,
             partitions: Arc::default(),
+            added_partitions: Arc::default(),
+            maintenance: Arc::default(),
             awaits_consent: None,
             fabric: None,
         };
@@ -123,12 +128,32 @@ impl Published {
 
     /// The SM has this configuration from now on.
     pub fn configuration(&self, cfg: &SmConfig) {
-        let list = cfg.partitions.list().iter();
-        let named = list.map(|partition| (partition.number, partition.name.clone()));
-        let names: PartitionNames = named.collect();
         self.publish(|state, _| {
             state.priority = cfg.priority;
-            state.partitions = Arc::new(names);
+            if state.fabric.is_none() {
+                state.partitions = Arc::clone(&cfg.partitions);
+            }
+        });
+    }
+
+    /// Operators changed partitions, or what is out of service; or the records of another SM may
+    /// have.
+    pub fn changes(&self, sm: &SubnetManager) {
+        let partitions = sm.partitions();
+        let numbers = partitions.list().iter().map(|partition| partition.number);
+        let added: BTreeSet<u16> = numbers.filter(|n| sm.is_added_partition(*n)).collect();
+        let maintenance: Arc<[Maintenance]> = sm.maintenance().cloned().collect();
+        let last = self.state();
+        let is_same = Arc::ptr_eq(&last.partitions, partitions)
+            && *last.added_partitions == added
+            && last.maintenance == maintenance;
+        if is_same {
+            return;
+        }
+        self.publish(|state, _| {
+            state.partitions = Arc::clone(partitions);
+            state.added_partitions = Arc::new(added);
+            state.maintenance = maintenance;
         });
     }
 

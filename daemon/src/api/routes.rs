@@ -3,11 +3,11 @@
 use core::time::Duration;
 use std::time::SystemTime;
 
-use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
 use ferrosm_api::command::{
@@ -16,7 +16,10 @@ use ferrosm_api::command::{
 };
 use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
-use ferrosm_api::partition::{PartitionMember, Partitions};
+use ferrosm_api::maintenance::{
+    DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
+};
+use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_core::{Command, CommandFailure};
@@ -30,7 +33,7 @@ use super::access::Client;
 use super::commands::CommandRequest;
 use super::list::invalid;
 use super::published::{FabricState, State};
-use super::{Service, commands, fabric, list, lookup, partition, path, rfc3339, status};
+use super::{Service, changes, commands, fabric, list, lookup, partition, path, rfc3339, status};
 
 /// Longest wait for an event, in seconds.
 const EVENT_WAIT_S_MAX: u64 = 60;
@@ -49,7 +52,19 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/where", get(get_where))
         .route("/v1/paths", get(get_path))
         .route("/v1/partitions", get(get_partitions))
-        .route("/v1/partitions/{partition}/members", get(get_members))
+        .route(
+            "/v1/partitions/{partition}",
+            put(put_partition).delete(delete_partition),
+        )
+        .route(
+            "/v1/partitions/{partition}/members",
+            get(get_members).patch(patch_members),
+        )
+        .route("/v1/maintenance", get(get_maintenance))
+        .route("/v1/drain", post(post_drain))
+        .route("/v1/undrain", post(post_undrain))
+        .route("/v1/ports/disable", post(post_disable))
+        .route("/v1/ports/enable", post(post_enable))
         .route("/v1/events", get(get_events))
         .route("/v1/commands", get(get_commands))
         .route("/v1/commands/{number}", get(get_command))
@@ -80,6 +95,14 @@ pub(super) fn router(service: Service) -> Router {
         get_path,
         get_partitions,
         get_members,
+        put_partition,
+        delete_partition,
+        patch_members,
+        get_maintenance,
+        post_drain,
+        post_undrain,
+        post_disable,
+        post_enable,
         get_events,
         get_commands,
         get_command,
@@ -112,6 +135,8 @@ impl IntoResponse for Failed {
             | ErrorKind::NoLink
             | ErrorKind::RoutingFailed
             | ErrorKind::NotHandedOver
+            | ErrorKind::Conflict
+            | ErrorKind::CutsOff
             | ErrorKind::Superseded => StatusCode::CONFLICT,
             ErrorKind::NotReady | ErrorKind::Busy | ErrorKind::Stopping => {
                 StatusCode::SERVICE_UNAVAILABLE
@@ -130,6 +155,12 @@ impl From<ApiError> for Failed {
 
 impl From<QueryRejection> for Failed {
     fn from(rejection: QueryRejection) -> Self {
+        Self(invalid(rejection.body_text()))
+    }
+}
+
+impl From<JsonRejection> for Failed {
+    fn from(rejection: JsonRejection) -> Self {
         Self(invalid(rejection.body_text()))
     }
 }
@@ -231,8 +262,8 @@ async fn get_ports(Shared(service): Shared<Service>, query: ListOf) -> Result<Pa
 #[utoipa::path(get, path = "/v1/links", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Link>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_links(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric, _| {
-        Ok(fabric::links(fabric).collect::<Vec<_>>())
+    listed(&service, query, |fabric, state| {
+        Ok(fabric::links(fabric, &state.maintenance).collect::<Vec<_>>())
     })
 }
 
@@ -284,7 +315,7 @@ async fn get_path(
 async fn get_partitions(Shared(service): Shared<Service>) -> Result<Partitions> {
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let found = partition::partitions(fabric, &state.partitions);
+    let found = partition::partitions(fabric, &state);
     Ok(answer(&state, fabric.at, found))
 }
 
@@ -300,8 +331,152 @@ async fn get_members(
 ) -> Result<Page<Value>> {
     let InPath(name) = name?;
     listed(&service, query, |fabric, state| {
-        partition::members(fabric, &state.partitions, &name)
+        partition::members(fabric, state, &name)
     })
+}
+
+/// A body, or why it is none.
+type BodyOf<T> = core::result::Result<Json<T>, JsonRejection>;
+type Executed = core::result::Result<Response, Failed>;
+
+/// Creates a partition, or replaces one that such a request created. Complete when its P_Keys are
+/// in the tables of its members.
+#[utoipa::path(put, path = "/v1/partitions/{partition}",
+    params(("partition" = String, Path, description = "Its name"), WriteQuery), request_body = PartitionDefinition, responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn put_partition(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    name: core::result::Result<InPath<String>, PathRejection>,
+    query: WriteOf,
+    body: BodyOf<PartitionDefinition>,
+) -> Executed {
+    client.require_admin()?;
+    let (InPath(name), Json(definition)) = (name?, body?);
+    let _one_at_a_time = service.partition_changes.lock().await;
+    let state = service.published.state();
+    let command = changes::put_partition(ready(&state)?, name, definition)?;
+    execute(service.clone(), client, query, command).await
+}
+
+/// Changes the members of a partition that a request created.
+#[utoipa::path(patch, path = "/v1/partitions/{partition}/members",
+    params(("partition" = String, Path, description = "Name or P_Key"), WriteQuery), request_body = MemberChanges, responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn patch_members(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    name: core::result::Result<InPath<String>, PathRejection>,
+    query: WriteOf,
+    body: BodyOf<MemberChanges>,
+) -> Executed {
+    client.require_admin()?;
+    let (InPath(name), Json(member_changes)) = (name?, body?);
+    let _one_at_a_time = service.partition_changes.lock().await;
+    let state = service.published.state();
+    let command = changes::change_members(ready(&state)?, &state, &name, &member_changes)?;
+    execute(service.clone(), client, query, command).await
+}
+
+/// Removes a partition that a request created.
+#[utoipa::path(delete, path = "/v1/partitions/{partition}",
+    params(("partition" = String, Path, description = "Name or P_Key"), WriteQuery), responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn delete_partition(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    name: core::result::Result<InPath<String>, PathRejection>,
+    query: WriteOf,
+) -> Executed {
+    client.require_admin()?;
+    let InPath(name) = name?;
+    let _one_at_a_time = service.partition_changes.lock().await;
+    let state = service.published.state();
+    let command = changes::remove_partition(&state, &name)?;
+    execute(service.clone(), client, query, command).await
+}
+
+/// What is out of service.
+#[utoipa::path(get, path = "/v1/maintenance", responses((status = 200, body = Answer<MaintenanceItems>)))]
+async fn get_maintenance(Shared(service): Shared<Service>) -> Json<Answer<MaintenanceItems>> {
+    let state = service.published.state();
+    answer(&state, state.at, changes::maintenance(&state))
+}
+
+/// Takes a switch or link out of the routes. Complete when no route uses it.
+#[utoipa::path(post, path = "/v1/drain", params(WriteQuery), request_body = DrainRequest, responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_drain(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+    body: BodyOf<DrainRequest>,
+) -> Executed {
+    client.require_admin()?;
+    let Json(request) = body?;
+    let state = service.published.state();
+    let command = changes::drain(ready(&state)?, request, reason(&query))?;
+    execute(service, client, query, command).await
+}
+
+/// Puts a drained switch or link back.
+#[utoipa::path(post, path = "/v1/undrain", params(WriteQuery), request_body = ServiceRequest, responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_undrain(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+    body: BodyOf<ServiceRequest>,
+) -> Executed {
+    client.require_admin()?;
+    let Json(request) = body?;
+    let command = changes::undrain(&service.published.state(), &request)?;
+    execute(service, client, query, command).await
+}
+
+/// Disables a port, after its routes are moved.
+#[utoipa::path(post, path = "/v1/ports/disable", params(WriteQuery), request_body = PortDisableRequest, responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_disable(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+    body: BodyOf<PortDisableRequest>,
+) -> Executed {
+    client.require_admin()?;
+    let Json(request) = body?;
+    let state = service.published.state();
+    let command = changes::disable_port(ready(&state)?, request, reason(&query))?;
+    execute(service, client, query, command).await
+}
+
+/// Enables a port that a request disabled.
+#[utoipa::path(post, path = "/v1/ports/enable", params(WriteQuery), request_body = ServiceRequest, responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_enable(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+    body: BodyOf<ServiceRequest>,
+) -> Executed {
+    client.require_admin()?;
+    let Json(request) = body?;
+    let command = changes::enable_port(&service.published.state(), &request)?;
+    execute(service, client, query, command).await
+}
+
+/// The reason in a query, or nothing.
+fn reason(query: &WriteOf) -> &str {
+    let query = query.as_ref().ok();
+    let reason = query.and_then(|Query(query)| query.reason.as_deref());
+    reason.unwrap_or_default()
 }
 
 /// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.
@@ -431,6 +606,7 @@ async fn execute(
     let Query(query) = query?;
     client.require_admin()?;
     check(&service, &query)?;
+    let kind = commands::kind(&command);
     let requests = service.requests().ok_or_else(|| {
         ApiError::new(
             ErrorKind::NotReady,
@@ -445,7 +621,7 @@ async fn execute(
     })?;
     let id = service
         .commands
-        .begin(command, client.to_string(), query.reason);
+        .begin(&command, client.to_string(), query.reason);
     let (result, done) = oneshot::channel();
     place.send(CommandRequest {
         id,
@@ -455,10 +631,10 @@ async fn execute(
     let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S_DEFAULT));
     let status = match timeout(wait, done).await {
         Ok(Ok(Ok(_))) => StatusCode::OK,
-        Ok(Ok(Err(failure))) => return Err(commands::error(id, command, &failure).into()),
+        Ok(Ok(Err(failure))) => return Err(commands::error(id, kind, &failure).into()),
         Ok(Err(_)) => {
             let stopping = CommandFailure::Stopping;
-            let error = commands::error(id, command, &stopping);
+            let error = commands::error(id, kind, &stopping);
             service.commands.end(id, &Err(stopping));
             return Err(error.into());
         }

@@ -221,8 +221,8 @@ mod tests {
                 let mut executed = Vec::new();
                 let mut pending = Vec::new();
                 while let Some(request) = requests.blocking_recv() {
-                    executed.push(request.command);
-                    match request.command {
+                    executed.push(request.command.clone());
+                    match &request.command {
                         Command::Sweep => {
                             let outcome = CommandOutcome::Swept {
                                 number: 2,
@@ -235,7 +235,11 @@ mod tests {
                         Command::Handover
                         | Command::Takeover
                         | Command::AcceptRemovals
-                        | Command::Stop => pending.push(request),
+                        | Command::Stop
+                        | Command::PutPartition(_)
+                        | Command::RemovePartition(_)
+                        | Command::BeginMaintenance(_)
+                        | Command::EndMaintenance(_) => pending.push(request),
                     }
                 }
                 executed

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use ferrosm_api::answer::Role;
-use ferrosm_api::fabric::LinkState;
+use ferrosm_api::fabric::{Link, LinkState};
+use ferrosm_api::maintenance::MaintenanceKind;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::status::{
     FabricSize, Finding, Health, HealthState, Limit, Limits, Sm, Sms, Status, SweepSummary,
 };
 use ferrosm_core::SweepReport;
+use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::foreign_p_keys::ForeignPKeys;
 use ferrosm_fabric::snapshot::Snapshot;
@@ -133,7 +135,7 @@ pub(super) fn health(state: &State) -> Health {
             findings: Vec::new(),
         };
     }
-    let findings = findings(fabric);
+    let findings = findings(fabric, &state.maintenance);
     let size = size(&fabric.snapshot);
     let sizes = format!(
         "{}, {}, {}",
@@ -186,7 +188,7 @@ pub(super) fn finding(problem: &Problem) -> Finding {
     }
 }
 
-fn findings(fabric: &FabricState) -> Vec<Finding> {
+fn findings(fabric: &FabricState, maintenance: &[Maintenance]) -> Vec<Finding> {
     let problems = fabric.report.as_ref().map(|report| report.problems.iter());
     let of_sweep = problems.into_iter().flatten().map(finding);
     let absent = fabric.history.absent_nodes().map(|(guid, node)| Finding {
@@ -200,7 +202,10 @@ fn findings(fabric: &FabricState) -> Vec<Finding> {
         text: format!("absent; last seen at {}", node.location),
         since: Some(rfc3339(node.since)),
     });
-    let of_links = links(fabric).filter_map(|link| {
+    // What is down by command is no deviation.
+    let is_disabled = |link: &Link| link.maintenance == Some(MaintenanceKind::DisabledPort);
+    let of_links = links(fabric, maintenance).filter(|link| !is_disabled(link));
+    let of_links = of_links.filter_map(|link| {
         let location = format!("{} - {}", link.a.location(), link.b.location());
         let (kind, text) = match link.state {
             LinkState::Up | LinkState::NotActive => return None,

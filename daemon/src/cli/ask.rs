@@ -1,6 +1,6 @@
 //! Flags of the commands that ask a running service.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 
 use super::ServiceDirArgs;
 
@@ -75,30 +75,6 @@ pub enum SeverityArg {
     Warning,
     /// The operator has to act.
     Error,
-}
-
-/// Flags of `partition`.
-#[derive(Debug, Clone, Args)]
-pub struct PartitionArgs {
-    /// The subcommand.
-    #[command(subcommand)]
-    pub command: PartitionCommand,
-}
-
-/// Subcommands of `partition`.
-#[derive(Debug, Clone, Subcommand)]
-pub enum PartitionCommand {
-    /// List the partitions that are configured or have members.
-    List(AskArgs),
-    /// List the members of a partition, as the P_Key tables of ports have them.
-    Show {
-        /// Name in the configuration, or P_Key with or without the membership bit.
-        #[arg(value_name = "PARTITION")]
-        partition: String,
-        /// The list.
-        #[command(flatten)]
-        list: ListArgs,
-    },
 }
 
 /// Flags of `where`.

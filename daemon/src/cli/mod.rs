@@ -3,6 +3,7 @@
 //! Definitions only; [`crate::commands`] implements the commands.
 
 mod ask;
+mod change;
 mod config;
 mod control;
 pub mod opensm_flags;
@@ -19,9 +20,10 @@ use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
-pub use ask::{
-    AskArgs, EventsArgs, LinksArgs, ListArgs, PartitionArgs, PartitionCommand, PathArgs,
-    SeverityArg, WhereArgs,
+pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+pub use change::{
+    DrainArgs, InServiceArgs, PartitionAddArgs, PartitionArgs, PartitionCommand, PartitionSetArgs,
+    PortChangeArgs, PortCommand,
 };
 pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
@@ -118,8 +120,19 @@ pub enum CliCommand {
     /// With --accept, it may also remove what another SM configured and this configuration does not
     /// name (log event `consent awaited`).
     Takeover(TakeoverArgs),
-    /// List partitions, and who is in them.
+    /// List partitions and who is in them; create, change and remove partitions.
     Partition(PartitionArgs),
+    /// Take a switch or link out of the routes, for maintenance, without losing a packet.
+    ///
+    /// Refused if it would cut off a host. It survives restarts and failover, and ends with
+    /// `undrain` or after its time.
+    Drain(DrainArgs),
+    /// Put a drained switch or link back.
+    Undrain(InServiceArgs),
+    /// Disable a port of a switch, or enable it again.
+    Port(PortChangeArgs),
+    /// List what is drained or disabled, why, and until when.
+    Maintenance(AskArgs),
     /// List the last events of the service, as in its log.
     ///
     /// After a restart of the service --follow continues with its events.
@@ -345,6 +358,10 @@ impl CliCommand {
             | Self::Commands(_)
             | Self::Events(_)
             | Self::Partition(_)
+            | Self::Drain(_)
+            | Self::Undrain(_)
+            | Self::Port(_)
+            | Self::Maintenance(_)
             | Self::Plan(_)
             | Self::Ports(_)
             | Self::Topology(_)

@@ -8,18 +8,15 @@ use std::thread::sleep;
 use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::event::{EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Where};
-use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 use hyper::Method;
 use serde::de::DeserializeOwned;
 
 use super::service::{self, failure};
-use crate::api::client::{Call, encoded};
+use crate::api::client::Call;
 use crate::api::socket_to_ask;
-use crate::cli::{
-    AskArgs, EventsArgs, LinksArgs, ListArgs, PartitionCommand, PathArgs, SeverityArg, WhereArgs,
-};
+use crate::cli::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
 use crate::failure::Failure;
 use crate::output::{self, answers};
 
@@ -117,23 +114,6 @@ pub fn path(args: &PathArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs `partition`.
-///
-/// # Errors
-/// If no service answers, or there is no such partition.
-pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
-    match command {
-        PartitionCommand::List(args) => {
-            ask::<Partitions>(args, "partitions", &[], answers::partitions).map(drop)
-        }
-        PartitionCommand::Show { partition, list } => {
-            let resource = format!("partitions/{}/members", encoded(partition));
-            let query = list_query(list, None);
-            ask::<Page<PartitionMember>>(&list.ask, &resource, &query, answers::members).map(drop)
-        }
-    }
-}
-
 /// Runs `events`.
 ///
 /// # Errors
@@ -159,6 +139,7 @@ pub fn events(args: &EventsArgs) -> Result<(), Failure> {
             method: Method::GET,
             resource: "events",
             query: &query,
+            body: None,
             wait: FOLLOW_WAIT,
         };
         let events = match call.send::<Events>() {
@@ -182,7 +163,7 @@ pub fn events(args: &EventsArgs) -> Result<(), Failure> {
     }
 }
 
-fn list_query(args: &ListArgs, condition: Option<&str>) -> Vec<(&'static str, String)> {
+pub(super) fn list_query(args: &ListArgs, condition: Option<&str>) -> Vec<(&'static str, String)> {
     let mut query = vec![("limit", args.limit.to_string())];
     let conditions: Vec<&str> = condition
         .into_iter()
@@ -207,6 +188,7 @@ pub(super) fn ask<T: DeserializeOwned>(
         method: Method::GET,
         resource,
         query,
+        body: None,
         wait: Duration::ZERO,
     };
     loop {

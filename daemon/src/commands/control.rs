@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use ferrosm_api::command::{Command, CommandState, Commands};
 use hyper::Method;
+use serde::Serialize;
 
 use super::ask::ask;
 use super::service::{failure, state_dir};
@@ -21,7 +22,7 @@ use crate::output::{self, answers};
 /// fully up.
 pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let resource = if args.reroute { "reroute" } else { "sweep" };
-    execute(&args.service, resource, None)
+    execute(&args.service, &Request::new(Method::POST, resource))
 }
 
 /// Runs `handover`.
@@ -29,7 +30,7 @@ pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service runs, it is not master, or no other SM takes over.
 pub fn handover(args: &ServiceArgs) -> Result<(), Failure> {
-    execute(args, "handover", None)
+    execute(args, &Request::new(Method::POST, "handover"))
 }
 
 /// Runs `takeover`.
@@ -37,8 +38,11 @@ pub fn handover(args: &ServiceArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service runs, or it does not become master.
 pub fn takeover(args: &TakeoverArgs) -> Result<(), Failure> {
-    let accepted = args.accept.map(|_| ("accept", "p-key-removal".to_owned()));
-    execute(&args.service, "takeover", accepted)
+    let request = Request {
+        option: args.accept.map(|_| ("accept", "p-key-removal")),
+        ..Request::new(Method::POST, "takeover")
+    };
+    execute(&args.service, &request)
 }
 
 /// Runs `commands`.
@@ -49,20 +53,48 @@ pub fn commands(args: &AskArgs) -> Result<(), Failure> {
     ask::<Commands>(args, "commands", &[], answers::commands).map(drop)
 }
 
-fn execute(
-    args: &ServiceArgs,
-    resource: &str,
-    option: Option<(&'static str, String)>,
-) -> Result<(), Failure> {
+/// A request that makes the service execute a command.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    method: Method,
+    resource: &'a str,
+    /// A part of the query.
+    option: Option<(&'static str, &'static str)>,
+    /// JSON.
+    body: Option<String>,
+}
+
+impl<'a> Request<'a> {
+    pub(super) const fn new(method: Method, resource: &'a str) -> Self {
+        Self {
+            method,
+            resource,
+            option: None,
+            body: None,
+        }
+    }
+
+    pub(super) fn with_body(self, body: &impl Serialize) -> Result<Self, Failure> {
+        let body = serde_json::to_string(body);
+        Ok(Self {
+            body: Some(body.map_err(|e| Failure::runtime(e.to_string()))?),
+            ..self
+        })
+    }
+}
+
+/// Sends a command to the service, waits for its result and prints it.
+pub(super) fn execute(args: &ServiceArgs, request: &Request<'_>) -> Result<(), Failure> {
     let dir = state_dir(&args.service)?;
     let mut query = vec![("wait_s", args.wait_s.to_string())];
-    query.extend(option);
+    query.extend(request.option.map(|(name, value)| (name, value.to_owned())));
     query.extend(args.reason.clone().map(|reason| ("reason", reason)));
     let call = Call {
         socket: &socket_to_ask(&dir),
-        method: Method::POST,
-        resource,
+        method: request.method.clone(),
+        resource: request.resource,
         query: &query,
+        body: request.body.as_deref(),
         wait: Duration::from_secs(args.wait_s),
     };
     let received = call

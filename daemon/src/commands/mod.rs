@@ -1,6 +1,7 @@
 //! One module per command. Each takes its flags and returns its failure.
 
 pub mod ask;
+pub mod change;
 pub mod config;
 pub mod control;
 #[cfg(feature = "simulator")]
@@ -52,7 +53,11 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Sweep(args) => control::sweep(&args),
         CliCommand::Handover(args) => control::handover(&args),
         CliCommand::Takeover(args) => control::takeover(&args),
-        CliCommand::Partition(args) => ask::partition(&args.command),
+        CliCommand::Partition(args) => change::partition(&args.command),
+        CliCommand::Drain(args) => change::drain(&args),
+        CliCommand::Undrain(args) => change::undrain(&args),
+        CliCommand::Port(args) => change::port(&args.command),
+        CliCommand::Maintenance(args) => change::maintenance(&args),
         CliCommand::Events(args) => ask::events(&args),
         CliCommand::Commands(args) => control::commands(&args),
         CliCommand::State(args) => state::run(&args),

@@ -28,7 +28,7 @@ pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
 pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
-pub use settings::{LogFormat, LogSettings, Settings};
+pub use settings::{LogFormat, LogSettings, PartitionEntry, Settings};
 pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.

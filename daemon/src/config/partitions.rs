@@ -113,7 +113,10 @@ fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<Conf
 impl PartitionEntry {
     /// Formats the entry in OpenSM's grammar and parses it, so that both forms are checked alike.
     /// Warnings of the parser are errors here.
-    fn partition(&self) -> Result<Partition, Vec<String>> {
+    ///
+    /// # Errors
+    /// All messages about it.
+    pub fn partition(&self) -> Result<Partition, Vec<String>> {
         let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
         let mut errors = Vec::new();
         let mut check = |key: &str, value: &str, allowed: &[char]| {

@@ -6,6 +6,7 @@ use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::command::{Command, Commands};
 use ferrosm_api::event::Events;
 use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
+use ferrosm_api::maintenance::MaintenanceItems;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
@@ -392,6 +393,26 @@ pub fn places(answer: &Answer<Where>) -> String {
         text.push_str(&aligned(&rows));
     }
     text
+}
+
+/// `maintenance`.
+#[must_use]
+pub fn maintenance(answer: &Answer<MaintenanceItems>) -> String {
+    let items = &answer.body.items;
+    if items.is_empty() {
+        return "nothing is out of service\n".to_owned();
+    }
+    let mut out = table::new(["Name", "State", "Until", "Reason"]);
+    for item in items {
+        let until = item.until.as_deref().map_or_else(String::new, short);
+        out.add_row([
+            item.name.clone(),
+            item.kind.name().to_owned(),
+            until,
+            item.reason.clone(),
+        ]);
+    }
+    format!("{out}\n")
 }
 
 /// `path`.

@@ -400,10 +400,18 @@ impl ServiceShell {
     fn publish(&self, event: &Event, sm: &SubnetManager) {
         self.published.activity(sm.activity());
         match event {
-            Event::SweepCompleted(report) => self.published.sweep_completed(report, sm),
+            Event::SweepCompleted(report) => {
+                self.published.changes(sm);
+                self.published.sweep_completed(report, sm);
+            }
             Event::RoleChanged { state, why } => {
+                self.published.changes(sm);
                 self.published.role_changed(*state, why.to_string(), sm);
             }
+            Event::PartitionAdded { .. }
+            | Event::PartitionRemoved { .. }
+            | Event::MaintenanceBegan { .. }
+            | Event::MaintenanceEnded { .. } => self.published.changes(sm),
             Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
             Event::LocalPortUsable(_) => self.published.local_port(None),
             Event::ConsentAwaited { foreign, .. } => {

@@ -16,7 +16,7 @@ pub(crate) mod exclusion;
 mod links;
 mod other_ports;
 mod owners;
-mod port_info;
+pub(crate) mod port_info;
 pub(crate) mod problems;
 pub(crate) mod silent_ports;
 pub(crate) mod survey;

@@ -120,26 +120,32 @@ impl Discovery {
     /// A linked port is down: its link is removed. In a local sweep the far end is read for its own
     /// state.
     fn disconnect_down_port(&self, ctx: &mut Ctx<'_>, at: PortRef) {
-        let name = ctx.fabric.port_name(at);
-        let Some(peer) = ctx.fabric.disconnect(at) else {
+        let Some(peer) = disconnect(ctx, at) else {
             return;
         };
-        ctx.effects.push(Effect::RoutesOutdated);
-        for (end, other) in [(at, peer), (peer, at)] {
-            if let Some(port) = ctx.fabric.port_mut(end) {
-                port.last_peer = Some(other);
-            }
-            let down = NodeRemovalReason::LinkDown;
-            ctx.fabric.record_link_loss(end.node, down);
-        }
-        let peer_name = ctx.fabric.port_name(peer);
-        ctx.outbox.emit(Event::LinkDown(name, peer_name));
         if self.is_local() && ctx.fabric.get(peer.node).is_some_and(Node::is_switch) {
             // The known DR path to it may lead over this link.
             ctx.fabric.mark_paths_stale();
             ctx.smps.enqueue(SmpOp::PortInfo(peer));
         }
     }
+}
+
+/// Removes the link of a port that is down, or about to be. Returns the port at its other end.
+pub(crate) fn disconnect(ctx: &mut Ctx<'_>, at: PortRef) -> Option<PortRef> {
+    let name = ctx.fabric.port_name(at);
+    let peer = ctx.fabric.disconnect(at)?;
+    ctx.effects.push(Effect::RoutesOutdated);
+    for (end, other) in [(at, peer), (peer, at)] {
+        if let Some(port) = ctx.fabric.port_mut(end) {
+            port.last_peer = Some(other);
+        }
+        let down = NodeRemovalReason::LinkDown;
+        ctx.fabric.record_link_loss(end.node, down);
+    }
+    let peer_name = ctx.fabric.port_name(peer);
+    ctx.outbox.emit(Event::LinkDown(name, peer_name));
+    Some(peer)
 }
 
 /// A PortInfo response: `None` if it cannot be used. A failed read is repeated without the modifier

@@ -324,6 +324,34 @@ events! {
             ConsentGiven => {} [
                 Info "consent given": "P_Keys of another SM no longer wait";
             ]
+            /// An operator created a partition at run time, or replaced it.
+            PartitionAdded { name: String, number: u16 } => {
+                partition: name.as_str(),
+                p_key: display(format_args!("{number:#06x}")),
+            } [
+                Info "partition added": "a command created the partition, or replaced it; its P_Keys are written next";
+            ]
+            /// An operator removed a partition that was created at run time.
+            PartitionRemoved { number: u16 } => { p_key: display(format_args!("{number:#06x}")) } [
+                Info "partition removed": "a command removed a partition that one had created; its P_Keys are removed next";
+            ]
+            /// An operator took something out of service.
+            MaintenanceBegan {
+                action: &'static str,
+                /// Name of the switch or port.
+                name: String,
+                reason: String,
+            } => { action: *action, name: name.as_str(), reason: Some(reason.as_str()).filter(|r| !r.is_empty()) } [
+                Info "maintenance began": "`action`: a command drains a switch or link, or disables a port; `reason`";
+            ]
+            /// Something is in service again.
+            MaintenanceEnded {
+                action: &'static str,
+                /// Name of the switch or port.
+                name: String,
+            } => { action: *action, name: name.as_str() } [
+                Info "maintenance ended": "a command, or the end of its time, put it back into service; or no routing was found without it";
+            ]
             /// A new configuration takes full memberships in partitions from this number of ports.
             FullMembershipsLost(ports: usize) => {
                 ports: *ports,

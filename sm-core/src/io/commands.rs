@@ -10,9 +10,13 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use serde::{Deserialize, Serialize};
 
+use crate::config::maintenance::{Maintenance, MaintenanceTarget};
+use crate::config::partitions::{Partition, PartitionsError};
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::report::Problem;
+use crate::report::maintenance_refusal::MaintenanceRefusal;
+use crate::report::partition_change::{OverfullTable, PartitionProgress};
 use crate::report::routing_failure::RoutingFailure;
 
 /// Identifies a command in its replies. The driver chooses it; it is unique among the commands in
@@ -23,7 +27,7 @@ use crate::report::routing_failure::RoutingFailure;
 pub struct CommandId(pub u64);
 
 /// A command of the operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Start a full sweep. Complete when a full sweep that began after the command is complete.
     Sweep,
@@ -41,28 +45,59 @@ pub enum Command {
     /// Consent to the removal of P_Keys that another SM configured. If nothing waits for it, as
     /// [`Self::Takeover`].
     AcceptRemovals,
+    /// Create a partition, or replace one that such a command created. Complete when the P_Key
+    /// tables are written.
+    PutPartition(Box<Partition>),
+    /// Remove the partition with this number, which [`Self::PutPartition`] created.
+    RemovePartition(u16),
+    /// Take a switch or link out of the routes, or disable a port. Complete when no route uses it.
+    BeginMaintenance(Box<Maintenance>),
+    /// Use it again.
+    EndMaintenance(MaintenanceTarget),
 }
 
 impl Command {
-    pub(crate) const fn is_takeover(self) -> bool {
+    pub(crate) const fn is_takeover(&self) -> bool {
         matches!(self, Self::Takeover | Self::AcceptRemovals)
     }
 
-    pub(crate) const fn is_sweep(self) -> bool {
+    /// Whether it completes with a full sweep that begins after it.
+    pub(crate) const fn is_sweep(&self) -> bool {
         matches!(self, Self::Sweep | Self::Reroute)
+    }
+
+    /// Whether it changes what the SM wants, and completes with the next sweep of any kind.
+    pub(crate) const fn is_change(&self) -> bool {
+        matches!(
+            self,
+            Self::PutPartition(_)
+                | Self::RemovePartition(_)
+                | Self::BeginMaintenance(_)
+                | Self::EndMaintenance(_)
+        )
     }
 }
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Sweep => "sweep",
-            Self::Reroute => "reroute",
-            Self::Handover => "handover",
-            Self::Takeover => "takeover",
-            Self::Stop => "stop",
-            Self::AcceptRemovals => "takeover --accept p-key-removal",
-        })
+        match self {
+            Self::Sweep => f.write_str("sweep"),
+            Self::Reroute => f.write_str("reroute"),
+            Self::Handover => f.write_str("handover"),
+            Self::Takeover => f.write_str("takeover"),
+            Self::Stop => f.write_str("stop"),
+            Self::AcceptRemovals => f.write_str("takeover --accept p-key-removal"),
+            Self::PutPartition(partition) => {
+                write!(
+                    f,
+                    "partition {} ({:#06x})",
+                    partition.name, partition.number
+                )
+            }
+            Self::RemovePartition(number) => write!(f, "partition remove {number:#06x}"),
+            Self::BeginMaintenance(maintenance) => maintenance.target.fmt(f),
+            Self::EndMaintenance(target) => write!(f, "end of {target}"),
+        }
     }
 }
 
@@ -125,6 +160,22 @@ pub enum CommandOutcome {
         /// Whether it is.
         is_master: bool,
     },
+    /// A partition is in force.
+    PartitionApplied(PartitionProgress),
+    /// No port is in the partition any more, except those whose tables could not be written.
+    PartitionRemoved {
+        /// Ports that still have its P_Key.
+        left: usize,
+    },
+    /// No route uses the switch or link.
+    MaintenanceBegan {
+        /// A port that is disabled.
+        is_port: bool,
+        /// LIDs whose packets were dropped for a moment, because no order of the writes avoids it.
+        dropped_lids: usize,
+    },
+    /// The switch, link or port may be used again.
+    MaintenanceEnded,
     /// The process may exit.
     Stopped {
         /// The SM that took over; `None` if none did, or this SM was not master.
@@ -160,6 +211,26 @@ impl fmt::Display for CommandOutcome {
             Self::Accepted { is_master: false } => f.write_str(
                 "accepted; the master hands over if this SM ranks higher, otherwise this SM stays standby",
             ),
+            Self::PartitionApplied(progress) => progress.fmt(f),
+            Self::PartitionRemoved { left: 0 } => f.write_str("removed from all ports"),
+            Self::PartitionRemoved { left } => write!(
+                f,
+                "removed; {left} ports still have its P_Key, because their tables could not be written"
+            ),
+            Self::MaintenanceBegan {
+                is_port,
+                dropped_lids,
+            } => {
+                f.write_str("no route uses it")?;
+                if *is_port {
+                    f.write_str("; the port is disabled")?;
+                }
+                match dropped_lids {
+                    0 => Ok(()),
+                    n => write!(f, "; packets to {n} LIDs were dropped for a moment"),
+                }
+            }
+            Self::MaintenanceEnded => f.write_str("routes may use it"),
             Self::Stopped {
                 handed_to: Some(to),
                 ..
@@ -203,6 +274,14 @@ pub enum CommandFailure {
     Stopping,
     /// Too many commands are in progress.
     TooManyCommands,
+    /// The partition contradicts another.
+    PartitionInvalid(PartitionsError),
+    /// The partition is not one that a command created: the configuration defines it, or none does.
+    PartitionNotAdded { number: u16, is_configured: bool },
+    /// A port has no room for the P_Key. Nothing was written.
+    PKeyTableFull(Box<OverfullTable>),
+    /// The switch, link or port cannot be taken out of service. Nothing was written.
+    Maintenance(Box<MaintenanceRefusal>),
 }
 
 impl fmt::Display for CommandFailure {
@@ -225,6 +304,14 @@ impl fmt::Display for CommandFailure {
             Self::Superseded => f.write_str("handover superseded by a change of mastership"),
             Self::Stopping => f.write_str("the service is stopping"),
             Self::TooManyCommands => f.write_str("too many commands in progress"),
+            Self::PartitionInvalid(error) => error.fmt(f),
+            Self::PartitionNotAdded {
+                number,
+                is_configured: true,
+            } => write!(f, "the configuration defines partition {number:#06x}"),
+            Self::PartitionNotAdded { number, .. } => write!(f, "no partition {number:#06x}"),
+            Self::PKeyTableFull(table) => table.fmt(f),
+            Self::Maintenance(refusal) => refusal.fmt(f),
         }
     }
 }

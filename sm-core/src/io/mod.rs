@@ -148,7 +148,7 @@ pub enum StepDownReason {
 impl Command {
     /// The input that carries this command.
     #[must_use]
-    pub const fn with_id(self, id: u64) -> Input {
+    pub fn with_id(self, id: u64) -> Input {
         Input::Command {
             id: CommandId(id),
             command: self,

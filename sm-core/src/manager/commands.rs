@@ -19,7 +19,7 @@ impl SubnetManager {
             self.commands.complete(&mut self.outbox, id, outcome);
             return;
         }
-        let issued = (id, command);
+        let issued = (id, command.clone());
         if !self
             .commands
             .accept(&mut self.outbox, issued, state, master)
@@ -51,6 +51,10 @@ impl SubnetManager {
                 self.step_election(election::ElectionInput::TakeOver);
             }
             Command::Stop => self.begin_handover(AfterHandover::Stop),
+            Command::PutPartition(_)
+            | Command::RemovePartition(_)
+            | Command::BeginMaintenance(_)
+            | Command::EndMaintenance(_) => self.begin_change(id, command),
         }
     }
 
@@ -79,6 +83,13 @@ impl SubnetManager {
             && !self.schedule.is_full_sweep_requested()
         {
             self.request_full_sweep();
+            self.advance();
+        }
+        if self.commands.awaits_change()
+            && matches!(self.activity, Activity::Idle)
+            && !self.schedule.is_requested()
+        {
+            self.request_local_sweep();
             self.advance();
         }
     }

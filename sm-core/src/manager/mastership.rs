@@ -325,6 +325,10 @@ impl SubnetManager {
 
     fn load_replica(&mut self, restored: RestoredState) {
         self.adoption = Adoption::of_replica(&restored, self.now);
+        self.partitions.load_replica(restored.partitions.clone());
+        self.maintenance.load_replica(restored.maintenance.clone());
+        self.partitions_changed();
+        self.maintenance_changed();
         self.consent.load_replica(&restored);
         self.apply_consent();
         self.vls.load_replica(last_epoch(&restored));

@@ -10,6 +10,7 @@
 //! | [`dispatch`], [`payload`] | responses to components; the MADs of requests |
 //! | [`effects`] | consequences for other components |
 //! | [`mastership`], [`adoption`], [`sa`], [`commands`] | calls of these components |
+//! | [`changes`] | partitions and maintenance that operators change at run time |
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
 macro_rules! with_ctx {
@@ -58,6 +59,7 @@ macro_rules! port_intents {
 }
 
 mod adoption;
+mod changes;
 mod commands;
 mod consent;
 mod discover;
@@ -85,6 +87,7 @@ use ferrosm_routing::VerifiedRun;
 use crate::adoption::{Adoption, last_epoch};
 use crate::commands::CommandTracker;
 use crate::config::SmConfig;
+use crate::config::partitions::added::AddedPartitions;
 use crate::consent::Consent;
 use crate::discovery::survey::Surveys;
 use crate::effect::Effects;
@@ -93,6 +96,7 @@ use crate::event::Event;
 use crate::io::{Input, Output};
 use crate::keys::MKeyRing;
 use crate::lids::LidTable;
+use crate::maintenance::MaintenanceList;
 use crate::mastership::Mastership;
 use crate::mfts::MulticastTables;
 use crate::outbox::Outbox;
@@ -147,6 +151,8 @@ pub struct SubnetManager {
     mfts: MulticastTables,
     adoption: Adoption,
     consent: Consent,
+    partitions: AddedPartitions,
+    maintenance: MaintenanceList,
     alias_guids: AliasGuids,
     surveys: Surveys,
     commands: CommandTracker,
@@ -171,6 +177,12 @@ impl SubnetManager {
         let sa = SaState::new(&restored, now);
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let consent = Consent::new(&restored);
+        let partitions = AddedPartitions::new(Arc::clone(&cfg.partitions), restored.partitions);
+        let cfg = SmConfig {
+            partitions: partitions.in_force(),
+            ..cfg
+        };
+        let maintenance = MaintenanceList::new(restored.maintenance);
         let mut sm = Self {
             smps: Smps::new(Limits::new(&cfg)),
             mastership: Mastership::new(&cfg, !restored.complete),
@@ -194,10 +206,13 @@ impl SubnetManager {
             mfts: MulticastTables::default(),
             adoption,
             consent,
+            partitions,
+            maintenance,
             alias_guids: AliasGuids::default(),
             surveys: Surveys::default(),
             commands: CommandTracker::default(),
         };
+        sm.maintenance_changed();
         sm.hide_before_first_contact(None);
         sm.begin_full_sweep();
         sm
@@ -346,7 +361,9 @@ impl SubnetManager {
         self.outbox.emit(event);
     }
 
-    fn on_config(&mut self, cfg: SmConfig) {
+    fn on_config(&mut self, mut cfg: SmConfig) {
+        self.partitions.configure(Arc::clone(&cfg.partitions));
+        cfg.partitions = self.partitions.in_force();
         self.smps.set_limits(Limits::new(&cfg));
         self.keys.change_configured(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);

@@ -2,7 +2,7 @@
 //! sent.
 
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
-use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
+use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmControl, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, Tid};
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
@@ -168,7 +168,16 @@ impl SubnetManager {
                 port_settings::current_port_info(self.fabric.port(p)?),
                 PortState::Down,
             )),
+            PortSetting::Disable => self.with_phys_state(p, PhysState::Disabled),
+            PortSetting::Enable => self.with_phys_state(p, PhysState::Polling),
         }
+    }
+
+    /// The PortInfo that a port has, with a physical state to set.
+    fn with_phys_state(&self, p: PortRef, state: PhysState) -> Option<[u8; 64]> {
+        let mut raw = port_settings::current_port_info(self.fabric.port(p)?);
+        PortInfo::port_physical_state.write(&mut raw, state);
+        Some(raw)
     }
 
     /// The PortInfo that a port should have, without a change of state.

@@ -80,6 +80,7 @@ impl SubnetManager {
         let discovery = Discovery::new(scope.kind(), self.sweep_budget(), last_snapshot);
         let sweep = Sweep::new(number, scope, discovery, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));
+        self.commands.on_sweep_started();
         self.announce_phase();
     }
 
@@ -310,9 +311,7 @@ impl SubnetManager {
                 .extend(RoutingMessage::of_failure(&failure));
             report.failed = true;
         }
-        if !self.activity.is_local_sweep() {
-            self.commands.on_routing_failed(&mut self.outbox, &failure);
-        }
+        self.fail_changes(&failure);
         self.emit(Event::RoutingFailed(failure));
         self.routing.mark_stale();
         kept_readback::forget(&mut self.fabric);
@@ -334,6 +333,7 @@ impl SubnetManager {
             port_intents!(self, intents);
             with_ctx!(self, |ctx| Arming::start(ctx, scope, intents));
         }
+        self.write_port_states();
     }
 
     fn begin_activation(&mut self) {
@@ -407,12 +407,14 @@ impl SubnetManager {
         if is_full {
             self.commands.on_full_sweep_done(&mut self.outbox, &report);
         }
+        self.finish_changes(&report);
     }
 
     /// Reports what the sweep leaves: inactive and excluded ports, kept tables, ports out of reach.
     fn report_leftovers(&mut self, configured: bool) {
         if configured {
             self.report_kept_p_keys();
+            self.report_drained_in_use();
         }
         if configured && let Some(scope) = self.activity.scope() {
             let inactive = link_setup::inactive_ports(&self.fabric, scope);

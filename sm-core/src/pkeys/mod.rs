@@ -16,14 +16,15 @@ use ferrosm_fabric::observed::{DeviceTable, Node, ObservedFabric, PortRef};
 use ferrosm_fabric::pkey_set::PKeySet;
 use ferrosm_fabric::tables::pkeys::{PKeyTable, num_blocks};
 use ferrosm_mad::attr::{NodeType, PKEY_BLOCK_LEN, PKeyBlock, PortInfo, id};
-use ferrosm_mad::ids::{Lid, PKey, PortNum};
+use ferrosm_mad::ids::{Lid, PKey, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::config::partitions::members::{EndPortFacts, WantedPKeys};
-use crate::config::partitions::partition_of;
+use crate::config::partitions::{MemberSelector, Partition, partition_of};
 use crate::ctx::Ctx;
 use crate::pkeys::pkey_table::{assign_pkey_indices, enforcement_pkeys};
 use crate::ports::port_settings;
+use crate::report::partition_change::{OverfullTable, PartitionProgress};
 use crate::report::{PKeyTableUsage, ProblemKind};
 use crate::schedule::scope::SweepScope;
 use crate::smp::op::SmpOp;
@@ -128,6 +129,99 @@ pub(crate) fn count_lost_full_memberships(
     ports
         .filter(|p| has_pkey_table(fabric, *p) && loses(*p))
         .count()
+}
+
+/// End ports whose wanted P_Keys differ between two configurations.
+pub(crate) fn changed_ports(
+    fabric: &ObservedFabric,
+    before: &SmConfig,
+    after: &SmConfig,
+) -> Vec<PortRef> {
+    let differ = |p: &PortRef| {
+        let [was, is] = [before, after].map(|cfg| wanted_keys(fabric, cfg, *p));
+        (was.keys, was.force_first) != (is.keys, is.force_first)
+    };
+    fabric.end_ports().filter(differ).collect()
+}
+
+/// The first of these ports whose table, or that of the switch port in front of it, has no room for
+/// its P_Keys.
+pub(crate) fn first_overfull(
+    fabric: &ObservedFabric,
+    cfg: &SmConfig,
+    ports: &[PortRef],
+) -> Option<OverfullTable> {
+    ports.iter().find_map(|p| {
+        let required = wanted_keys(fabric, cfg, *p);
+        let in_front = fabric
+            .peer(*p)
+            .filter(|peer| enforced_end_port(fabric, cfg, *peer).is_some());
+        let enforced = enforcement_pkeys(&required.keys).keys.len();
+        let tables = [
+            Some((*p, required.keys.len())),
+            in_front.map(|peer| (peer, enforced)),
+        ];
+        let is_overfull =
+            |(p, needed): &(PortRef, usize)| *needed > usize::from(table_len(fabric, *p));
+        let found = tables.into_iter().flatten().find(is_overfull);
+        let (at, needed) = found.filter(|_| has_pkey_table(fabric, *p))?;
+        Some(OverfullTable {
+            port: fabric.port_name(at),
+            needed,
+            capacity: table_len(fabric, at),
+        })
+    })
+}
+
+/// How many ports have the P_Key of a partition.
+pub(crate) fn progress(
+    fabric: &ObservedFabric,
+    cfg: &SmConfig,
+    partition: &Partition,
+) -> PartitionProgress {
+    let is_of = |key: &PKey| partition_of(*key) == partition.number;
+    let mut progress = PartitionProgress::default();
+    for p in fabric.end_ports().filter(|p| has_pkey_table(fabric, *p)) {
+        let required = wanted_keys(fabric, cfg, p).keys;
+        let required: Vec<PKey> = required.into_iter().filter(is_of).collect();
+        if required.is_empty() {
+            continue;
+        }
+        progress.members += 1;
+        let has_all = |p| {
+            let keys = known_keys(fabric, p).unwrap_or_default();
+            required.iter().all(|key| keys.contains(key))
+        };
+        let in_front = fabric.peer(p);
+        let checks = in_front.filter(|peer| enforced_end_port(fabric, cfg, *peer).is_some());
+        let is_enforced = checks.is_none_or(|peer| {
+            fabric.port(peer).is_some_and(|port| port.enforces_p_keys)
+                && known_keys(fabric, peer).is_some_and(|keys| keys.iter().any(is_of))
+        });
+        if has_all(p) && is_enforced {
+            progress.applied += 1;
+        }
+    }
+    let named: BTreeSet<PortGuid> = partition
+        .members
+        .iter()
+        .filter_map(|(selector, _)| match selector {
+            MemberSelector::Port(guid) => Some(*guid),
+            _ => None,
+        })
+        .collect();
+    let is_absent = |guid: &&PortGuid| fabric.port_by_guid(**guid).is_none();
+    progress.absent = named.iter().filter(is_absent).count();
+    progress
+}
+
+/// Number of end ports that have a P_Key of a partition.
+pub(crate) fn count_members(fabric: &ObservedFabric, number: u16) -> usize {
+    let is_member = |p: &PortRef| {
+        let keys = known_keys(fabric, *p).unwrap_or_default();
+        keys.iter().any(|key| partition_of(*key) == number)
+    };
+    fabric.end_ports().filter(is_member).count()
 }
 
 /// The P_Keys in the table of an end port that this configuration would remove, and does not name.

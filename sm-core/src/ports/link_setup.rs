@@ -306,7 +306,9 @@ pub(crate) fn on_set(
         }
         // The state may have changed by itself (IBA vol. 1, 7.2.7).
         PortSetting::ArmOnly | PortSetting::Activate => ctx.smps.enqueue(SmpOp::PortInfo(p)),
-        PortSetting::Params | PortSetting::Bounce => ctx.effects.port_problem(p, rejected),
+        PortSetting::Params | PortSetting::Bounce | PortSetting::Disable | PortSetting::Enable => {
+            ctx.effects.port_problem(p, rejected);
+        }
     }
     None
 }
@@ -350,7 +352,9 @@ fn on_accepted(
         PortSetting::Params
         | PortSetting::ParamsFirst
         | PortSetting::SmLid
-        | PortSetting::Bounce => None,
+        | PortSetting::Bounce
+        | PortSetting::Disable
+        | PortSetting::Enable => None,
     };
     let is_late = desired.is_some_and(|desired| port.state() < desired);
     if setting == PortSetting::ParamsFirst {

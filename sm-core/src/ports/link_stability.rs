@@ -9,14 +9,17 @@
 //! send over it. The routes avoid it until it is active. Activation is tried again at increasing
 //! intervals.
 //!
+//! Links that the operator drained ([`crate::maintenance`]) are avoided as well.
+//!
 //! Only links between switches are avoided, and none that something cannot be reached without. If
 //! no engine finds a routing without them, they are used.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_fabric::observed::{LinkKey, Node, ObservedFabric, Port, PortRef};
+use ferrosm_fabric::observed::{LinkKey, Node, NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::PortState;
+use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_mad::time::Instant;
 
 use crate::ctx::Ctx;
@@ -28,6 +31,10 @@ use crate::report::ProblemKind;
 #[derive(Debug, Default)]
 pub(crate) struct LinkStability {
     links: BTreeMap<LinkKey, LinkRecord>,
+    /// Ports whose links the operator drained.
+    drained: BTreeSet<(NodeGuid, PortNum)>,
+    /// No routing was found without these links.
+    are_drained_required: bool,
     /// The ends of links that the routes avoid.
     avoided: BTreeSet<PortRef>,
 }
@@ -262,20 +269,49 @@ impl LinkStability {
         self.links.retain(|_, record| !record.is_obsolete(now));
     }
 
+    /// The operator drained the links at these ports, and no others.
+    pub(crate) fn set_drained(&mut self, ports: BTreeSet<(NodeGuid, PortNum)>) {
+        self.drained = ports;
+        self.are_drained_required = false;
+    }
+
+    /// The drained links, by their ends.
+    fn drained_links(&self, fabric: &ObservedFabric) -> Vec<(PortRef, PortRef)> {
+        let ports = self.drained.iter().filter_map(|(guid, port)| {
+            let p = PortRef::new(fabric.node_by_guid(*guid)?, *port);
+            Some((p, fabric.peer(p)?))
+        });
+        ports
+            .filter(|(p, _)| is_between_switches(fabric, *p))
+            .collect()
+    }
+
+    /// Drained links that routes use, because nothing else leads to a part of the fabric.
+    pub(crate) fn drained_in_use(&self, fabric: &ObservedFabric) -> Vec<PortRef> {
+        let links = self.drained_links(fabric).into_iter().map(|(p, _)| p);
+        links.filter(|p| !self.avoided.contains(p)).collect()
+    }
+
     /// Determines which links the routes avoid.
     pub(crate) fn choose_avoided(&mut self, ctx: &mut Ctx<'_>) {
-        if self.links.is_empty() && self.avoided.is_empty() {
+        if self.links.is_empty() && self.avoided.is_empty() && self.drained.is_empty() {
             return;
         }
-        // Active links are preferred among those that cannot all be avoided.
+        // Active links are preferred among those that cannot all be avoided, and among these the
+        // ones that are not drained.
         let records = || self.links.iter().filter(|(_, record)| !record.is_required);
         let held = records().filter(|(_, r)| !r.is_inactive() && r.held_until.is_some());
         let inactive = records().filter(|(_, record)| record.is_inactive());
-        let candidates: Vec<(PortRef, PortRef)> = held
+        let unstable = held
             .chain(inactive)
             .filter_map(|(key, _)| ends(ctx.fabric, key))
-            .filter(|(a, _)| is_between_switches(ctx.fabric, *a))
-            .collect();
+            .filter(|(a, _)| is_between_switches(ctx.fabric, *a));
+        let drained = if self.are_drained_required {
+            Vec::new()
+        } else {
+            self.drained_links(ctx.fabric)
+        };
+        let candidates: Vec<(PortRef, PortRef)> = unstable.chain(drained).collect();
         let avoided: BTreeSet<PortRef> = dispensable(ctx.fabric, &candidates)
             .into_iter()
             .flat_map(|(a, b)| [a, b])
@@ -301,6 +337,7 @@ impl LinkStability {
         for record in self.links.values_mut().filter(|_| was_avoiding) {
             record.is_required = record.is_inactive() || record.held_until.is_some();
         }
+        self.are_drained_required |= was_avoiding && !self.drained.is_empty();
         self.choose_avoided(ctx);
         was_avoiding
     }
@@ -403,16 +440,20 @@ fn dispensable(
         return Vec::new();
     }
     let mut parts = Parts::new(fabric, candidates);
-    let unneeded = candidates.iter().filter(|(a, b)| !parts.join(*a, *b));
+    let mut seen = BTreeSet::new();
+    let distinct = candidates
+        .iter()
+        .filter(|(a, b)| seen.insert((a.min(b), a.max(b))));
+    let unneeded = distinct.filter(|(a, b)| !parts.join(*a, *b));
     unneeded.copied().collect()
 }
 
 /// Connected parts of a fabric: a union-find over its nodes.
-struct Parts(Vec<usize>);
+pub(crate) struct Parts(Vec<usize>);
 
 impl Parts {
     /// The parts without some links, each named by its ends.
-    fn new(fabric: &ObservedFabric, without: &[(PortRef, PortRef)]) -> Self {
+    pub(crate) fn new(fabric: &ObservedFabric, without: &[(PortRef, PortRef)]) -> Self {
         let last = fabric.node_indices().map(|n| n.index()).max();
         let mut parts = Self((0..=last.unwrap_or(0)).collect());
         let without: BTreeSet<PortRef> = without.iter().flat_map(|(a, b)| [*a, *b]).collect();
@@ -423,6 +464,11 @@ impl Parts {
             }
         }
         parts
+    }
+
+    /// Identifies the part of a node.
+    pub(crate) fn part_of(&mut self, n: NodeIdx) -> usize {
+        self.root(n.index())
     }
 
     fn root(&mut self, mut node: usize) -> usize {

@@ -62,11 +62,15 @@ pub enum RecordKind {
     SlToVlEpoch = 12,
     /// P_Keys of another SM wait for the operator's consent to remove them; one record.
     AwaitsConsent = 13,
+    /// A partition that operators added at run time; by number.
+    Partition = 14,
+    /// A drained switch or link, or a disabled port; by node GUID and port number.
+    Maintenance = 15,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -80,6 +84,8 @@ impl RecordKind {
         Self::Neighbour,
         Self::SlToVlEpoch,
         Self::AwaitsConsent,
+        Self::Partition,
+        Self::Maintenance,
     ];
 
     /// Kinds of registrations of SA clients.
@@ -120,6 +126,8 @@ impl fmt::Display for RecordKind {
             Self::Neighbour => "neighbour",
             Self::SlToVlEpoch => "SLtoVL epoch",
             Self::AwaitsConsent => "awaited consent",
+            Self::Partition => "partition",
+            Self::Maintenance => "maintenance",
         })
     }
 }

@@ -17,6 +17,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{RecordChange, RecordKey, RecordKind};
 use crate::config::exposed;
+use crate::config::maintenance::{Maintenance, MaintenanceTarget};
+use crate::config::partitions::{DEFAULT_PARTITION, Partition};
 use crate::records::lid_map::LidMap;
 use ferrosm_sa::registry::registration::{Registration, RegistrationKey, RegistrationUpdate};
 
@@ -56,6 +58,10 @@ pub enum Record {
     SlToVlEpoch(SlToVlEpoch),
     /// P_Keys of another SM wait for consent.
     AwaitsConsent,
+    /// A partition that operators added at run time.
+    Partition(Box<Partition>),
+    /// Something that operators took out of service.
+    Maintenance(Box<Maintenance>),
 }
 
 impl Serialize for Record {
@@ -103,7 +109,13 @@ impl RecordUpdate {
     pub const fn precedes_device_writes(&self) -> bool {
         matches!(
             self,
-            Self::Put(Record::SlToVlEpoch(_) | Record::MKey { .. } | Record::AwaitsConsent)
+            Self::Put(
+                Record::SlToVlEpoch(_)
+                    | Record::MKey { .. }
+                    | Record::AwaitsConsent
+                    | Record::Partition(_)
+                    | Record::Maintenance(_)
+            )
         )
     }
 }
@@ -154,6 +166,24 @@ impl Record {
         RecordKey::new(RecordKind::MKey, &[&port.0.to_be_bytes()])
     }
 
+    /// The key of an added partition.
+    #[must_use]
+    pub fn partition_key(number: u16) -> RecordKey {
+        RecordKey::new(RecordKind::Partition, &[&number.to_be_bytes()])
+    }
+
+    /// The key of something out of service.
+    #[must_use]
+    pub fn maintenance_key(target: MaintenanceTarget) -> RecordKey {
+        let (what, port) = match target {
+            MaintenanceTarget::Switch(_) => (1, PortNum::ZERO),
+            MaintenanceTarget::Link(_, port) => (2, port),
+            MaintenanceTarget::Port(_, port) => (3, port),
+        };
+        let node = target.node().0.to_be_bytes();
+        RecordKey::new(RecordKind::Maintenance, &[&[what], &node, &[port.0]])
+    }
+
     /// Its key.
     #[must_use]
     pub fn key(&self) -> RecordKey {
@@ -166,6 +196,8 @@ impl Record {
             } => RecordKey::new(RecordKind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]]),
             Self::SlToVlEpoch(_) => RecordKey::new(RecordKind::SlToVlEpoch, &[]),
             Self::AwaitsConsent => RecordKey::new(RecordKind::AwaitsConsent, &[]),
+            Self::Partition(partition) => Self::partition_key(partition.number),
+            Self::Maintenance(maintenance) => Self::maintenance_key(maintenance.target),
         }
     }
 
@@ -196,7 +228,9 @@ impl Record {
                 | RecordKind::MKey
                 | RecordKind::Neighbour
                 | RecordKind::SlToVlEpoch
-                | RecordKind::AwaitsConsent,
+                | RecordKind::AwaitsConsent
+                | RecordKind::Partition
+                | RecordKind::Maintenance,
             ) => {}
         }
         let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
@@ -231,10 +265,12 @@ impl Record {
                 lmc.0 <= 7 && lid.is_unicast() && last <= u32::from(Lid::UNICAST_MAX.0)
             }
             Self::Registration(registration) => registration.is_valid(),
+            Self::Partition(partition) => (1..DEFAULT_PARTITION).contains(&partition.number),
             Self::MKey { .. }
             | Self::Neighbour { .. }
             | Self::SlToVlEpoch(_)
-            | Self::AwaitsConsent => true,
+            | Self::AwaitsConsent
+            | Self::Maintenance(_) => true,
         }
     }
 }

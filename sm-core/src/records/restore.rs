@@ -147,6 +147,13 @@ impl RecordRestorer {
             }
             Record::SlToVlEpoch(epoch) => self.restored.sl_to_vl_epoch = epoch,
             Record::AwaitsConsent => self.restored.awaits_consent = true,
+            Record::Partition(partition) => {
+                let number = partition.number;
+                self.restored.partitions.insert(number, *partition);
+            }
+            Record::Maintenance(entry) => {
+                self.restored.maintenance.insert(entry.target, *entry);
+            }
         }
     }
 

@@ -9,6 +9,8 @@ use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::Record;
 use super::routing::RoutingRecord;
+use crate::config::maintenance::{Maintenance, MaintenanceTarget};
+use crate::config::partitions::Partition;
 use crate::records::lid_map::LidMap;
 use ferrosm_sa::registry::registration::Registrations;
 
@@ -34,6 +36,10 @@ pub struct RestoredState {
     pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
     /// P_Keys of another SM wait for the operator's consent to remove them.
     pub awaits_consent: bool,
+    /// Partitions that operators added at run time, by number.
+    pub partitions: BTreeMap<u16, Partition>,
+    /// What operators took out of service.
+    pub maintenance: BTreeMap<MaintenanceTarget, Maintenance>,
     /// `registrations` contains every acknowledged registration, so no client has to register
     /// again; and the other records are the latest that the master persisted.
     pub complete: bool,
@@ -48,11 +54,15 @@ impl RestoredState {
         let m_keys = m_keys.map(|(&port, &m_key)| Record::MKey { port, m_key });
         let links = self.neighbours.iter();
         let links = links.map(|(&of, &to)| Record::Neighbour { of, to });
+        let partitions = self.partitions.values();
+        let maintenance = self.maintenance.values();
         let epoch = Some(self.sl_to_vl_epoch).filter(|epoch| *epoch != SlToVlEpoch::NEVER);
         lids.chain(self.registrations.iter().map(Record::Registration))
             .chain(m_keys)
             .chain(links)
             .chain(epoch.map(Record::SlToVlEpoch))
             .chain(self.awaits_consent.then_some(Record::AwaitsConsent))
+            .chain(partitions.map(|partition| Record::Partition(Box::new(partition.clone()))))
+            .chain(maintenance.map(|entry| Record::Maintenance(Box::new(entry.clone()))))
     }
 }

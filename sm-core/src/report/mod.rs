@@ -4,6 +4,8 @@ pub mod absent_member;
 mod activity_kind;
 mod exclusion;
 pub mod foreign_p_keys;
+pub mod maintenance_refusal;
+pub mod partition_change;
 pub mod routing_failure;
 pub mod routing_message;
 pub mod switch_names;
@@ -144,6 +146,8 @@ pub enum ProblemKind {
         /// Entries of the table.
         capacity: u16,
     },
+    /// The operator drained the link, and nothing else leads to a part of the fabric.
+    DrainedLinkUsed,
     /// The first configured routing engine is not in use.
     EngineNotUsed {
         /// The configured engine.
@@ -190,6 +194,7 @@ impl ProblemKind {
             | Self::LftTopTooHigh { .. }
             | Self::PKeysNotEnforced { .. }
             | Self::ForeignPKeysKept(_)
+            | Self::DrainedLinkUsed
             | Self::EngineNotUsed { .. } => false,
         }
     }
@@ -202,6 +207,7 @@ impl ProblemKind {
             self,
             Self::PKeysNotEnforced { .. }
                 | Self::ForeignPKeysKept(_)
+                | Self::DrainedLinkUsed
                 | Self::EngineNotUsed { .. }
                 | Self::CannotJoinBroadcastGroup(..)
         )
@@ -253,6 +259,7 @@ impl ProblemKind {
             Self::LftTopTooHigh { .. } => "lft-top-too-high",
             Self::PKeyTableFull { .. } => "p-key-table-full",
             Self::ForeignPKeysKept(_) => "foreign-p-keys-kept",
+            Self::DrainedLinkUsed => "drained-link-used",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
             Self::EngineNotUsed { .. } => "engine-not-used",
@@ -348,6 +355,9 @@ impl fmt::Display for ProblemKind {
                 f,
                 "P_Keys of another SM stay in the tables of {} ports until consent: {foreign} (`ferrosm takeover --accept p-key-removal` removes them)",
                 foreign.ports
+            ),
+            Self::DrainedLinkUsed => f.write_str(
+                "drained, but routes use it: nothing else leads to a part of the fabric",
             ),
             Self::PKeyTableFull { count, capacity } => write!(
                 f,

@@ -13,12 +13,13 @@ mod update_outcome;
 pub mod vl_change;
 pub mod vl_plan;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_fabric::location::Location;
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric};
 use ferrosm_fabric::routing_origin::RoutingInputs;
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, NodeGuid};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::select::AUTO;
 use ferrosm_routing::{PathSl, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
@@ -86,6 +87,8 @@ pub(crate) struct RoutingState {
     /// The routing in force.
     installed: Option<InstalledRouting>,
     desired: DesiredLfts,
+    /// Switches that no route may pass through.
+    drained_switches: BTreeSet<NodeGuid>,
     engine: EngineReport,
     /// LIDs that some end ports do not reach with the routing in force.
     unreachable: Vec<Lid>,
@@ -119,6 +122,7 @@ impl Default for RoutingState {
         Self {
             installed: None,
             desired: DesiredLfts::default(),
+            drained_switches: BTreeSet::new(),
             engine: EngineReport::default(),
             unreachable: Vec::new(),
             computed_for: None,
@@ -188,6 +192,13 @@ impl RoutingState {
         if !matches!(self.trees, TreeRouting::InForce) {
             self.trees = TreeRouting::None;
         }
+    }
+
+    /// No route passes through these switches from the next job on, unless nothing else leads to a
+    /// part of the fabric.
+    pub(crate) fn set_drained(&mut self, switches: BTreeSet<NodeGuid>) {
+        self.drained_switches = switches;
+        self.is_stale = true;
     }
 
     /// Something that routes depend on has changed.
@@ -292,14 +303,12 @@ impl RoutingState {
         self.jobs += 1;
         // A job whose routing did not come into force passes its start to the next one.
         self.job_start = core::mem::take(&mut self.start).max(self.job_start);
-        let last = self.installed.as_ref();
-        let (id, start) = (self.jobs, self.job_start);
-        let mut job = RoutingJob::new(id, fabric, lids, cfg, last, &self.desired, start);
+        let mut job = RoutingJob::new(fabric, lids, cfg, self);
         job.generation = self.configuration;
         job.may_drain |= job.nodes().len() >= STARTUP_GROWTH * self.engine_switches;
         job.plans_abort_trees = self.last_update.is_incomplete();
         let token = job.abandoned.clone();
-        self.job = JobState::Running { id, token };
+        self.job = JobState::Running { id: job.id, token };
         job
     }
 

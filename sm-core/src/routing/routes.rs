@@ -26,8 +26,8 @@ use crate::lids::plan::{LidPlan, LimitedLft};
 use crate::report::routing_failure::{AdoptionRejection, RoutingFailure};
 use crate::report::routing_message::RoutingMessage;
 use crate::report::switch_names::SwitchNames;
+use crate::routing::RoutingState;
 use crate::routing::adopt::{AdoptedRouting, InheritedRouting};
-use crate::routing::desired_lfts::DesiredLfts;
 use crate::routing::drain::{RoutingUpdate, VlTransition, dropped_lids};
 use crate::routing::graph::{GraphBuilder, GraphNode, LinkEnd};
 use crate::routing::installed_groups::InstalledGroups;
@@ -47,7 +47,7 @@ pub struct RoutingJob {
     full_topology: Arc<Topology>,
     /// Switches whose LFT is too small for all LIDs.
     limited: Vec<LimitedSwitch>,
-    /// Those of them of which some links are not routed.
+    /// Those of them of which some links are not routed, and the drained switches.
     stubs: Vec<SwitchIdx>,
     /// Data VLs of the routing in force.
     vls_in_force: u8,
@@ -189,19 +189,17 @@ fn is_subgraph(
 }
 
 impl RoutingJob {
-    /// Builds the job from switches with an LFT, the links between them, and the LIDs of end ports.
-    /// `last` is the routing in force, with the node of each of its switches; `desired` are the
-    /// LFTs that switches should have.
+    /// Builds the job that `routing` has numbered, from switches with an LFT, the links between
+    /// them, and the LIDs of end ports.
     #[must_use]
-    pub(crate) fn new(
-        id: u64,
+    pub(super) fn new(
         fabric: &ObservedFabric,
         lids: &LidPlan,
         cfg: &SmConfig,
-        last: Option<&(Arc<VerifiedRun>, Vec<NodeIdx>)>,
-        desired: &DesiredLfts,
-        start: RoutingStart,
+        routing: &RoutingState,
     ) -> Self {
+        let last = routing.installed.as_ref();
+        let desired = &routing.desired;
         let mut graph = GraphBuilder::default();
         let mut nodes = Vec::new();
         let mut names = Vec::new();
@@ -254,12 +252,19 @@ impl RoutingJob {
                 graph.add_end_port(end_of(peer, s), port);
             }
         }
+        let drained = routing.drained_switches.iter();
+        let drained: Vec<SwitchIdx> = drained
+            .filter_map(|guid| graph.switch(fabric.node_by_guid(*guid)?.index()))
+            .collect();
         let (topology, guid_index) = graph.build();
         let full_topology = Arc::new(topology);
-        let stubs = limited.iter().map(|limited| limited.switch);
-        let stubs: Vec<SwitchIdx> = stubs
+        let small = limited.iter().map(|limited| limited.switch);
+        let mut stubs: Vec<SwitchIdx> = small
             .filter(|s| desired.is_stub(nodes[s.index()]))
             .collect();
+        stubs.extend(drained);
+        stubs.sort_unstable();
+        stubs.dedup();
         let topology = if stubs.is_empty() {
             Arc::clone(&full_topology)
         } else {
@@ -284,7 +289,7 @@ impl RoutingJob {
         let kept = kept_tables(fabric, &topology, &nodes).with_cut_off_switches(&topology);
         let (hints, hint_warnings) = hints::resolve(&cfg.hints, &guid_index);
         let installed = previous.lfts.clone();
-        match start {
+        match routing.job_start {
             RoutingStart::Incremental => {}
             RoutingStart::InstalledTables => {
                 previous.last_run = None;
@@ -294,7 +299,7 @@ impl RoutingJob {
             RoutingStart::Scratch => previous = PreviousRouting::none(),
         }
         Self {
-            id,
+            id: routing.jobs,
             topology,
             full_topology,
             limited,

@@ -82,6 +82,10 @@ pub(crate) enum PortSetting {
     Activate,
     /// Down: bounces a link whose ends differ.
     Bounce,
+    /// The physical state Disabled, for the operator.
+    Disable,
+    /// The physical state Polling: ends Disabled.
+    Enable,
     /// Current values, with this SM as master.
     SmLid,
 }

@@ -3,6 +3,7 @@
 
 mod api;
 mod capture;
+mod changes;
 mod diags;
 mod differential;
 mod etcd;

@@ -20,11 +20,11 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_tests::lab::{Lab, TestRng};
 
 /// A pair of a switch with end ports and the LID of an end port.
-type Pair = (NodeIdx, Lid);
+pub(crate) type Pair = (NodeIdx, Lid);
 
 /// A fabric in operation, and the pairs whose packets must arrive.
-struct Traffic {
-    lab: Lab,
+pub(crate) struct Traffic {
+    pub(crate) lab: Lab,
     written: Arc<AtomicBool>,
     checks: usize,
     /// Pairs that cut links must not interrupt.
@@ -63,7 +63,7 @@ fn follow(state: &FabricSnapshot, (from, lid): Pair) -> Option<Vec<PortAt>> {
 }
 
 impl Traffic {
-    fn on(spec: &str, cfg: SmConfig) -> Self {
+    pub(crate) fn on(spec: &str, cfg: SmConfig) -> Self {
         let mut lab = Lab::up(spec, 7, cfg);
         lab.run_until_correct(10);
         let written = Arc::new(AtomicBool::new(false));
@@ -89,7 +89,7 @@ impl Traffic {
     }
 
     /// All pairs, with the ports of their routes.
-    fn routes(&self) -> Vec<(Pair, Vec<PortAt>)> {
+    pub(crate) fn routes(&self) -> Vec<(Pair, Vec<PortAt>)> {
         let state = self.state();
         let fabric = self.lab.world.fabric();
         let hosts: Vec<PortAt> = fabric
@@ -109,7 +109,7 @@ impl Traffic {
     }
 
     /// Runs for a time. After each change of a table, packets of all `pairs` arrive.
-    fn run(&mut self, description: &str, time: Duration, pairs: &[Pair]) {
+    pub(crate) fn run(&mut self, description: &str, time: Duration, pairs: &[Pair]) {
         let until = self.lab.world.now() + time;
         self.check(description, pairs);
         loop {

@@ -1,5 +1,6 @@
 //! Subnet managers on the simulator in process, in virtual time. These tests need no other program.
 
+mod added_partitions;
 mod aliases;
 mod bringup;
 mod clones;
@@ -22,6 +23,7 @@ mod lids;
 mod limits;
 mod link_stability;
 mod m_keys;
+mod maintenance;
 mod masters;
 mod mastership_terms;
 mod multicast;

@@ -168,7 +168,7 @@ mod tests {
     fn commands_are_written_and_numbers_continue() {
         let dir = tempfile::tempdir().unwrap();
         let log = CommandLog::open(dir.path());
-        let first = log.begin(Command::Sweep, "root".to_owned(), Some("why".to_owned()));
+        let first = log.begin(&Command::Sweep, "root".to_owned(), Some("why".to_owned()));
         log.end(first, &Err(CommandFailure::NoLink));
         // Only the first end counts.
         log.end(first, &Err(CommandFailure::Stopping));
@@ -183,7 +183,7 @@ mod tests {
         let mut file = file.append(true).open(dir.path().join(FILE_NAME)).unwrap();
         file.write_all(b"{\"command\":9").unwrap();
         let log = CommandLog::open(dir.path());
-        assert_eq!(log.begin(Command::Sweep, String::new(), None).0, 2);
+        assert_eq!(log.begin(&Command::Sweep, String::new(), None).0, 2);
         let written = drained(log, dir.path(), 4);
         assert!(written[3].starts_with("{\"command\":2,"), "{written:?}");
     }

@@ -12,7 +12,9 @@ use std::time::SystemTime;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::command::{Command as Entry, CommandKind, CommandState};
+use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::report::Problem;
+use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
 use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome};
 use tokio::sync::oneshot;
 use tracing::info;
@@ -69,12 +71,13 @@ impl CommandLog {
     }
 
     /// A command is received. Returns its number.
-    pub fn begin(&self, command: Command, by: String, reason: Option<String>) -> CommandId {
+    pub fn begin(&self, command: &Command, by: String, reason: Option<String>) -> CommandId {
         let mut inner = self.lock();
         inner.last += 1;
         let entry = Entry {
             command: inner.last,
             kind: kind(command),
+            target: target(command),
             by,
             reason,
             received_at: rfc3339(SystemTime::now()),
@@ -164,26 +167,83 @@ impl Inner {
     }
 }
 
-const fn kind(command: Command) -> CommandKind {
+pub(super) const fn kind(command: &Command) -> CommandKind {
     match command {
         Command::Sweep => CommandKind::Sweep,
         Command::Reroute => CommandKind::Reroute,
         Command::Handover => CommandKind::Handover,
         Command::Takeover | Command::AcceptRemovals => CommandKind::Takeover,
         Command::Stop => CommandKind::Stop,
+        Command::PutPartition(_) => CommandKind::PutPartition,
+        Command::RemovePartition(_) => CommandKind::RemovePartition,
+        Command::BeginMaintenance(entry) => match entry.target {
+            MaintenanceTarget::Port(..) => CommandKind::DisablePort,
+            MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => CommandKind::Drain,
+        },
+        Command::EndMaintenance(target) => match target {
+            MaintenanceTarget::Port(..) => CommandKind::EnablePort,
+            MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => CommandKind::Undrain,
+        },
+    }
+}
+
+/// What a command is for; empty if it is for the SM.
+fn target(command: &Command) -> String {
+    match command {
+        Command::Sweep
+        | Command::Reroute
+        | Command::Handover
+        | Command::Takeover
+        | Command::AcceptRemovals
+        | Command::Stop => String::new(),
+        Command::PutPartition(partition) => {
+            format!("{} ({:#06x})", partition.name, partition.number)
+        }
+        Command::RemovePartition(number) => format!("{number:#06x}"),
+        Command::BeginMaintenance(entry) => entry.name.clone(),
+        Command::EndMaintenance(target) => match target.port() {
+            Some(port) => format!("{}/{port}", target.node()),
+            None => target.node().to_string(),
+        },
+    }
+}
+
+const fn refusal_remedy(refusal: &MaintenanceRefusal) -> (ErrorKind, &'static str) {
+    match refusal {
+        MaintenanceRefusal::NotASwitch => (
+            ErrorKind::NotFound,
+            "Name a switch, or a switch port as `name/port`; `ferrosm nodes` lists the names.",
+        ),
+        MaintenanceRefusal::NoLink => (ErrorKind::Conflict, "`ferrosm links` lists the links."),
+        MaintenanceRefusal::OwnPort => (
+            ErrorKind::CutsOff,
+            "Run `ferrosm handover` first, and the command on the new master.",
+        ),
+        MaintenanceRefusal::HostsConnected(_) => (
+            ErrorKind::CutsOff,
+            "Nothing was changed. Stop these hosts first; `ferrosm port disable PORT --accept cut-off` disables the port of a host.",
+        ),
+        MaintenanceRefusal::CutsOff(_) => (
+            ErrorKind::CutsOff,
+            "Nothing was changed. Restore another link to them first; `ferrosm links --problems` and `ferrosm maintenance` show what is missing.",
+        ),
+        MaintenanceRefusal::InService => (
+            ErrorKind::NotFound,
+            "`ferrosm maintenance` lists what is out of service.",
+        ),
     }
 }
 
 /// The error of a command that failed.
-pub(super) fn error(id: CommandId, command: Command, failure: &CommandFailure) -> ApiError {
+pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailure) -> ApiError {
     let (kind, remedy) = match failure {
         CommandFailure::NotMaster { .. } => (
             ErrorKind::NotMaster,
             match command {
-                Command::Takeover | Command::AcceptRemovals => {
+                CommandKind::Takeover => {
                     "To make this SM master, run `ferrosm handover` on the master."
                 }
-                Command::Sweep | Command::Reroute | Command::Handover | Command::Stop => {
+                _ => {
                     "Run the command on the master. If the subnet has none, `ferrosm takeover` makes this SM master."
                 }
             },
@@ -208,6 +268,26 @@ pub(super) fn error(id: CommandId, command: Command, failure: &CommandFailure) -
         CommandFailure::Superseded => (ErrorKind::Superseded, "Run the command again."),
         CommandFailure::Stopping => (ErrorKind::Stopping, ""),
         CommandFailure::TooManyCommands => (ErrorKind::Busy, "Run the command again."),
+        CommandFailure::PartitionInvalid(_) => (
+            ErrorKind::Conflict,
+            "`ferrosm partition list` lists the partitions.",
+        ),
+        CommandFailure::PartitionNotAdded {
+            is_configured: true,
+            ..
+        } => (
+            ErrorKind::Conflict,
+            "Change the configuration and reload it.",
+        ),
+        CommandFailure::PartitionNotAdded { .. } => (
+            ErrorKind::NotFound,
+            "`ferrosm partition list` lists the partitions.",
+        ),
+        CommandFailure::PKeyTableFull(_) => (
+            ErrorKind::Conflict,
+            "Nothing was written. Remove the port from another partition first; `ferrosm limits` shows the fullest table.",
+        ),
+        CommandFailure::Maintenance(refusal) => refusal_remedy(refusal),
     };
     ApiError {
         command: Some(id.0),

@@ -6,7 +6,7 @@ use ferrosm_core::{Command, CommandFailure, CommandId, CommandReply};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
-use crate::api::commands::{CommandLog, CommandRequest, CommandResult};
+use crate::api::commands::{CommandLog, CommandResult};
 
 /// Commands in progress.
 #[derive(Debug, Default)]
@@ -25,13 +25,13 @@ impl CommandClients {
     }
 
     /// The ID of a command that a signal causes.
-    pub(super) fn of_signal(&self, command: Command, signal: &'static str) -> CommandId {
+    pub(super) fn of_signal(&self, command: &Command, signal: &'static str) -> CommandId {
         self.log.begin(command, signal.to_owned(), None)
     }
 
     /// A client sent a command.
-    pub(super) fn add(&mut self, request: CommandRequest) {
-        self.clients.insert(request.id, request.result);
+    pub(super) fn add(&mut self, id: CommandId, result: oneshot::Sender<CommandResult>) {
+        self.clients.insert(id, result);
     }
 
     /// Logs a reply, and sends a result to the client of its command.

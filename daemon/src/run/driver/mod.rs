@@ -10,11 +10,14 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::{
     Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, Progress,
     ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
 };
+use ferrosm_mad::attr::SmState;
 use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
@@ -593,14 +596,36 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
 
     /// Passes the command of a signal to the SM.
     fn command(&mut self, command: Command, signal: &'static str) {
-        let id = self.commands.of_signal(command, signal);
+        let id = self.commands.of_signal(&command, signal);
         let input = Input::Command { id, command };
         self.sm.handle(input, self.clock.now());
     }
 
+    /// Puts back into service what is out of service for a time that is over.
+    fn end_maintenance_if_due(&mut self) {
+        if self.sm.role() != SmState::Master {
+            return;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_s = now.map_or(0, |now| now.as_secs());
+        let is_over = |entry: &&Maintenance| entry.until_unix_s.is_some_and(|until| until <= now_s);
+        let over = self
+            .sm
+            .maintenance()
+            .find(is_over)
+            .map(|entry| entry.target);
+        if let Some(target) = over {
+            self.command(Command::EndMaintenance(target), "the end of its time");
+        }
+    }
+
     fn on_request(&mut self, request: CommandRequest) {
-        let CommandRequest { id, command, .. } = request;
-        self.commands.add(request);
+        let CommandRequest {
+            id,
+            command,
+            result,
+        } = request;
+        self.commands.add(id, result);
         let input = Input::Command { id, command };
         self.sm.handle(input, self.clock.now());
     }
@@ -695,6 +720,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         }
         self.next_tick = now + TICK;
         self.shell.tick(self.sm.progress());
+        self.end_maintenance_if_due();
         let errors = &mut self.send_errors;
         if now < errors.next {
             return;

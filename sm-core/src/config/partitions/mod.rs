@@ -7,8 +7,10 @@
 //! |---|---|
 //! | this | the validated configuration |
 //! | [`members`] | the P_Keys of a port |
+//! | [`added`] | partitions that operators add at run time |
 //! | [`partition_group`] | multicast groups that belong to partitions |
 
+pub mod added;
 pub mod members;
 pub mod partition_group;
 
@@ -131,6 +133,12 @@ pub enum PartitionsError {
         second: String,
         number: u16,
     },
+    /// Two partitions have the same name.
+    DuplicateName {
+        name: String,
+        /// Numbers of both.
+        numbers: [u16; 2],
+    },
     /// Two partitions have the same multicast group.
     DuplicateGroup {
         /// Name of one partition.
@@ -156,6 +164,11 @@ impl fmt::Display for PartitionsError {
             } => write!(
                 f,
                 "partitions {first} and {second} have the same P_Key {number:#06x}"
+            ),
+            Self::DuplicateName { name, numbers } => write!(
+                f,
+                "partitions {:#06x} and {:#06x} have the same name {name}",
+                numbers[0], numbers[1]
             ),
             Self::DuplicateGroup {
                 first,
@@ -310,7 +323,7 @@ impl Partitions {
         let found = self
             .list
             .binary_search_by_key(&number, |partition| partition.number);
-        self.configured && found.is_ok()
+        (self.configured || number != DEFAULT_PARTITION) && found.is_ok()
     }
 
     /// P_Key enforcement by switches.

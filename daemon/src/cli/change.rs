@@ -1,0 +1,158 @@
+//! Flags of the commands that change partitions and what is in service.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{AskArgs, ListArgs, ServiceArgs};
+
+/// Flags of `partition`.
+#[derive(Debug, Clone, Args)]
+pub struct PartitionArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: PartitionCommand,
+}
+
+/// Subcommands of `partition`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum PartitionCommand {
+    /// List the partitions that are configured, were added or have members.
+    List(AskArgs),
+    /// List the members of a partition, as the P_Key tables of ports have them.
+    Show {
+        /// Its name, or P_Key with or without the membership bit.
+        #[arg(value_name = "PARTITION")]
+        partition: String,
+        /// The list.
+        #[command(flatten)]
+        list: ListArgs,
+    },
+    /// Create a partition that the configuration does not define, or replace one.
+    ///
+    /// It survives restarts and failover. The command ends when the P_Keys are in the tables of its
+    /// members.
+    Add(PartitionAddArgs),
+    /// Add or remove members of a partition that `add` created.
+    Set(PartitionSetArgs),
+    /// Remove a partition that `add` created.
+    Remove {
+        /// Its name or P_Key.
+        #[arg(value_name = "PARTITION")]
+        partition: String,
+        /// The service.
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+}
+
+/// Flags of `partition add`.
+#[derive(Debug, Clone, Args)]
+pub struct PartitionAddArgs {
+    /// Its name.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Its P_Key, with or without the membership bit: 0x51.
+    #[arg(long, value_name = "P_KEY")]
+    pub pkey: String,
+    /// Members, each with `=full` (default), `=limited` or `=both`: port GUIDs, names, host lists
+    /// such as `gpu[01-16]`, patterns such as `gpu-*`, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
+    /// SELF.
+    #[arg(long = "member", value_name = "PORTS[=MEMBERSHIP]")]
+    pub members: Vec<String>,
+    /// Create the broadcast group of IPoIB.
+    #[arg(long)]
+    pub ipoib: bool,
+    /// Put its P_Key at index 0 of the members' tables.
+    #[arg(long)]
+    pub index0: bool,
+    /// Flags of its groups, as in the configuration: mtu=4096, rate=400G, sl=1.
+    #[arg(long = "flag", value_name = "NAME=VALUE")]
+    pub flags: Vec<String>,
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Flags of `partition set`.
+#[derive(Debug, Clone, Args)]
+pub struct PartitionSetArgs {
+    /// Its name or P_Key.
+    #[arg(value_name = "PARTITION")]
+    pub partition: String,
+    /// Members to add, or to give another membership.
+    #[arg(
+        long,
+        value_name = "PORTS[=MEMBERSHIP]",
+        required_unless_present = "remove"
+    )]
+    pub add: Vec<String>,
+    /// Members to remove.
+    #[arg(long, value_name = "PORTS")]
+    pub remove: Vec<String>,
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Flags of `drain`.
+#[derive(Debug, Clone, Args)]
+pub struct DrainArgs {
+    /// A switch by name or GUID, or a link by one of its switch ports: `leaf-2-0/5`.
+    #[arg(value_name = "SWITCH|PORT")]
+    pub target: String,
+    /// Put it back after this time: 30m, 2h, 1d.
+    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<core::time::Duration>,
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Flags of `undrain` and `port enable`.
+#[derive(Debug, Clone, Args)]
+pub struct InServiceArgs {
+    /// As `ferrosm maintenance` names it.
+    #[arg(value_name = "NAME")]
+    pub target: String,
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceArgs,
+}
+
+/// Flags of `port`.
+#[derive(Debug, Clone, Args)]
+pub struct PortChangeArgs {
+    /// The subcommand.
+    #[command(subcommand)]
+    pub command: PortCommand,
+}
+
+/// Subcommands of `port`.
+#[derive(Debug, Clone, Subcommand)]
+pub enum PortCommand {
+    /// Move the routes from the link of a switch port, then disable the port.
+    ///
+    /// It stays disabled across restarts and failover, until `port enable`.
+    Disable {
+        /// A switch port: `leaf-2-0/5`. A host stands for the switch port that it is connected to.
+        #[arg(value_name = "PORT")]
+        target: String,
+        /// Enable it after this time: 30m, 2h, 1d.
+        #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+        time: Option<core::time::Duration>,
+        /// Accept this consequence.
+        #[arg(long, value_name = "CONSEQUENCE")]
+        accept: Option<CutOff>,
+        /// The service.
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// Enable a port that `disable` disabled.
+    Enable(InServiceArgs),
+}
+
+/// What disabling a port may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CutOff {
+    /// The host behind the port is cut off.
+    CutOff,
+}

@@ -1,0 +1,136 @@
+//! `ferrosm partition`, `drain`, `undrain`, `port` and `maintenance`: partitions and what is in
+//! service.
+
+use core::time::Duration;
+
+use ferrosm_api::answer::Page;
+use ferrosm_api::maintenance::{
+    DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
+};
+use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
+use hyper::Method;
+use serde::Serialize;
+
+use super::ask::{ask, list_query};
+use super::control::{Request, execute};
+use crate::api::client::encoded;
+use crate::cli::{
+    AskArgs, DrainArgs, InServiceArgs, PartitionAddArgs, PartitionCommand, PartitionSetArgs,
+    PortCommand, ServiceArgs,
+};
+use crate::failure::Failure;
+use crate::output::answers;
+
+/// Runs `partition`.
+///
+/// # Errors
+/// If no service answers, there is no such partition, or the SM refuses it.
+pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
+    match command {
+        PartitionCommand::List(args) => {
+            ask::<Partitions>(args, "partitions", &[], answers::partitions).map(drop)
+        }
+        PartitionCommand::Show { partition, list } => {
+            let resource = format!("partitions/{}/members", encoded(partition));
+            let query = list_query(list, None);
+            ask::<Page<PartitionMember>>(&list.ask, &resource, &query, answers::members).map(drop)
+        }
+        PartitionCommand::Add(args) => add_partition(args),
+        PartitionCommand::Set(args) => set_members(args),
+        PartitionCommand::Remove { partition, service } => {
+            let resource = format!("partitions/{}", encoded(partition));
+            let request = Request::new(Method::DELETE, &resource);
+            execute(service, &request)
+        }
+    }
+}
+
+fn add_partition(args: &PartitionAddArgs) -> Result<(), Failure> {
+    let definition = PartitionDefinition {
+        p_key: args.pkey.clone(),
+        index0: args.index0,
+        ipoib: args.ipoib,
+        flags: args.flags.clone(),
+        members: args.members.clone(),
+        groups: Vec::new(),
+    };
+    let resource = format!("partitions/{}", encoded(&args.name));
+    send(&args.service, Method::PUT, &resource, &definition)
+}
+
+fn set_members(args: &PartitionSetArgs) -> Result<(), Failure> {
+    let changes = MemberChanges {
+        add: args.add.clone(),
+        remove: args.remove.clone(),
+    };
+    let resource = format!("partitions/{}/members", encoded(&args.partition));
+    send(&args.service, Method::PATCH, &resource, &changes)
+}
+
+/// Runs `drain`.
+///
+/// # Errors
+/// If no service answers, or the SM refuses it.
+pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
+    let request = DrainRequest {
+        target: args.target.clone(),
+        for_s: args.time.as_ref().map(Duration::as_secs),
+    };
+    send(&args.service, Method::POST, "drain", &request)
+}
+
+/// Runs `undrain`.
+///
+/// # Errors
+/// If no service answers, or nothing of this name is drained.
+pub fn undrain(args: &InServiceArgs) -> Result<(), Failure> {
+    put_back(args, "undrain")
+}
+
+/// Runs `port`.
+///
+/// # Errors
+/// If no service answers, or the SM refuses it.
+pub fn port(command: &PortCommand) -> Result<(), Failure> {
+    match command {
+        PortCommand::Disable {
+            target,
+            time,
+            accept,
+            service,
+        } => {
+            let request = PortDisableRequest {
+                target: target.clone(),
+                for_s: time.as_ref().map(Duration::as_secs),
+                accept_cut_off: accept.is_some(),
+            };
+            send(service, Method::POST, "ports/disable", &request)
+        }
+        PortCommand::Enable(args) => put_back(args, "ports/enable"),
+    }
+}
+
+/// Runs `maintenance`.
+///
+/// # Errors
+/// If no service answers.
+pub fn maintenance(args: &AskArgs) -> Result<(), Failure> {
+    ask::<MaintenanceItems>(args, "maintenance", &[], answers::maintenance).map(drop)
+}
+
+fn put_back(args: &InServiceArgs, resource: &str) -> Result<(), Failure> {
+    let request = ServiceRequest {
+        target: args.target.clone(),
+    };
+    send(&args.service, Method::POST, resource, &request)
+}
+
+fn send(
+    service: &ServiceArgs,
+    method: Method,
+    resource: &str,
+    body: &impl Serialize,
+) -> Result<(), Failure> {
+    let request = Request::new(method, resource).with_body(body)?;
+    execute(service, &request)
+}

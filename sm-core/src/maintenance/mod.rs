@@ -1,0 +1,145 @@
+//! Switches and links that the operator took out of the routes, and ports that are disabled.
+//!
+//! No route passes through a drained switch, and none uses a drained link or the link of a disabled
+//! port, unless nothing else leads to a part of the fabric: the operator's wish never cuts hosts
+//! off later, when other links fail. What would cut them off at once is refused ([`refusal`]).
+//!
+//! Entries are records: a restart keeps them, and a standby that takes over has them. Their end in
+//! time is the driver's: this crate has no wall clock.
+
+mod refusal;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
+use ferrosm_mad::attr::{PhysState, PortInfo};
+use ferrosm_mad::ids::{NodeGuid, PortNum};
+
+use crate::config::maintenance::{Maintenance, MaintenanceTarget};
+use crate::ctx::Ctx;
+use crate::discovery::port_info::disconnect;
+use crate::effect::Effect;
+use crate::records::{Record, RecordUpdate};
+use crate::report::maintenance_refusal::MaintenanceRefusal;
+use crate::smp::op::{PortSetting, SmpOp};
+
+/// What is out of service.
+#[derive(Debug, Default)]
+pub(crate) struct MaintenanceList {
+    entries: BTreeMap<MaintenanceTarget, Maintenance>,
+    /// Ports to enable, which were disabled.
+    to_enable: BTreeSet<(NodeGuid, PortNum)>,
+}
+
+impl MaintenanceList {
+    pub(crate) fn new(entries: BTreeMap<MaintenanceTarget, Maintenance>) -> Self {
+        Self {
+            entries,
+            to_enable: BTreeSet::new(),
+        }
+    }
+
+    /// What is out of service is in the records of the last master.
+    pub(crate) fn load_replica(&mut self, entries: BTreeMap<MaintenanceTarget, Maintenance>) {
+        *self = Self::new(entries);
+    }
+
+    /// What is out of service, by target.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Maintenance> {
+        self.entries.values()
+    }
+
+    /// Takes something out of service.
+    pub(crate) fn put(&mut self, new: Maintenance) -> RecordUpdate {
+        if let MaintenanceTarget::Port(node, port) = new.target {
+            self.to_enable.remove(&(node, port));
+        }
+        self.entries.insert(new.target, new.clone());
+        RecordUpdate::Put(Record::Maintenance(Box::new(new)))
+    }
+
+    /// Ends a maintenance. Returns what it was, and the update of its record.
+    pub(crate) fn remove(
+        &mut self,
+        target: MaintenanceTarget,
+    ) -> Option<(Maintenance, RecordUpdate)> {
+        let entry = self.entries.remove(&target)?;
+        if let MaintenanceTarget::Port(node, port) = target {
+            self.to_enable.insert((node, port));
+        }
+        let key = Record::maintenance_key(target);
+        Some((entry, RecordUpdate::Remove(key)))
+    }
+
+    /// Switches that no route passes through.
+    pub(crate) fn drained_switches(&self) -> BTreeSet<NodeGuid> {
+        let targets = self.entries.keys();
+        let switches = targets.filter_map(|target| match target {
+            MaintenanceTarget::Switch(guid) => Some(*guid),
+            MaintenanceTarget::Link(..) | MaintenanceTarget::Port(..) => None,
+        });
+        switches.collect()
+    }
+
+    /// Ports whose links no route uses.
+    pub(crate) fn drained_ports(&self) -> BTreeSet<(NodeGuid, PortNum)> {
+        let targets = self.entries.keys();
+        let ports = targets.filter_map(|target| Some((target.node(), target.port()?)));
+        ports.collect()
+    }
+
+    /// Why something cannot be taken out of service now.
+    pub(crate) fn refusal(
+        &self,
+        fabric: &ObservedFabric,
+        new: &Maintenance,
+    ) -> Option<MaintenanceRefusal> {
+        refusal::refusal(fabric, self.entries.keys().copied(), new)
+    }
+
+    /// All tables are written, and no route uses a link at a port that is to be disabled: disables
+    /// these ports, and enables others again.
+    pub(crate) fn write_port_states(&mut self, ctx: &mut Ctx<'_>) {
+        let disabled = self.entries.keys().filter_map(|target| match target {
+            MaintenanceTarget::Port(guid, port) => Some((*guid, *port)),
+            MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => None,
+        });
+        let disabled: Vec<PortRef> = disabled
+            .filter_map(|at| switch_port(ctx.fabric, at))
+            .collect();
+        for p in disabled {
+            if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
+                continue;
+            }
+            // SMPs must not use the link any more, which is about to end.
+            disconnect(ctx, p);
+            ctx.fabric.mark_paths_stale();
+            ctx.smps
+                .enqueue(SmpOp::SetPortInfo(p, PortSetting::Disable));
+            ctx.effects.push(Effect::RereadPort(p));
+            ctx.effects.push(Effect::RequestLocalSweep);
+        }
+        for at in core::mem::take(&mut self.to_enable) {
+            let Some(p) = switch_port(ctx.fabric, at) else {
+                continue;
+            };
+            if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
+                ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Enable));
+                ctx.effects.push(Effect::RereadPortLater(p));
+            }
+        }
+    }
+}
+
+/// A port of a switch in the fabric.
+fn switch_port(fabric: &ObservedFabric, (guid, port): (NodeGuid, PortNum)) -> Option<PortRef> {
+    let p = PortRef::new(fabric.node_by_guid(guid)?, port);
+    let is_of_switch = fabric.get(p.node).is_some_and(Node::is_switch);
+    (is_of_switch && port != PortNum::ZERO && fabric.port(p).is_some()).then_some(p)
+}
+
+/// The physical state that a port reported; `None` if it was not read.
+fn phys_state(fabric: &ObservedFabric, p: PortRef) -> Option<PhysState> {
+    let port: &Port = fabric.port(p).filter(|port| port.known)?;
+    Some(PortInfo::port_physical_state.read(&port.raw))
+}

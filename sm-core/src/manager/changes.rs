@@ -1,0 +1,209 @@
+//! Changes that operators make at run time: partitions ([`AddedPartitions`]) and what is out of
+//! service ([`crate::maintenance`]).
+//!
+//! A change is a record before a device is written. The sweep that carries it out reads and writes
+//! only what it concerns.
+//!
+//! [`AddedPartitions`]: crate::config::partitions::added::AddedPartitions
+
+use std::sync::Arc;
+
+use super::SubnetManager;
+use crate::config::SmConfig;
+use crate::config::maintenance::{Maintenance, MaintenanceTarget};
+use crate::config::partitions::{Partition, Partitions};
+use crate::event::Event;
+use crate::io::commands::{Command, CommandFailure, CommandId, CommandOutcome};
+use crate::pkeys;
+use crate::records::{Record, RecordUpdate};
+use crate::report::maintenance_refusal::MaintenanceRefusal;
+use crate::report::routing_failure::RoutingFailure;
+use crate::report::{ProblemKind, SweepReport};
+
+impl SubnetManager {
+    /// What is out of service.
+    pub fn maintenance(&self) -> impl Iterator<Item = &Maintenance> {
+        self.maintenance.entries()
+    }
+
+    /// The partitions in force: those of the configuration and those that operators added.
+    #[must_use]
+    pub const fn partitions(&self) -> &Arc<Partitions> {
+        &self.cfg.partitions
+    }
+
+    /// Whether operators added the partition with this number, and no configuration defines it.
+    #[must_use]
+    pub fn is_added_partition(&self, number: u16) -> bool {
+        self.partitions.contains(number)
+    }
+
+    /// Begins a change that was accepted, or fails it.
+    pub(super) fn begin_change(&mut self, id: CommandId, change: Command) {
+        let begun = match change {
+            Command::PutPartition(partition) => self.put_partition(*partition),
+            Command::RemovePartition(number) => self.remove_partition(number),
+            Command::BeginMaintenance(entry) => self.begin_maintenance(*entry),
+            Command::EndMaintenance(target) => self.end_maintenance(target),
+            Command::Sweep
+            | Command::Reroute
+            | Command::Handover
+            | Command::Takeover
+            | Command::Stop
+            | Command::AcceptRemovals => Ok(()),
+        };
+        match begun {
+            Ok(()) => self.request_local_sweep(),
+            Err(failure) => self.commands.fail_one(&mut self.outbox, id, &failure),
+        }
+    }
+
+    /// A sweep that began after changes is complete.
+    pub(super) fn finish_changes(&mut self, report: &SweepReport) {
+        let fabric = &self.fabric;
+        let cfg = &self.cfg;
+        self.commands
+            .on_sweep_done(&mut self.outbox, |change| match change {
+                Command::PutPartition(partition) => {
+                    CommandOutcome::PartitionApplied(pkeys::progress(fabric, cfg, partition))
+                }
+                Command::RemovePartition(number) => CommandOutcome::PartitionRemoved {
+                    left: pkeys::count_members(fabric, *number),
+                },
+                Command::BeginMaintenance(entry) => CommandOutcome::MaintenanceBegan {
+                    is_port: matches!(entry.target, MaintenanceTarget::Port(..)),
+                    dropped_lids: report.drained_lids,
+                },
+                _ => CommandOutcome::MaintenanceEnded,
+            });
+    }
+
+    /// No engine found a routing in a sweep: commands that wait for it fail, and what they took out
+    /// of service is in service again.
+    pub(super) fn fail_changes(&mut self, why: &RoutingFailure) {
+        let failed = self.commands.on_routing_failed(&mut self.outbox, why);
+        for change in failed {
+            if let Command::BeginMaintenance(entry) = change
+                && self.end_maintenance(entry.target).is_ok()
+            {
+                self.request_local_sweep();
+            }
+        }
+    }
+
+    fn put_partition(&mut self, new: Partition) -> Result<(), CommandFailure> {
+        let number = new.number;
+        self.require_not_configured(number)?;
+        let partitions = self.partitions.in_force_with(new.clone());
+        let partitions = partitions.map_err(CommandFailure::PartitionInvalid)?;
+        let after = SmConfig {
+            partitions,
+            ..self.cfg.clone()
+        };
+        let ports = pkeys::changed_ports(&self.fabric, &self.cfg, &after);
+        if let Some(overfull) = pkeys::first_overfull(&self.fabric, &after, &ports) {
+            return Err(CommandFailure::PKeyTableFull(Box::new(overfull)));
+        }
+        let name = new.name.clone();
+        self.partitions.put(new.clone());
+        let record = RecordUpdate::Put(Record::Partition(Box::new(new)));
+        self.outbox.persist(vec![record]);
+        self.emit(Event::PartitionAdded { name, number });
+        self.partitions_changed();
+        Ok(())
+    }
+
+    fn remove_partition(&mut self, number: u16) -> Result<(), CommandFailure> {
+        if !self.partitions.remove(number) {
+            self.require_not_configured(number)?;
+            let is_configured = false;
+            return Err(CommandFailure::PartitionNotAdded {
+                number,
+                is_configured,
+            });
+        }
+        let record = RecordUpdate::Remove(Record::partition_key(number));
+        self.outbox.persist(vec![record]);
+        self.emit(Event::PartitionRemoved { number });
+        self.partitions_changed();
+        Ok(())
+    }
+
+    fn require_not_configured(&self, number: u16) -> Result<(), CommandFailure> {
+        let configured = self.partitions.configured().list();
+        if configured.iter().any(|p| p.number == number) {
+            let is_configured = true;
+            return Err(CommandFailure::PartitionNotAdded {
+                number,
+                is_configured,
+            });
+        }
+        Ok(())
+    }
+
+    /// The partitions in force may have changed: ports whose P_Keys differ are read and written by
+    /// the next sweep.
+    pub(super) fn partitions_changed(&mut self) {
+        let before = self.cfg.clone();
+        self.cfg.partitions = self.partitions.in_force();
+        for p in pkeys::changed_ports(&self.fabric, &before, &self.cfg) {
+            self.schedule.reread_port(p);
+        }
+        self.compare_config_with_p_keys();
+    }
+
+    fn begin_maintenance(&mut self, entry: Maintenance) -> Result<(), CommandFailure> {
+        let refused = |refusal| CommandFailure::Maintenance(Box::new(refusal));
+        if let Some(refusal) = self.maintenance.refusal(&self.fabric, &entry) {
+            return Err(refused(refusal));
+        }
+        let name = entry.name.clone();
+        let reason = entry.reason.clone();
+        let action = entry.target.action();
+        let record = self.maintenance.put(entry);
+        self.outbox.persist(vec![record]);
+        self.emit(Event::MaintenanceBegan {
+            action,
+            name,
+            reason,
+        });
+        self.maintenance_changed();
+        Ok(())
+    }
+
+    fn end_maintenance(&mut self, target: MaintenanceTarget) -> Result<(), CommandFailure> {
+        let Some((ended, record)) = self.maintenance.remove(target) else {
+            let refusal = Box::new(MaintenanceRefusal::InService);
+            return Err(CommandFailure::Maintenance(refusal));
+        };
+        self.outbox.persist(vec![record]);
+        self.emit(Event::MaintenanceEnded {
+            action: target.action(),
+            name: ended.name,
+        });
+        self.maintenance_changed();
+        Ok(())
+    }
+
+    /// Routes are computed for what is in service.
+    pub(super) fn maintenance_changed(&mut self) {
+        self.link_stability
+            .set_drained(self.maintenance.drained_ports());
+        self.routing
+            .set_drained(self.maintenance.drained_switches());
+    }
+
+    /// Ports that are to be disabled or enabled, once all tables are written.
+    pub(super) fn write_port_states(&mut self) {
+        if self.is_master() && !self.read_only {
+            with_ctx!(self, |ctx| self.maintenance.write_port_states(ctx));
+        }
+    }
+
+    /// Reports drained links that routes use, in a sweep.
+    pub(super) fn report_drained_in_use(&mut self) {
+        for p in self.link_stability.drained_in_use(&self.fabric) {
+            self.add_problem(Some(p), ProblemKind::DrainedLinkUsed);
+        }
+    }
+}
