@@ -74,6 +74,12 @@ pub enum CommandKind {
     Takeover,
     /// Stop the service.
     Stop,
+    /// Put a new configuration in force.
+    ConfigApply,
+    /// Keep a configuration that is tried.
+    ConfigConfirm,
+    /// Put an earlier configuration in force.
+    ConfigRollback,
 }
 
 impl CommandKind {
@@ -86,6 +92,9 @@ impl CommandKind {
             Self::Handover => "handover",
             Self::Takeover => "takeover",
             Self::Stop => "stop",
+            Self::ConfigApply => "config-apply",
+            Self::ConfigConfirm => "config-confirm",
+            Self::ConfigRollback => "config-rollback",
         }
     }
 }

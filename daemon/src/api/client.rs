@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::HOST;
@@ -70,13 +70,24 @@ impl Call<'_> {
     /// # Errors
     /// If no service answers, or it answers with an error.
     pub fn send<T: DeserializeOwned>(&self) -> Result<ReceivedAnswer<T>, AskError> {
+        self.send_body(Vec::new())
+    }
+
+    /// Sends the request with a body, and waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_body<T: DeserializeOwned>(
+        &self,
+        body: Vec<u8>,
+    ) -> Result<ReceivedAnswer<T>, AskError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|e| AskError::Failed(e.to_string()))?;
         let timeout = self.wait.saturating_add(ANSWER_TIMEOUT);
         let exchanged =
-            runtime.block_on(async { tokio::time::timeout(timeout, self.exchange()).await });
+            runtime.block_on(async { tokio::time::timeout(timeout, self.exchange(body)).await });
         let (status, body) =
             exchanged.map_err(|_| AskError::Failed(format!("no answer within {timeout:?}")))??;
         if !status.is_success() {
@@ -104,7 +115,7 @@ impl Call<'_> {
         target
     }
 
-    async fn exchange(&self) -> Result<(StatusCode, Bytes), AskError> {
+    async fn exchange(&self, body: Vec<u8>) -> Result<(StatusCode, Bytes), AskError> {
         let stream = UnixStream::connect(self.socket).await.map_err(|e| {
             let kind = e.kind();
             if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
@@ -127,7 +138,7 @@ impl Call<'_> {
             .method(&self.method)
             .uri(self.target())
             .header(HOST, "ferrosm")
-            .body(Empty::<Bytes>::new())
+            .body(Full::new(Bytes::from(body)))
             .map_err(|e| AskError::Failed(e.to_string()))?;
         let response = sender.send_request(request).await.map_err(failed)?;
         let status = response.status();

@@ -23,7 +23,10 @@ pub use ask::{
     AskArgs, EventsArgs, LinksArgs, ListArgs, PartitionArgs, PartitionCommand, PathArgs,
     SeverityArg, WhereArgs,
 };
-pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
+pub use config::{
+    ConfigArgs, ConfigChangeArgs, ConfigCommand, ConfigFileCommand, ConfigSendArgs, ExportArgs,
+    ExportFormat, ImportArgs, RunningConfigCommand,
+};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
@@ -128,7 +131,7 @@ pub enum CliCommand {
     Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
-    /// Check, print, import or export configuration.
+    /// Check, print, import or export configuration; change that of the running service.
     Config(ConfigArgs),
     /// Print shell completions.
     Completions {

@@ -3,6 +3,8 @@
 
 mod api;
 mod capture;
+mod config_changes;
+mod config_killed;
 mod diags;
 mod differential;
 mod etcd;
