@@ -135,6 +135,10 @@ pub enum ErrorKind {
     Forbidden,
     /// The state has another revision than the client expects.
     Changed,
+    /// The configuration has errors.
+    InvalidConfiguration,
+    /// The configuration cannot be changed in this way now.
+    NotApplicable,
     /// Only a master can do this.
     NotMaster,
     /// This SM was master, and is no longer.

@@ -86,6 +86,12 @@ pub enum CommandKind {
     EnablePort,
     /// Stop the service.
     Stop,
+    /// Put a new configuration in force.
+    ConfigApply,
+    /// Keep a configuration that is tried.
+    ConfigConfirm,
+    /// Put an earlier configuration in force.
+    ConfigRollback,
 }
 
 impl CommandKind {
@@ -104,6 +110,9 @@ impl CommandKind {
             Self::DisablePort => "disable-port",
             Self::EnablePort => "enable-port",
             Self::Stop => "stop",
+            Self::ConfigApply => "config-apply",
+            Self::ConfigConfirm => "config-confirm",
+            Self::ConfigRollback => "config-rollback",
         }
     }
 }

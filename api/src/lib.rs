@@ -18,12 +18,14 @@
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
 //! | [`command`] | commands to the SM |
+//! | [`config`] | the configuration, its revisions and changes |
 //! | [`plan`] | what an SM would write |
 
 #![warn(missing_docs)]
 
 pub mod answer;
 pub mod command;
+pub mod config;
 pub mod event;
 pub mod fabric;
 pub mod maintenance;

@@ -2,8 +2,10 @@
 
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 /// Writes a temporary file in the same directory, syncs it, renames it to `path`, and syncs the
 /// directory.
@@ -28,17 +30,59 @@ pub fn write_private(
     write_with_mode(0o600, path, fill)
 }
 
-fn write_with_mode(
-    mode: u32,
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let dir = path
-        .parent()
+/// Replaces a file. The new one has its mode and, if this process may set it, its owner; a file that
+/// did not exist has mode 0600. If `path` is a symbolic link, its target is replaced.
+///
+/// # Errors
+/// As [`write()`].
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let target = target_of(path)?;
+    let old = match std::fs::metadata(&target) {
+        Ok(old) => Some(old),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let temporary = temporary_file(0o600, dir_of(&target))?;
+    persist(
+        temporary,
+        &target,
+        |out| out.write_all(content),
+        |file| {
+            let Some(old) = &old else {
+                return Ok(());
+            };
+            // Only root may set another owner. The content counts.
+            let _ = fchown(file, Some(old.uid()), Some(old.gid()));
+            file.set_permissions(old.permissions())
+        },
+    )
+}
+
+/// Checks whether [`replace`] could replace a file, as far as that can be known before.
+///
+/// # Errors
+/// The directory does not exist, or is not writable.
+pub fn check_replaceable(path: &Path) -> io::Result<()> {
+    temporary_file(0o600, dir_of(&target_of(path)?)).map(drop)
+}
+
+/// The file that a path leads to, which may not exist.
+fn target_of(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        target => target,
+    }
+}
+
+fn dir_of(path: &Path) -> &Path {
+    path.parent()
         .filter(|dir| !dir.as_os_str().is_empty())
-        .unwrap_or_else(|| Path::new("."));
+        .unwrap_or_else(|| Path::new("."))
+}
+
+fn temporary_file(mode: u32, dir: &Path) -> io::Result<NamedTempFile> {
     // The umask applies to the mode.
-    let temporary = tempfile::Builder::new()
+    tempfile::Builder::new()
         .prefix(".ferrosm-")
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(dir)
@@ -51,16 +95,35 @@ fn write_with_mode(
             } else {
                 kind.into()
             }
-        })?;
-    // For the same reason, write through the plain file.
+        })
+}
+
+fn write_with_mode(
+    mode: u32,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let temporary = temporary_file(mode, dir_of(path))?;
+    persist(temporary, path, fill, |_| Ok(()))
+}
+
+/// Fills a temporary file, prepares it, syncs it, and renames it.
+fn persist(
+    temporary: NamedTempFile,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    prepare: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
+    // Errors of the plain file do not name it, either.
     let (file, temporary) = temporary.into_parts();
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    prepare(&file)?;
     file.sync_all()?;
     temporary.persist(path)?;
     // Without this, the rename may be lost in a power failure.
-    File::open(dir)?.sync_all()
+    File::open(dir_of(path))?.sync_all()
 }
 
 #[cfg(test)]
@@ -96,6 +159,27 @@ mod tests {
         write_private(&path, |out| out.write_all(b"k")).unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn replaced_file_keeps_its_mode_and_a_link_its_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        let link = dir.path().join("link");
+        std::fs::write(&file, "one").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        check_replaceable(&link).unwrap();
+        replace(&link, b"two").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"two");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&file), 0o644);
+        let new = dir.path().join("new");
+        replace(&new, b"keys").unwrap();
+        assert_eq!(mode(&new), 0o600);
+        assert!(check_replaceable(&dir.path().join("none/x")).is_err());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
     }
 
     #[test]

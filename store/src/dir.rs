@@ -58,6 +58,21 @@ impl StateDir {
     /// # Errors
     /// The directory cannot be created, read or written, or another process has locked it.
     pub fn open(path: &Path) -> Result<Self, StateError> {
+        let mut dir = Self {
+            _lock: Self::lock(path)?,
+            path: path.to_owned(),
+            store: Store::new(path),
+            contents: StoreContents::default(),
+        };
+        dir.load()?;
+        Ok(dir)
+    }
+
+    /// Creates the directory if missing, and locks it until the file is closed.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn lock(path: &Path) -> Result<File, StateError> {
         let error = |action| {
             move |source| StateError::Directory {
                 action,
@@ -87,14 +102,7 @@ impl StateDir {
         let _ = lock
             .set_len(0)
             .and_then(|()| write!(&lock, "{}", std::process::id()));
-        let mut dir = Self {
-            path: path.to_owned(),
-            store: Store::new(path),
-            contents: StoreContents::default(),
-            _lock: lock,
-        };
-        dir.load()?;
-        Ok(dir)
+        Ok(lock)
     }
 
     /// The persisted state of the last run. Invalid records are skipped with a warning, and

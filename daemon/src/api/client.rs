@@ -46,8 +46,6 @@ pub struct Call<'a> {
     pub resource: &'a str,
     /// Percent-encoded when it is sent.
     pub query: &'a [(&'a str, String)],
-    /// JSON; `None` without a body.
-    pub body: Option<&'a str>,
     /// How long a command may take.
     pub wait: Duration,
 }
@@ -72,13 +70,24 @@ impl Call<'_> {
     /// # Errors
     /// If no service answers, or it answers with an error.
     pub fn send<T: DeserializeOwned>(&self) -> Result<ReceivedAnswer<T>, AskError> {
+        self.send_body(Vec::new())
+    }
+
+    /// Sends the request with a body, and waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_body<T: DeserializeOwned>(
+        &self,
+        body: Vec<u8>,
+    ) -> Result<ReceivedAnswer<T>, AskError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|e| AskError::Failed(e.to_string()))?;
         let timeout = self.wait.saturating_add(ANSWER_TIMEOUT);
         let exchanged =
-            runtime.block_on(async { tokio::time::timeout(timeout, self.exchange()).await });
+            runtime.block_on(async { tokio::time::timeout(timeout, self.exchange(body)).await });
         let (status, body) =
             exchanged.map_err(|_| AskError::Failed(format!("no answer within {timeout:?}")))??;
         if !status.is_success() {
@@ -106,7 +115,7 @@ impl Call<'_> {
         target
     }
 
-    async fn exchange(&self) -> Result<(StatusCode, Bytes), AskError> {
+    async fn exchange(&self, body: Vec<u8>) -> Result<(StatusCode, Bytes), AskError> {
         let stream = UnixStream::connect(self.socket).await.map_err(|e| {
             let kind = e.kind();
             if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
@@ -130,9 +139,7 @@ impl Call<'_> {
             .uri(self.target())
             .header(HOST, "ferrosm")
             .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(
-                self.body.unwrap_or_default().to_owned(),
-            )))
+            .body(Full::new(Bytes::from(body)))
             .map_err(|e| AskError::Failed(e.to_string()))?;
         let response = sender.send_request(request).await.map_err(failed)?;
         let status = response.status();

@@ -10,6 +10,7 @@
 //! | [`published`], `history` | published state; what went down or left |
 //! | [`events`] | the last events |
 //! | [`commands`] | commands of clients and signals, and the audit log |
+//! | [`config`] | requests that concern the configuration |
 //! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
@@ -20,6 +21,7 @@ pub mod access;
 mod changes;
 pub mod client;
 pub mod commands;
+pub mod config;
 pub mod events;
 mod fabric;
 mod history;
@@ -47,9 +49,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use ferrosm_api::config::FILES_LEN_MAX;
 use tokio::sync::mpsc;
 
 use self::commands::{CommandLog, CommandRequest};
+use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::published::Published;
 
@@ -61,6 +65,8 @@ const OLD_SOCKET_NAME: &str = "control";
 const GROUP: &str = "ferrosm";
 /// Longest request body, in bytes.
 pub const REQUEST_BODY_MAX: usize = 65_536;
+/// Longest body of a new configuration, in bytes. In JSON, a text is longer than its file.
+const CONFIG_BODY_MAX: usize = 2 * FILES_LEN_MAX + REQUEST_BODY_MAX;
 /// Time to receive a request body.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most clients of root and of the user of the service connected at the same time.
@@ -75,6 +81,7 @@ const COMMANDS_MAX: usize = 16;
 pub struct Service {
     pub published: Published,
     pub commands: CommandLog,
+    pub config: ConfigDesk,
     pub events: EventLog,
     /// Held while a partition is changed, because a change depends on the one before.
     partition_changes: Arc<tokio::sync::Mutex<()>>,
@@ -142,6 +149,6 @@ fn runtime_dir_of(state_dir: &Path) -> Option<PathBuf> {
 }
 
 /// A time in UTC, in milliseconds (RFC 3339).
-fn rfc3339(at: SystemTime) -> String {
+pub(crate) fn rfc3339(at: SystemTime) -> String {
     humantime::format_rfc3339_millis(at).to_string()
 }

@@ -19,7 +19,8 @@ use tracing::{info, warn};
 use super::access::Client;
 use super::routes::{self, Failed};
 use super::{
-    ADMINS_MAX, GROUP, OLD_SOCKET_NAME, REQUEST_BODY_MAX, REQUEST_TIMEOUT, Service, VIEWERS_MAX,
+    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REQUEST_BODY_MAX, REQUEST_TIMEOUT,
+    Service, VIEWERS_MAX,
 };
 use crate::http::endpoint::{self, Slots};
 use crate::http::{Closing, HttpThread};
@@ -110,10 +111,18 @@ fn router(service: &Service) -> Router {
 /// Receives the body of a request in time, and refuses a long one.
 async fn receive_body(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
-    let receive = axum::body::to_bytes(body, REQUEST_BODY_MAX);
+    let is_admin = head
+        .extensions
+        .get::<Client>()
+        .is_some_and(|c| c.is_admin());
+    let len_max = match head.uri.path() {
+        "/v1/config" if is_admin => CONFIG_BODY_MAX,
+        _ => REQUEST_BODY_MAX,
+    };
+    let receive = axum::body::to_bytes(body, len_max);
     let error = match tokio::time::timeout(REQUEST_TIMEOUT, receive).await {
         Ok(Ok(body)) => return next.run(Request::from_parts(head, body.into())).await,
-        Ok(Err(_)) => format!("request body longer than {REQUEST_BODY_MAX} bytes, or incomplete"),
+        Ok(Err(_)) => format!("request body longer than {len_max} bytes, or incomplete"),
         Err(_) => format!("request body not received within {REQUEST_TIMEOUT:?}"),
     };
     Failed::from(ApiError::new(ErrorKind::InvalidRequest, error, "")).into_response()
@@ -341,6 +350,35 @@ mod tests {
         assert_refused(&long, 400, "invalid-request");
         served.service.refuse_commands();
         assert_eq!(executed.join().unwrap(), []);
+    }
+
+    /// Changes of the configuration need a keeper and a valid query; their body may be longer than
+    /// others.
+    #[test]
+    fn changes_of_the_configuration_are_checked() {
+        let served = Served::start();
+        let post = |target: &str, body: &str| {
+            let len = body.len();
+            let head = format!("Host: a\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n");
+            served.exchange(&format!("POST {target} HTTP/1.1\r\n{head}{body}"))
+        };
+        let confirm = post("/v1/config/1/confirm", "");
+        assert_refused(&confirm, 503, "not-ready");
+        let toml = "#".repeat(2 * REQUEST_BODY_MAX);
+        let long = format!("{{\"name\":\"f.toml\",\"toml\":\"{toml}\"}}");
+        assert_refused(&post("/v1/config", &long), 503, "not-ready");
+        for (target, body) in [
+            ("/v1/config", ""),
+            ("/v1/config", "{\"toml\":\"\"}"),
+            ("/v1/config/x/confirm", ""),
+            ("/v1/config/1/rollback?confirm_within_s=0", ""),
+            ("/v1/config/1/rollback?within=1", ""),
+            ("/v1/config/1/confirm", &*long),
+        ] {
+            assert_refused(&post(target, body), 400, "invalid-request");
+        }
+        let history = served.call("GET", "/v1/config");
+        assert!(history.contains("\"items\":[]"), "{history}");
     }
 
     /// A client of a version before the API gets a reply that names the API.

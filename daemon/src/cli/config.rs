@@ -1,8 +1,12 @@
 //! Flags of `ferrosm config`.
 
+use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ferrosm_api::config::CONFIRM_WITHIN_S_MAX;
+
+use super::{AskArgs, ServiceDirArgs};
 
 /// Flags of `config`.
 #[derive(Debug, Clone, Args)]
@@ -15,6 +19,74 @@ pub struct ConfigArgs {
 /// Subcommands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
+    /// Of files.
+    #[command(flatten)]
+    Files(ConfigFileCommand),
+    /// Of the running service.
+    #[command(flatten)]
+    Running(RunningConfigCommand),
+}
+
+/// Subcommands of `config` for the running service.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RunningConfigCommand {
+    /// Show what another configuration would change in the running service.
+    ///
+    /// FILE and the input files that it names are compared with what is in force. Keys such as the
+    /// M_Key are not shown.
+    Diff {
+        /// The other configuration.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// The service.
+        #[command(flatten)]
+        service: ServiceDirArgs,
+        /// Print the JSON of the API.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put another configuration in force, and write it to the files of the service.
+    ///
+    /// The files that FILE names are written as well: relative names beside the configuration file
+    /// of the service. Nothing changes if one has an error. With --confirm-within, the files stay as
+    /// they are until `ferrosm config confirm`; at the deadline, at a reload and at a restart the
+    /// configuration of the files is in force again.
+    Apply {
+        /// The new configuration.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// How to change it.
+        #[command(flatten)]
+        change: ConfigChangeArgs,
+    },
+    /// Keep the configuration that is tried: write it to the files of the service.
+    Confirm {
+        /// Its revision [default: the one that is tried].
+        #[arg(value_name = "REVISION")]
+        revision: Option<u64>,
+        /// Replace files that were changed by hand; what was changed is lost.
+        #[arg(long)]
+        force: bool,
+        /// How to send it.
+        #[command(flatten)]
+        send: ConfigSendArgs,
+    },
+    /// Put an earlier configuration in force. A configuration that is tried ends.
+    Rollback {
+        /// Its revision [default: the last good one during a trial, otherwise the one before].
+        #[arg(value_name = "REVISION")]
+        revision: Option<u64>,
+        /// How to change it.
+        #[command(flatten)]
+        change: ConfigChangeArgs,
+    },
+    /// List the revisions of the configuration: who made them, why, and which is in force.
+    History(AskArgs),
+}
+
+/// Subcommands of `config` for files.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigFileCommand {
     /// Check configuration files, the files that they name, and those of several subnets against
     /// each other; report all errors (exit status 78).
     Check {
@@ -53,6 +125,43 @@ pub enum ConfigCommand {
     ///
     /// Exit status: 0 if OpenSM can do the same, 1 if something is lost (with --accept 0).
     Export(ExportArgs),
+}
+
+/// Flags of changes to the configuration.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigChangeArgs {
+    /// Return to the last good configuration after this time, unless `ferrosm config confirm` keeps
+    /// the new one: 1s to 24h.
+    #[arg(long, value_name = "TIME", value_parser = parse_confirm_time)]
+    pub confirm_within: Option<Duration>,
+    /// Replace files that were changed by hand; what was changed is lost.
+    #[arg(long, conflicts_with = "confirm_within")]
+    pub force: bool,
+    /// How to send it.
+    #[command(flatten)]
+    pub send: ConfigSendArgs,
+}
+
+/// Flags of all requests to change the configuration.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigSendArgs {
+    /// The service.
+    #[command(flatten)]
+    pub service: ServiceDirArgs,
+    /// Why, for the audit log and the history.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// Print the JSON of the API.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_confirm_time(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|e| e.to_string())?;
+    match time.as_secs() {
+        1..=CONFIRM_WITHIN_S_MAX if time.subsec_nanos() == 0 => Ok(time),
+        _ => Err("expected whole seconds, 1s to 24h, such as 5m".to_owned()),
+    }
 }
 
 /// Flags of `config export`.

@@ -25,7 +25,10 @@ pub use change::{
     DrainArgs, InServiceArgs, PartitionAddArgs, PartitionArgs, PartitionCommand, PartitionSetArgs,
     PortChangeArgs, PortCommand,
 };
-pub use config::{ConfigArgs, ConfigCommand, ExportArgs, ExportFormat, ImportArgs};
+pub use config::{
+    ConfigArgs, ConfigChangeArgs, ConfigCommand, ConfigFileCommand, ConfigSendArgs, ExportArgs,
+    ExportFormat, ImportArgs, RunningConfigCommand,
+};
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
@@ -141,7 +144,7 @@ pub enum CliCommand {
     Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
-    /// Check, print, import or export configuration.
+    /// Check, print, import or export configuration; change that of the running service.
     Config(ConfigArgs),
     /// Print shell completions.
     Completions {

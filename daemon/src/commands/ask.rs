@@ -139,7 +139,6 @@ pub fn events(args: &EventsArgs) -> Result<(), Failure> {
             method: Method::GET,
             resource: "events",
             query: &query,
-            body: None,
             wait: FOLLOW_WAIT,
         };
         let events = match call.send::<Events>() {
@@ -188,7 +187,6 @@ pub(super) fn ask<T: DeserializeOwned>(
         method: Method::GET,
         resource,
         query,
-        body: None,
         wait: Duration::ZERO,
     };
     loop {

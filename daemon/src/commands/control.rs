@@ -94,11 +94,10 @@ pub(super) fn execute(args: &ServiceArgs, request: &Request<'_>) -> Result<(), F
         method: request.method.clone(),
         resource: request.resource,
         query: &query,
-        body: request.body.as_deref(),
         wait: Duration::from_secs(args.wait_s),
     };
     let received = call
-        .send::<Command>()
+        .send_body::<Command>(request.body.clone().unwrap_or_default().into_bytes())
         .map_err(|e| failure(&args.service, &dir, e))?;
     let command = &received.answer.body;
     if args.json {

@@ -3,6 +3,7 @@
 pub mod ask;
 pub mod change;
 pub mod config;
+pub mod config_change;
 pub mod control;
 #[cfg(feature = "simulator")]
 pub mod explain;
@@ -20,7 +21,7 @@ pub mod topology;
 
 use clap::CommandFactory;
 
-use crate::cli::{Cli, CliCommand};
+use crate::cli::{Cli, CliCommand, ConfigCommand};
 use crate::failure::Failure;
 use crate::output;
 
@@ -61,7 +62,10 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Events(args) => ask::events(&args),
         CliCommand::Commands(args) => control::commands(&args),
         CliCommand::State(args) => state::run(&args),
-        CliCommand::Config(args) => config::run(&args),
+        CliCommand::Config(args) => match &args.command {
+            ConfigCommand::Files(command) => config::run(command),
+            ConfigCommand::Running(command) => config_change::run(command),
+        },
         CliCommand::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "ferrosm", &mut text);

@@ -11,6 +11,7 @@ use crate::http::HttpThread;
 use crate::metrics::{self, Metrics};
 use crate::output::log;
 use crate::output::progress::Terminal;
+use crate::run::config_start::StartFiles;
 use crate::run::serve::Process;
 use crate::run::serve_port::{overlay, serve_one};
 use crate::run::service_manager::ServiceManager;
@@ -24,9 +25,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     // First, so that early signals are not lost.
     let (runtime, signals) = signals::install()?;
     let source = config::source(args.sm.config.as_deref())?;
-    let settings = source.resolve(overlay(args))?;
+    let files = StartFiles::new(source, overlay(args))?;
+    let settings = files.resolve(overlay(args))?;
     let terminal = Terminal::detect();
     let log = log::init(&settings.log, &terminal);
+    let source = files.into_source();
     let metrics = Metrics::default();
     let http = (!args.sm.once).then(HttpThread::start).flatten();
     metrics::serve_if_configured(http.as_ref(), settings.metrics, &metrics);

@@ -139,6 +139,17 @@ impl ConfigErrors {
         self.0
     }
 
+    /// Gives files other names, such as those that the sender of the files knows.
+    #[must_use]
+    pub fn with_names(mut self, name_of: impl Fn(&Path) -> Option<PathBuf>) -> Self {
+        for error in &mut self.0 {
+            if let Some(name) = error.file.as_deref().and_then(&name_of) {
+                error.file = Some(name);
+            }
+        }
+        self
+    }
+
     /// Adds the key that names the file to errors of whole input files.
     pub(super) fn name_keys<'k>(&mut self, key_of: impl Fn(&Path) -> Option<&'k str>) {
         for error in self.0.iter_mut().filter(|error| error.at.is_none()) {

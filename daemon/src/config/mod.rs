@@ -6,7 +6,9 @@
 
 mod checks;
 mod combination;
+mod difference;
 mod error;
+mod input_files;
 mod keys;
 mod log_level;
 mod parse;
@@ -15,6 +17,7 @@ mod path_inputs;
 mod print;
 mod reload;
 mod replication;
+pub mod revisions;
 mod settings;
 mod value;
 
@@ -23,8 +26,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ferrosm_opensm_compat::input::ReadFile;
+
 pub use combination::{check as check_combination, files_of_host, read_files};
+pub use difference::difference;
 pub use error::{ConfigError, ConfigErrors};
+pub use input_files::{ConfigFiles, InputTexts};
+use input_files::{InputReader, text_of};
 pub use log_level::parse_log_level;
 pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
@@ -167,6 +175,15 @@ impl ConfigSource {
         self.path.as_deref()
     }
 
+    /// The files that these settings were read from.
+    #[must_use]
+    pub fn files(&self, settings: &Settings) -> ConfigFiles {
+        ConfigFiles {
+            toml: String::from(&*self.text),
+            inputs: InputTexts::clone(&settings.inputs),
+        }
+    }
+
     /// Absolute path of the file. Symbolic links are not followed.
     #[must_use]
     pub fn absolute_path(&self) -> Option<PathBuf> {
@@ -196,16 +213,57 @@ impl ConfigSource {
         Ok((self, settings))
     }
 
+    /// The texts of the input files that the file names, by these names. They are not checked.
+    ///
+    /// # Errors
+    /// All files that cannot be read.
+    pub fn read_named_inputs(&self) -> Result<InputTexts, ConfigErrors> {
+        let settings = &self.settings;
+        let mut texts = InputTexts::new();
+        let mut errors = ConfigErrors::default();
+        for name in settings.input_names() {
+            let file = settings.dir.join(name);
+            match std::fs::read(&file) {
+                Ok(bytes) => drop(texts.insert(name.to_owned(), text_of(bytes))),
+                Err(e) => {
+                    errors.push(ConfigError::of_file(
+                        Some(&file),
+                        format!("cannot read file: {e}"),
+                    ));
+                }
+            }
+        }
+        errors.name_keys(|file| key_of_file(settings, file));
+        match errors.has_errors() {
+            true => Err(errors),
+            false => Ok(texts),
+        }
+    }
+
     /// Applies flags, checks combinations of keys, and reads the OpenSM input files.
     ///
     /// # Errors
     /// All errors and warnings, with the position of the key in the file, or the position in the
     /// input file.
     pub fn resolve(&self, flags: impl FnOnce(&mut Settings)) -> Result<Settings, ConfigErrors> {
+        self.resolve_given(flags, &InputTexts::new())
+    }
+
+    /// As [`Self::resolve`], with the texts of input files that are not read.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_given(
+        &self,
+        flags: impl FnOnce(&mut Settings),
+        given: &InputTexts,
+    ) -> Result<Settings, ConfigErrors> {
         let mut settings = self.settings.clone();
         flags(&mut settings);
         let mut found = self.check_keys(&settings);
-        let mut of_files = self.read_input_files(&mut settings);
+        let reader = InputReader::new(given);
+        let mut of_files = self.read_input_files(&mut settings, &reader);
+        settings.inputs = Arc::new(reader.into_texts());
         of_files.name_keys(|file| key_of_file(&settings, file));
         found.extend(of_files.into_vec());
         if found.has_errors() {
@@ -239,9 +297,10 @@ impl ConfigSource {
     }
 
     /// Reads the OpenSM input files into the settings.
-    fn read_input_files(&self, settings: &mut Settings) -> ConfigErrors {
+    fn read_input_files(&self, settings: &mut Settings, reader: &InputReader<'_>) -> ConfigErrors {
         let mut found = ConfigErrors::default();
-        match settings.located_routing_files().read() {
+        let file: ReadFile<'_> = &|path| reader.read(path);
+        match settings.located_routing_files().read(file) {
             Ok((hints, warnings)) => {
                 settings.sm.hints = Arc::new(hints);
                 found.extend(warnings.into_iter().map(ConfigError::from));
@@ -252,7 +311,7 @@ impl ConfigSource {
             self.error_at(self.partition_spans.get(entry).cloned(), message)
         };
         let mut are_partitions_valid = self.invalid_sections.is_empty();
-        match partitions::read_partitions(settings, self.path(), error_at) {
+        match partitions::read_partitions(settings, self.path(), file, error_at) {
             Ok((partitions, warnings)) => {
                 settings.sm.partitions = Arc::new(partitions);
                 // A rule that seems to be missing may be an invalid entry.
@@ -265,7 +324,7 @@ impl ConfigSource {
             }
         }
         let partitions = Arc::clone(&settings.sm.partitions);
-        match path_inputs::read_path_inputs(settings, partitions.list()) {
+        match path_inputs::read_path_inputs(settings, partitions.list(), file) {
             Ok((inputs, warnings)) => {
                 settings.sm.qos = inputs.qos;
                 settings.sm.prefix_routes = inputs.prefix_routes;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ferrosm_core::config::partitions::{DEFAULT_PARTITION, Partition, Partitions};
 use ferrosm_opensm_compat::InputError;
-use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
+use ferrosm_opensm_compat::input::{self, ReadFile, partitions as partitions_conf};
 
 use super::error::ConfigError;
 use super::settings::{PartitionEntry, Settings};
@@ -17,18 +17,19 @@ pub(super) type PartitionsAndWarnings = (Partitions, Vec<ConfigError>);
 pub(super) fn read_partitions(
     settings: &Settings,
     path: Option<&Path>,
+    read: ReadFile<'_>,
     error_at: impl Fn(usize, String) -> ConfigError,
 ) -> Result<PartitionsAndWarnings, Vec<ConfigError>> {
     let rules = &settings.partitions;
     let file = rules.file.as_ref().map(|file| settings.dir.join(file));
     let (list, mut warnings) = match (&file, &settings.partition_entries[..]) {
         (None, []) => return Ok((Partitions::default(), Vec::new())),
-        (Some(file), []) => from_file(file)?,
+        (Some(file), []) => from_file(file, read)?,
         (None, entries) => from_entries(entries, &error_at)?,
         (Some(file), entries) => {
             let message = "partitions.file and [[partition]] are mutually exclusive";
             let mut errors = vec![error_at(0, message.to_owned())];
-            errors.extend(from_file(file).err().unwrap_or_default());
+            errors.extend(from_file(file, read).err().unwrap_or_default());
             errors.extend(from_entries(entries, &error_at).err().unwrap_or_default());
             return Err(errors);
         }
@@ -96,8 +97,11 @@ fn shared_names(list: &[Partition]) -> Vec<(usize, String)> {
     warnings
 }
 
-fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
-    match input::read_file(file, partitions_conf::parse) {
+fn from_file(
+    file: &Path,
+    read: ReadFile<'_>,
+) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
+    match input::read_file(read, file, partitions_conf::parse) {
         Ok(conf) => {
             let warnings = conf
                 .warnings

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferrosm_core::config::partitions::Partition;
 use ferrosm_opensm_compat::InputError;
-use ferrosm_opensm_compat::input::{self, prefix_routes, qos_policy};
+use ferrosm_opensm_compat::input::{self, ReadFile, prefix_routes, qos_policy};
 use ferrosm_sa::qos::QosPolicy;
 use ferrosm_sa::settings::PrefixRoute;
 
@@ -23,12 +23,13 @@ pub(super) struct PathInputs {
 pub(super) fn read_path_inputs(
     settings: &Settings,
     partitions: &[Partition],
+    file: ReadFile<'_>,
 ) -> Result<(PathInputs, Vec<ConfigError>), Vec<ConfigError>> {
     let mut paths = PathInputs::default();
     let mut messages = Vec::new();
-    if let Some(file) = &settings.qos_policy_file {
-        let path = settings.dir.join(file);
-        match read(&path, |text| qos_policy::parse(text, partitions)) {
+    if let Some(name) = &settings.qos_policy_file {
+        let path = settings.dir.join(name);
+        match read(file, &path, |text| qos_policy::parse(text, partitions)) {
             Ok(parsed) => {
                 paths.qos = Some(Arc::new(parsed.policy));
                 let warnings = parsed.warnings.into_iter();
@@ -37,8 +38,8 @@ pub(super) fn read_path_inputs(
             Err(errors) => messages.extend(errors),
         }
     }
-    if let Some(file) = &settings.prefix_routes_file {
-        match read(&settings.dir.join(file), prefix_routes::parse) {
+    if let Some(name) = &settings.prefix_routes_file {
+        match read(file, &settings.dir.join(name), prefix_routes::parse) {
             Ok(routes) => paths.prefix_routes = routes.into(),
             Err(errors) => messages.extend(errors),
         }
@@ -51,10 +52,11 @@ pub(super) fn read_path_inputs(
 }
 
 fn read<T>(
+    file: ReadFile<'_>,
     path: &Path,
     parse: impl Fn(&str) -> Result<T, Vec<InputError>>,
 ) -> Result<T, Vec<ConfigError>> {
-    let read = input::read_file(path, parse);
+    let read = input::read_file(file, path, parse);
     read.map_err(|errors| errors.into_iter().map(ConfigError::from).collect())
 }
 

@@ -41,7 +41,7 @@ pub fn in_force(running: &Settings, mut new: Settings) -> Settings {
 }
 
 /// Whether the change of a key needs a restart in this configuration.
-fn needs_restart(key: &Key<Settings>, running: &Settings) -> bool {
+pub(super) fn needs_restart(key: &Key<Settings>, running: &Settings) -> bool {
     match key.takes_effect {
         TakesEffect::Reload => false,
         TakesEffect::Restart => true,

@@ -5,7 +5,8 @@
 
 use core::time::Duration;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ferrosm_core::config::SmConfig;
 use ferrosm_core::config::partitions::Enforcement;
@@ -15,6 +16,7 @@ use ferrosm_sa::admission::AdmissionLimits;
 use ferrosm_umad::libibumad::PortSelection;
 
 use super::error::ConfigError;
+use super::input_files::InputTexts;
 
 /// The settings of a service. File names in them are relative to [`Self::dir`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub struct Settings {
     pub dir: PathBuf,
     /// Warnings about the configuration file and the input files that it names.
     pub warnings: Vec<ConfigError>,
+    /// Texts of the input files.
+    pub inputs: Arc<InputTexts>,
 }
 
 impl Default for Settings {
@@ -72,6 +76,7 @@ impl Default for Settings {
             log: LogSettings::default(),
             dir: PathBuf::new(),
             warnings: Vec::new(),
+            inputs: Arc::default(),
         }
     }
 }
@@ -97,13 +102,47 @@ impl Settings {
         }
     }
 
+    /// The input files, as the configuration names them.
+    #[must_use]
+    pub fn input_names(&self) -> Vec<&Path> {
+        let RoutingInputFiles {
+            root_guid_file,
+            cn_guid_file,
+            io_guid_file,
+            ids_guid_file,
+            guid_routing_order_file,
+            hop_weights_file,
+            port_search_ordering_file,
+            port_prof_ignore_file,
+            torus_config,
+            lfts_file,
+            sl2vl_file,
+            path_sl_file,
+        } = &self.routing_files;
+        let names = [
+            root_guid_file,
+            cn_guid_file,
+            io_guid_file,
+            ids_guid_file,
+            guid_routing_order_file,
+            hop_weights_file,
+            port_search_ordering_file,
+            port_prof_ignore_file,
+            torus_config,
+            lfts_file,
+            sl2vl_file,
+            path_sl_file,
+            &self.partitions.file,
+            &self.qos_policy_file,
+            &self.prefix_routes_file,
+        ];
+        names.into_iter().flatten().map(|name| &**name).collect()
+    }
+
     /// Whether the configuration names OpenSM input files.
     #[must_use]
     pub fn names_input_files(&self) -> bool {
-        self.partitions.file.is_some()
-            || self.qos_policy_file.is_some()
-            || self.prefix_routes_file.is_some()
-            || self.routing_files != RoutingInputFiles::default()
+        !self.input_names().is_empty()
     }
 }
 

@@ -207,7 +207,7 @@ pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
     let (hints, warnings) = args
         .files
         .input_files()
-        .read()
+        .read(&|path| std::fs::read(path))
         .map_err(ConfigErrors::from)?;
     for warning in warnings {
         warn!(%warning, "input file warning");

@@ -470,7 +470,7 @@ fn object(object: &ObjectName) -> String {
 }
 
 /// A time without its fraction of a second: `2026-11-29 13:12:09Z`.
-fn short(rfc3339: &str) -> String {
+pub(super) fn short(rfc3339: &str) -> String {
     let whole = rfc3339.split('.').next().unwrap_or(rfc3339);
     format!("{}Z", whole.trim_end_matches('Z').replace('T', " "))
 }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
-//! | [`answers`] | answers of the API |
+//! | [`answers`], [`changes`] | answers of the API; changes of the configuration |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | [`import`] | imported configuration of OpenSM |
@@ -16,6 +16,7 @@
 //! | [`progress`] | the progress bar |
 
 pub mod answers;
+pub mod changes;
 pub mod dot;
 pub mod dump;
 mod event_callsite;

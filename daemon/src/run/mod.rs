@@ -6,6 +6,8 @@
 //! `topology` and `plan`.
 
 pub mod capture;
+pub mod config_keeper;
+pub mod config_start;
 pub mod driver;
 pub mod other_ports;
 pub mod port_wait;

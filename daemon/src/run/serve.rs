@@ -17,10 +17,11 @@ use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
 use crate::api;
+use crate::api::config::ConfigDesk;
 use crate::api::events::EventLog;
 use crate::api::published::Published;
 use crate::clock::Clock;
-use crate::config::{self, ConfigError, ConfigSource, Settings};
+use crate::config::{self, ConfigSource, Settings};
 use crate::failure::Failure;
 use crate::metrics::{self, Metrics, ServiceMetrics};
 use crate::output::dump;
@@ -29,6 +30,7 @@ use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::MadPort;
 use crate::run::capture::Capture;
+use crate::run::config_keeper::{self, KeeperSetup, NewSettings, Overlay, log_messages};
 use crate::run::driver::{Control, Driver, Reload, Shell};
 use crate::run::recording::RecordingFile;
 use crate::run::replication_link::ReplicationLink;
@@ -89,9 +91,6 @@ pub struct Process {
     pub api: api::Service,
 }
 
-/// Command line flags, applied to the configuration file at each load.
-pub type Overlay = Box<dyn Fn(&mut Settings)>;
-
 /// Serves until SIGTERM or SIGINT, or with `once` until the first sweep is done.
 ///
 /// # Errors
@@ -121,6 +120,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         api,
     } = process;
     log_messages(&settings.warnings);
+    let state_dir = state.as_ref().map(|dir| dir.path().to_owned());
     let (writer, mut restored, may_be_incomplete) = match state {
         Some(mut dir) => {
             let restored = dir.restored();
@@ -150,6 +150,25 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     published.configuration(&settings.sm);
     service.set_ready();
     let heartbeat = service.supervise_loop();
+    let (new_settings, settings_inbox) = std::sync::mpsc::channel();
+    let (control, control_inbox) = mpsc::channel(16);
+    let names_files = source.path().is_some() || settings.names_input_files();
+    let keeper = KeeperSetup {
+        source,
+        settings: settings.clone(),
+        overlay,
+        state_dir: state_dir.filter(|_| !options.once),
+        service: service.clone(),
+        api: api.clone(),
+        control: control.clone(),
+        new_settings,
+    };
+    let jobs = config_keeper::start(keeper).map_err(|e| {
+        Failure::runtime(format!(
+            "cannot start the thread for the configuration: {e}"
+        ))
+    })?;
+    api.config.accept(jobs);
     let shell = ServiceShell {
         service,
         other_ports,
@@ -157,8 +176,8 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         options,
         writer,
         dumps: DumpWorker::default(),
-        source,
-        overlay,
+        config: names_files.then(|| api.config.clone()),
+        settings_inbox,
         running: settings.clone(),
         metrics,
         published,
@@ -169,7 +188,6 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         news: News::default(),
     };
     let result = runtime.block_on(async {
-        let (control, control_inbox) = mpsc::channel(16);
         signals.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
         if may_be_incomplete
@@ -198,6 +216,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         let end_state = driver.run().await;
         drop(control);
         api.refuse_commands();
+        api.config.refuse();
         api.commands.end_all();
         let shell = driver.into_shell();
         shell.bar.clear();
@@ -265,8 +284,10 @@ struct ServiceShell {
     writer: Option<Arc<StateWriter>>,
     /// Writes dumps on its own thread.
     dumps: DumpWorker,
-    source: ConfigSource,
-    overlay: Overlay,
+    /// The keeper of the configuration; `None` without a file to read.
+    config: Option<ConfigDesk>,
+    /// Settings of the keeper.
+    settings_inbox: std::sync::mpsc::Receiver<NewSettings>,
     /// The settings in force.
     running: Settings,
     metrics: ServiceMetrics,
@@ -362,8 +383,29 @@ impl Shell for ServiceShell {
     }
 
     fn reload(&mut self) -> Reload {
-        let service = self.service.clone();
-        service.reload(|| self.reload_now())
+        match &self.config {
+            Some(config) => {
+                config.request_reload();
+                Reload::NoEffect
+            }
+            None => {
+                info!("no configuration file to reload");
+                Reload::Unchanged
+            }
+        }
+    }
+
+    fn configure(&mut self) -> Reload {
+        let Ok(new) = self.settings_inbox.try_recv() else {
+            return Reload::NoEffect;
+        };
+        let reload = self.put_in_force(new.settings);
+        // The keeper waits, unless the process ends.
+        let _ = new.done.send(self.running.clone());
+        match reload {
+            Reload::Unchanged if !new.sweeps => Reload::NoEffect,
+            Reload::Unchanged | Reload::NoEffect | Reload::Changed(_) => reload,
+        }
     }
 
     fn hands_over(&self) -> bool {
@@ -433,30 +475,6 @@ impl ServiceShell {
         });
     }
 
-    fn reload_now(&mut self) -> Reload {
-        let file = self.source.path().map(|path| path.display().to_string());
-        if file.is_none() && !self.running.names_input_files() {
-            info!("no configuration file to reload");
-            return Reload::Unchanged;
-        }
-        let reread = self.source.reread();
-        let read = reread.and_then(|source| source.into_resolved(|raw| (self.overlay)(raw)));
-        let (source, settings) = match read {
-            Ok(read) => read,
-            Err(errors) => {
-                log_messages(errors.errors());
-                error!(
-                    file,
-                    effect = "the previous configuration stays in force",
-                    "configuration rejected"
-                );
-                return Reload::Rejected;
-            }
-        };
-        self.source = source;
-        self.adopt(settings)
-    }
-
     /// Logs that another engine than after the last sweep routes the fabric.
     fn log_engine_change(&mut self, report: &SweepReport) {
         let engine = report.engine;
@@ -471,7 +489,7 @@ impl ServiceShell {
     }
 
     /// Applies new settings, and logs what changed.
-    fn adopt(&mut self, settings: Settings) -> Reload {
+    fn put_in_force(&mut self, settings: Settings) -> Reload {
         let changes = config::changes(&self.running, &settings);
         let old = &self.running.sm;
         let new = &settings.sm;
@@ -494,6 +512,8 @@ impl ServiceShell {
         let is_unchanged = changes.live.is_empty() && changes.restart.is_empty();
         if is_unchanged && !hints_changed && !partitions_changed && !paths_changed {
             info!("configuration unchanged");
+            // Comments may have changed.
+            self.running = config::in_force(&self.running, settings);
             return Reload::Unchanged;
         }
         if !changes.live.is_empty() {
@@ -596,20 +616,6 @@ fn reason_for_engine(report: &SweepReport) -> String {
         .map(texts)
         .find(|text| !text.is_empty())
         .unwrap_or_else(|| "the first engine of routing.engines works".to_owned())
-}
-
-/// Logs errors and warnings of the configuration and its input files.
-fn log_messages(messages: &[ConfigError]) {
-    for found in messages {
-        let (line, column) = found.at.unzip();
-        let file = found.file.as_ref().map(|file| file.display().to_string());
-        let reason = &found.message;
-        if found.is_warning {
-            warn!(file, line, column, reason, "configuration warning");
-        } else {
-            error!(file, line, column, reason, "configuration error");
-        }
-    }
 }
 
 fn not_master(reason: &str) -> Failure {

@@ -1,6 +1,8 @@
 //! Serves the subnet of a local port: opens the port, starts the SA server, runs the subnet
 //! manager.
 
+use std::sync::Arc;
+
 use ferrosm_umad::libibumad::{self, GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
 
@@ -23,7 +25,7 @@ use ferrosm_store::{StateDir, served_port};
 const INBOX_MIN: usize = 8192;
 
 /// Overrides of the configuration file by flags.
-pub fn overlay(args: &RunArgs) -> impl Fn(&mut Settings) + 'static {
+pub fn overlay(args: &RunArgs) -> impl Fn(&mut Settings) + Send + Sync + 'static {
     let flags = args.clone();
     move |settings| {
         flags.port.apply(settings);
@@ -164,7 +166,7 @@ pub fn serve_one(
             settings,
             state,
             source,
-            overlay: Box::new(overlay(args)),
+            overlay: Arc::new(overlay(args)),
             options,
             capture,
             recording,

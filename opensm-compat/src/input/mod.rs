@@ -27,12 +27,16 @@ pub mod sls;
 mod span;
 pub mod torus;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ferrosm_core::config::hints::{GuidHints, GuidTables};
 
 use crate::error::{InputError, InputFileError};
+
+/// Reads the content of a file.
+pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
 /// Paths of the routing input files; `None` if not configured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +72,10 @@ impl RoutingInputFiles {
     ///
     /// # Errors
     /// All errors of all files, and the warnings.
-    pub fn read(&self) -> Result<(GuidHints, Vec<InputFileError>), Vec<InputFileError>> {
+    pub fn read(
+        &self,
+        file: ReadFile<'_>,
+    ) -> Result<(GuidHints, Vec<InputFileError>), Vec<InputFileError>> {
         let mut hints = GuidHints::default();
         let mut tables = GuidTables::default();
         let mut errors = Vec::new();
@@ -79,6 +86,7 @@ impl RoutingInputFiles {
             (&self.guid_routing_order_file, "the order stays as it is"),
         ] {
             read(
+                file,
                 path,
                 |text| Err::<(), _>(guids::ignored_content(text, if_empty)),
                 &mut errors,
@@ -88,36 +96,58 @@ impl RoutingInputFiles {
         // A file that cannot be read is reported once, below.
         errors.retain(InputFileError::is_warning);
         let e = &mut errors;
-        read(&self.root_guid_file, guids::node_guids, e, |v| {
+        read(file, &self.root_guid_file, guids::node_guids, e, |v| {
             hints.roots = v
         });
-        read(&self.cn_guid_file, guids::port_guids, e, |v| {
+        read(file, &self.cn_guid_file, guids::port_guids, e, |v| {
             hints.compute_ports = Some(v);
         });
-        read(&self.io_guid_file, guids::port_guids, e, |v| {
+        read(file, &self.io_guid_file, guids::port_guids, e, |v| {
             hints.io = Some(v)
         });
-        read(&self.ids_guid_file, guids::switch_ids, e, |v| hints.ids = v);
-        read(&self.guid_routing_order_file, guids::port_guids, e, |v| {
-            hints.routing_order = v;
+        read(file, &self.ids_guid_file, guids::switch_ids, e, |v| {
+            hints.ids = v
         });
-        read(&self.hop_weights_file, guids::hop_weights, e, |v| {
+        read(
+            file,
+            &self.guid_routing_order_file,
+            guids::port_guids,
+            e,
+            |v| {
+                hints.routing_order = v;
+            },
+        );
+        read(file, &self.hop_weights_file, guids::hop_weights, e, |v| {
             hints.hop_weights = v;
         });
-        read(&self.port_search_ordering_file, guids::port_order, e, |v| {
-            hints.port_order = v;
-        });
-        read(&self.port_prof_ignore_file, guids::switch_ports, e, |v| {
-            hints.load_balance_ignored = v;
-        });
-        read(&self.torus_config, torus::parse, e, |v| {
+        read(
+            file,
+            &self.port_search_ordering_file,
+            guids::port_order,
+            e,
+            |v| {
+                hints.port_order = v;
+            },
+        );
+        read(
+            file,
+            &self.port_prof_ignore_file,
+            guids::switch_ports,
+            e,
+            |v| {
+                hints.load_balance_ignored = v;
+            },
+        );
+        read(file, &self.torus_config, torus::parse, e, |v| {
             hints.torus = Some(v);
         });
-        read(&self.lfts_file, lfts::parse, e, |v| {
+        read(file, &self.lfts_file, lfts::parse, e, |v| {
             (tables.lfts, tables.owners) = v;
         });
-        read(&self.sl2vl_file, sls::parse_sl2vl, e, |v| tables.sl2vl = v);
-        read(&self.path_sl_file, sls::parse_path_sl, e, |v| {
+        read(file, &self.sl2vl_file, sls::parse_sl2vl, e, |v| {
+            tables.sl2vl = v
+        });
+        read(file, &self.path_sl_file, sls::parse_path_sl, e, |v| {
             tables.path_sl = v
         });
 
@@ -140,13 +170,14 @@ impl RoutingInputFiles {
 
 /// Reads a file if it is configured.
 fn read<T>(
+    file: ReadFile<'_>,
     path: &Option<PathBuf>,
     parse: impl FnOnce(&str) -> Result<T, Vec<InputError>>,
     errors: &mut Vec<InputFileError>,
     store: impl FnOnce(T),
 ) {
     let Some(path) = path else { return };
-    match read_file(path, parse) {
+    match read_file(file, path, parse) {
         Ok(value) => store(value),
         Err(further) => errors.extend(further),
     }
@@ -157,10 +188,11 @@ fn read<T>(
 /// # Errors
 /// All errors of the file.
 pub fn read_file<T>(
+    file: ReadFile<'_>,
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, Vec<InputError>>,
 ) -> Result<T, Vec<InputFileError>> {
-    let bytes = std::fs::read(path).map_err(|source| {
+    let bytes = file(path).map_err(|source| {
         let path = path.to_owned();
         vec![InputFileError::Unreadable { path, source }]
     })?;
@@ -203,7 +235,7 @@ mod tests {
             sl2vl_file: None,
             path_sl_file: file("psl", "0x5 1 2\n"),
         };
-        let (hints, warnings) = files.read().unwrap();
+        let (hints, warnings) = files.read(&|path| std::fs::read(path)).unwrap();
         let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         let io = dir.path().join("io").display().to_string();
         assert_eq!(
@@ -226,7 +258,9 @@ mod tests {
         assert_eq!(hints.torus.unwrap().radix, [3, 3, 3]);
         let tables = hints.file.unwrap();
         assert_eq!((tables.lfts.len(), tables.path_sl.len()), (1, 1));
-        let (none, warnings) = RoutingInputFiles::default().read().unwrap();
+        let (none, warnings) = RoutingInputFiles::default()
+            .read(&|path| std::fs::read(path))
+            .unwrap();
         assert!(none.is_empty() && warnings.is_empty());
     }
 
@@ -250,7 +284,7 @@ mod tests {
             ..RoutingInputFiles::default()
         };
         let lines: Vec<String> = files
-            .read()
+            .read(&|path| std::fs::read(path))
             .unwrap_err()
             .iter()
             .map(ToString::to_string)

@@ -4,6 +4,8 @@
 mod api;
 mod capture;
 mod changes;
+mod config_changes;
+mod config_killed;
 mod diags;
 mod differential;
 mod etcd;

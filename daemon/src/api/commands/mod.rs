@@ -12,6 +12,7 @@ use std::time::SystemTime;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::command::{Command as Entry, CommandKind, CommandState};
+use ferrosm_api::status::Finding;
 use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
@@ -72,12 +73,30 @@ impl CommandLog {
 
     /// A command is received. Returns its number.
     pub fn begin(&self, command: &Command, by: String, reason: Option<String>) -> CommandId {
+        self.begin_named(
+            kind(command),
+            target(command),
+            &command.to_string(),
+            by,
+            reason,
+        )
+    }
+
+    /// A command for the configuration is received, with its name. Returns its number.
+    pub fn begin_named(
+        &self,
+        kind: CommandKind,
+        target: String,
+        command: &str,
+        by: String,
+        reason: Option<String>,
+    ) -> CommandId {
         let mut inner = self.lock();
         inner.last += 1;
         let entry = Entry {
             command: inner.last,
-            kind: kind(command),
-            target: target(command),
+            kind,
+            target,
             by,
             reason,
             received_at: rfc3339(SystemTime::now()),
@@ -87,7 +106,13 @@ impl CommandLog {
             findings: Vec::new(),
         };
         let reason = entry.reason.as_deref();
-        info!(id = entry.command, %command, by = entry.by, reason, "command received");
+        info!(
+            id = entry.command,
+            command,
+            by = entry.by,
+            reason,
+            "command received"
+        );
         inner.write(&entry);
         inner.entries.push_back(entry);
         if inner.entries.len() > REMEMBERED {
@@ -100,6 +125,20 @@ impl CommandLog {
 
     /// A command ended. The first result counts: the loop and the client may both report the end.
     pub fn end(&self, id: CommandId, result: &CommandResult) {
+        let mut findings = Vec::new();
+        if let Ok(CommandOutcome::Swept { problems, .. }) = result {
+            let mut problems: Vec<&Problem> = problems.iter().collect();
+            problems.sort_by_key(|problem| !problem.kind.is_severe());
+            problems.truncate(FINDINGS_MAX);
+            findings = problems.into_iter().map(status::finding).collect();
+        }
+        let result = result.as_ref();
+        let described = result.map(ToString::to_string).map_err(ToString::to_string);
+        self.end_with(id, described, findings);
+    }
+
+    /// A command ended with this result in a sentence. The first result counts.
+    pub fn end_with(&self, id: CommandId, result: Result<String, String>, findings: Vec<Finding>) {
         let mut inner = self.lock();
         let Inner { entries, audit, .. } = &mut *inner;
         let is_running =
@@ -108,22 +147,11 @@ impl CommandLog {
             return;
         };
         entry.ended_at = Some(rfc3339(SystemTime::now()));
-        match result {
-            Ok(outcome) => {
-                entry.state = CommandState::Complete;
-                entry.message = outcome.to_string();
-                if let CommandOutcome::Swept { problems, .. } = outcome {
-                    let mut problems: Vec<&Problem> = problems.iter().collect();
-                    problems.sort_by_key(|problem| !problem.kind.is_severe());
-                    problems.truncate(FINDINGS_MAX);
-                    entry.findings = problems.into_iter().map(status::finding).collect();
-                }
-            }
-            Err(failure) => {
-                entry.state = CommandState::Failed;
-                entry.message = failure.to_string();
-            }
-        }
+        entry.findings = findings;
+        (entry.state, entry.message) = match result {
+            Ok(outcome) => (CommandState::Complete, outcome),
+            Err(failure) => (CommandState::Failed, failure),
+        };
         if let Some(audit) = audit {
             audit.write(entry);
         }

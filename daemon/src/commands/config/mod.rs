@@ -6,7 +6,7 @@ mod opensm_rules;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{ConfigArgs, ConfigCommand};
+use crate::cli::ConfigFileCommand;
 use crate::config::{self, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
 use crate::failure::Failure;
 use crate::output::{self, table};
@@ -15,13 +15,13 @@ use crate::output::{self, table};
 ///
 /// # Errors
 /// All errors of the files.
-pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
-    match &args.command {
-        ConfigCommand::Check { files, opensm } => check(files, *opensm),
-        ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
-        ConfigCommand::Import(args) => import::run(args),
-        ConfigCommand::Export(args) => export::run(args),
-        ConfigCommand::Print { file, .. } => {
+pub fn run(command: &ConfigFileCommand) -> Result<(), Failure> {
+    match command {
+        ConfigFileCommand::Check { files, opensm } => check(files, *opensm),
+        ConfigFileCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
+        ConfigFileCommand::Import(args) => import::run(args),
+        ConfigFileCommand::Export(args) => export::run(args),
+        ConfigFileCommand::Print { file, .. } => {
             let settings = source(file.as_deref())?.resolve(|_| {})?;
             output::print(&config::effective(&settings))
         }

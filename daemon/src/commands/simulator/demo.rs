@@ -1,5 +1,7 @@
 //! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
 
+use std::sync::Arc;
+
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
@@ -81,7 +83,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
         tables: true,
         window_limit: None,
     };
-    let overlay = Box::new(overlay);
+    let overlay = Arc::new(overlay);
     let metrics = Metrics::default();
     let http = (!args.sm.once).then(HttpThread::start).flatten();
     metrics::serve_if_configured(http.as_ref(), settings.metrics, &metrics);

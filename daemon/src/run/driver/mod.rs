@@ -58,6 +58,8 @@ pub enum Control {
     Stop,
     /// Reload the configuration.
     Reload,
+    /// The shell has new settings.
+    Configure,
     /// Compute routes without regard to the installed ones.
     Reroute,
     /// An asynchronous event of the local port.
@@ -67,8 +69,8 @@ pub enum Control {
 /// Result of a configuration reload.
 #[derive(Debug)]
 pub enum Reload {
-    /// The file is invalid; the settings in force stay.
-    Rejected,
+    /// The settings in force stay: the file is invalid, or will be read.
+    NoEffect,
     /// Nothing changed, or there is no file to read; a sweep follows.
     Unchanged,
     /// New settings of the SM.
@@ -91,7 +93,12 @@ pub trait Shell {
 
     /// Reloads the configuration, if the shell can.
     fn reload(&mut self) -> Reload {
-        Reload::Rejected
+        Reload::NoEffect
+    }
+
+    /// Puts settings in force that the shell has received.
+    fn configure(&mut self) -> Reload {
+        Reload::NoEffect
     }
 
     /// A stop begins.
@@ -577,14 +584,14 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 self.command(Command::Stop, "SIGTERM or SIGINT");
             }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
-            Control::Reload => match self.shell.reload() {
-                Reload::Rejected => {}
-                Reload::Unchanged => self.command(Command::Sweep, "SIGHUP"),
-                Reload::Changed(cfg) => {
-                    info!("configuration reloaded");
-                    self.sm.handle(Input::Config(cfg), self.clock.now());
-                }
-            },
+            Control::Reload => {
+                let reload = self.shell.reload();
+                self.on_reload(reload);
+            }
+            Control::Configure => {
+                let reload = self.shell.configure();
+                self.on_reload(reload);
+            }
             Control::Reroute => self.command(Command::Reroute, "SIGUSR2"),
             Control::Port(event) => {
                 debug!(?event, "local port event");
@@ -592,6 +599,17 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn on_reload(&mut self, reload: Reload) {
+        match reload {
+            Reload::NoEffect => {}
+            Reload::Unchanged => self.command(Command::Sweep, "SIGHUP"),
+            Reload::Changed(cfg) => {
+                info!("configuration reloaded");
+                self.sm.handle(Input::Config(cfg), self.clock.now());
+            }
+        }
     }
 
     /// Passes the command of a signal to the SM.

@@ -110,7 +110,7 @@ impl Shell for StopsWhenIdle {
         None
     }
     fn reload(&mut self) -> Reload {
-        Reload::Rejected
+        Reload::NoEffect
     }
     fn hands_over(&self) -> bool {
         true
@@ -166,7 +166,7 @@ impl Shell for Endless {
         None
     }
     fn reload(&mut self) -> Reload {
-        Reload::Rejected
+        Reload::NoEffect
     }
     fn stop(&mut self, _: &SubnetManager) {}
     fn tick(&mut self, _: Progress) {}

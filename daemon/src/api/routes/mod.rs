@@ -1,5 +1,7 @@
 //! The resources of the API, and their OpenAPI document.
 
+mod config;
+
 use core::time::Duration;
 use std::time::SystemTime;
 
@@ -72,6 +74,7 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/reroute", post(post_reroute))
         .route("/v1/handover", post(post_handover))
         .route("/v1/takeover", post(post_takeover))
+        .merge(config::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .with_state(service)
@@ -109,7 +112,11 @@ pub(super) fn router(service: Service) -> Router {
         post_sweep,
         post_reroute,
         post_handover,
-        post_takeover
+        post_takeover,
+        config::get_config,
+        config::post_config,
+        config::post_confirm,
+        config::post_rollback
     )
 )]
 struct Document;
@@ -124,11 +131,14 @@ pub(super) struct Failed(ApiError);
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
         let status = match self.0.kind {
-            ErrorKind::InvalidRequest | ErrorKind::Ambiguous => StatusCode::BAD_REQUEST,
+            ErrorKind::InvalidRequest | ErrorKind::InvalidConfiguration | ErrorKind::Ambiguous => {
+                StatusCode::BAD_REQUEST
+            }
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::Changed
+            | ErrorKind::NotApplicable
             | ErrorKind::NotMaster
             | ErrorKind::MastershipLost
             | ErrorKind::AlreadyMaster
