@@ -285,7 +285,10 @@ impl Keeper {
         };
         let kind = CommandKind::ConfigRollback;
         let by = format!("deadline of revision {number}");
-        let id = self.api.commands.begin_named(kind, String::new(), kind.name(), by, None);
+        let id = self
+            .api
+            .commands
+            .begin_named(kind, String::new(), kind.name(), by, None);
         let ended = self.end_trial("not confirmed in time");
         let result = ended
             .map(|()| "the last good configuration is in force".to_owned())

@@ -100,14 +100,14 @@ impl MaintenanceList {
     /// All tables are written, and no route uses a link at a port that is to be disabled: disables
     /// these ports, and enables others again.
     pub(crate) fn write_port_states(&mut self, ctx: &mut Ctx<'_>) {
-        let disabled = self.entries.keys().filter_map(|target| match target {
+        let targets = self.entries.keys().filter_map(|target| match target {
             MaintenanceTarget::Port(guid, port) => Some((*guid, *port)),
             MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => None,
         });
-        let disabled: Vec<PortRef> = disabled
+        let to_disable: Vec<PortRef> = targets
             .filter_map(|at| switch_port(ctx.fabric, at))
             .collect();
-        for p in disabled {
+        for p in to_disable {
             if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
                 continue;
             }

@@ -50,19 +50,19 @@ pub(super) fn refusal(
     if after.len() <= before.len() {
         return None;
     }
-    let own = fabric.local().and_then(|local| fabric.peer(local));
-    let own = own.map(|peer| peer.node);
+    let own_peer = fabric.local().and_then(|local| fabric.peer(local));
+    let own = own_peer.map(|peer| peer.node);
     let others = after
         .iter()
         .filter(|part| !own.is_some_and(|own| part.contains(&own)));
     // Without the SM's own switch in a part, the largest one remains.
     let smaller = others.min_by_key(|part| part.len())?;
-    let hosts = smaller.iter().flat_map(|n| hosts_at(fabric, *n));
-    let hosts: BTreeSet<NodeIdx> = hosts.map(|host| host.node).collect();
-    let cut_off: Vec<NodeIdx> = if hosts.is_empty() {
+    let ports = smaller.iter().flat_map(|n| hosts_at(fabric, *n));
+    let cut_off_hosts: BTreeSet<NodeIdx> = ports.map(|host| host.node).collect();
+    let cut_off: Vec<NodeIdx> = if cut_off_hosts.is_empty() {
         smaller.clone()
     } else {
-        hosts.into_iter().collect()
+        cut_off_hosts.into_iter().collect()
     };
     let names = cut_off.into_iter().filter_map(|n| name(fabric, n));
     Some(MaintenanceRefusal::CutsOff(names.collect()))

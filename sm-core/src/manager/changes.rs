@@ -74,7 +74,13 @@ impl SubnetManager {
                     is_port: matches!(entry.target, MaintenanceTarget::Port(..)),
                     dropped_lids: report.drained_lids,
                 },
-                _ => CommandOutcome::MaintenanceEnded,
+                Command::EndMaintenance(_)
+                | Command::Sweep
+                | Command::Reroute
+                | Command::Handover
+                | Command::Takeover
+                | Command::Stop
+                | Command::AcceptRemovals => CommandOutcome::MaintenanceEnded,
             });
     }
 
@@ -94,10 +100,9 @@ impl SubnetManager {
     fn put_partition(&mut self, new: Partition) -> Result<(), CommandFailure> {
         let number = new.number;
         self.require_not_configured(number)?;
-        let partitions = self.partitions.in_force_with(new.clone());
-        let partitions = partitions.map_err(CommandFailure::PartitionInvalid)?;
+        let in_force = self.partitions.in_force_with(new.clone());
         let after = SmConfig {
-            partitions,
+            partitions: in_force.map_err(CommandFailure::PartitionInvalid)?,
             ..self.cfg.clone()
         };
         let ports = pkeys::changed_ports(&self.fabric, &self.cfg, &after);

@@ -2,7 +2,7 @@
 //! sent.
 
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
-use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmControl, SwitchInfo, id};
+use ferrosm_mad::attr::{MtuCode, PhysState, PortInfo, PortState, SmControl, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, Tid};
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
@@ -173,9 +173,12 @@ impl SubnetManager {
         }
     }
 
-    /// The PortInfo that a port has, with a physical state to set.
+    /// The PortInfo that a port has, with a physical state to set. Of a port that was never up only
+    /// the states are known: 0 is NoChange in all fields that devices check, except NeighborMTU.
     fn with_phys_state(&self, p: PortRef, state: PhysState) -> Option<[u8; 64]> {
         let mut raw = port_settings::current_port_info(self.fabric.port(p)?);
+        let mtu = PortInfo::neighbor_mtu.read(&raw).max(MtuCode::Mtu256);
+        PortInfo::neighbor_mtu.write(&mut raw, mtu);
         PortInfo::port_physical_state.write(&mut raw, state);
         Some(raw)
     }

@@ -182,8 +182,8 @@ pub(crate) fn progress(
     let is_of = |key: &PKey| partition_of(*key) == partition.number;
     let mut progress = PartitionProgress::default();
     for p in fabric.end_ports().filter(|p| has_pkey_table(fabric, *p)) {
-        let required = wanted_keys(fabric, cfg, p).keys;
-        let required: Vec<PKey> = required.into_iter().filter(is_of).collect();
+        let of_port = wanted_keys(fabric, cfg, p).keys;
+        let required: Vec<PKey> = of_port.into_iter().filter(is_of).collect();
         if required.is_empty() {
             continue;
         }
@@ -207,7 +207,11 @@ pub(crate) fn progress(
         .iter()
         .filter_map(|(selector, _)| match selector {
             MemberSelector::Port(guid) => Some(*guid),
-            _ => None,
+            MemberSelector::All
+            | MemberSelector::AllCas
+            | MemberSelector::AllSwitches
+            | MemberSelector::AllRouters
+            | MemberSelector::SmPort => None,
         })
         .collect();
     let is_absent = |guid: &&PortGuid| fabric.port_by_guid(**guid).is_none();

@@ -372,6 +372,26 @@ fn disabled_port_stays_disabled_until_it_is_enabled() {
     lab.run_until_correct(30);
 }
 
+/// A port that was Disabled when the SM started is enabled by command: of such a port only its
+/// states are known.
+#[test]
+fn port_is_enabled_after_a_restart() {
+    let mut lab = Lab::up("fat-tree:4", 3, config());
+    let at = lab.redundant_link(3);
+    let what = port(&lab, at);
+    begin(&mut lab, |_| what);
+    lab.world.run_for(Duration::from_secs(5));
+    let stopped = lab.kill_sm();
+    let restored = stopped.restored(lab.world.now());
+    lab.restart_sm(config(), restored);
+    lab.world.run_for(Duration::from_secs(5));
+    assert_eq!(phys_state(&lab, at), PhysState::Disabled);
+    lab.command(Command::EndMaintenance(what));
+    lab.world.run_for(Duration::from_secs(10));
+    assert_eq!(phys_state(&lab, at), PhysState::LinkUp);
+    lab.run_until_correct(30);
+}
+
 /// The port of a host is disabled only if the operator accepts that the host is cut off.
 #[test]
 fn port_of_a_host_is_disabled_with_consent() {

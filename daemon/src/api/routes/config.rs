@@ -113,7 +113,9 @@ async fn execute(
     let id = (!options.is_dry_run).then(|| {
         let by = options.by.clone();
         let reason = options.reason.clone();
-        service.commands.begin_named(kind, String::new(), kind.name(), by, reason)
+        service
+            .commands
+            .begin_named(kind, String::new(), kind.name(), by, reason)
     });
     let (result, done) = oneshot::channel();
     let request = ConfigRequest {

@@ -56,14 +56,18 @@ impl AddedPartitions {
 
     /// The partitions in force if this one is added or replaced.
     pub(crate) fn in_force_with(&self, new: Partition) -> Result<Arc<Partitions>, PartitionsError> {
-        let others = self
-            .added
-            .iter()
-            .filter(|(number, _)| **number != new.number);
-        let others = others
-            .map(|(number, other)| (*number, other.clone()))
-            .collect();
-        let others = Self::new(Arc::clone(&self.configured), others);
+        if let Some(old) = self.added.get(&new.number)
+            && old.name != new.name
+        {
+            return Err(PartitionsError::DuplicateNumber {
+                first: old.name.clone(),
+                second: new.name,
+                number: new.number,
+            });
+        }
+        let mut added = self.added.clone();
+        added.remove(&new.number);
+        let others = Self::new(Arc::clone(&self.configured), added);
         others.in_force().with(new).map(Arc::new)
     }
 
@@ -169,6 +173,9 @@ mod tests {
         assert!(error(partition("b", 0x7FFF)).contains("0x7fff"));
         partitions.put(partition("b", 6));
         assert_eq!(keys(&partitions.in_force(), 7).len(), 3);
+        let renamed = partitions.in_force_with(partition("c", 6));
+        assert!(renamed.unwrap_err().to_string().contains("same P_Key"));
+        assert!(partitions.in_force_with(partition("b", 6)).is_ok());
         partitions.put(partition("a", 6));
         assert_eq!(partitions.in_force(), configured);
     }
