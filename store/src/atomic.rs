@@ -30,8 +30,8 @@ pub fn write_private(
     write_with_mode(0o600, path, fill)
 }
 
-/// Replaces a file. The new one has its mode and, if this process may set it, its owner; a file that
-/// did not exist has mode 0600. If `path` is a symbolic link, its target is replaced.
+/// Replaces a file. The new one has its mode and, if this process may set it, its owner. A file
+/// that did not exist has mode 0600. If `path` is a symbolic link, its target is replaced.
 ///
 /// # Errors
 /// As [`write()`].

@@ -48,9 +48,9 @@ pub enum RunningConfigCommand {
     /// Put another configuration in force, and write it to the files of the service.
     ///
     /// The files that FILE names are written as well: relative names beside the configuration file
-    /// of the service. Nothing changes if one has an error. With --confirm-within, the files stay as
-    /// they are until `ferrosm config confirm`; at the deadline, at a reload and at a restart the
-    /// configuration of the files is in force again.
+    /// of the service. Nothing changes if one has an error. With --confirm-within, the files stay
+    /// as they are until `ferrosm config confirm`; at the deadline, at a reload and at a restart
+    /// the configuration of the files is in force again.
     Apply {
         /// The new configuration.
         #[arg(value_name = "FILE")]

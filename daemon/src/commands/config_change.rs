@@ -141,8 +141,9 @@ fn read_history(service: &ServiceDirArgs) -> Result<ConfigHistory, Failure> {
         wait: Duration::ZERO,
     };
     let received = call.send::<ConfigHistory>();
-    let received = received.map_err(|e| failure(service, &dir, e))?;
-    Ok(received.answer.body)
+    received
+        .map(|received| received.answer.body)
+        .map_err(|e| failure(service, &dir, e))
 }
 
 fn post(
@@ -159,8 +160,10 @@ fn post(
         query,
         wait: Duration::ZERO,
     };
-    let body = new.map(serde_json::to_vec).transpose();
-    let body = body.map_err(|e| Failure::runtime(format!("cannot encode the files: {e}")))?;
+    let body = new
+        .map(serde_json::to_vec)
+        .transpose()
+        .map_err(|e| Failure::runtime(format!("cannot encode the files: {e}")))?;
     let sent = call.send_body(body.unwrap_or_default());
     sent.map_err(|error| {
         if let AskError::Answered(error) = &error

@@ -192,9 +192,9 @@ mod tests {
                 "port.ca \"\\\"\\\"\" \"\\\"x\\\"\" true".to_owned(),
                 "sm.priority \"3\" \"4\" false".to_owned(),
                 "sm.sm-key \"(not shown)\" \"(not shown)\" false".to_owned(),
-                format!("partition A {} \"-\" false", entry("0x7")),
-                format!("partition B {} {} false", entry("0x8"), entry("0x9")),
-                format!("partition C \"-\" {} false", entry("0x8")),
+                format!("partition A {} \"-\" false", entry("0x0007")),
+                format!("partition B {} {} false", entry("0x0008"), entry("0x0009")),
+                format!("partition C \"-\" {} false", entry("0x0008")),
             ]
         );
         assert_eq!(change.inputs, []);

@@ -223,8 +223,9 @@ impl RevisionStore {
     /// There is no such revision, or it cannot be read.
     pub fn files(&self, number: u64) -> Result<ConfigFiles, RevisionError> {
         let stored = read_json::<StoredRevision>(&self.file(number))?;
-        let stored = stored.ok_or(RevisionError::Unknown(number))?;
-        Ok(stored.files)
+        stored
+            .map(|stored| stored.files)
+            .ok_or(RevisionError::Unknown(number))
     }
 
     /// Stores a new revision; `record` has its number from [`Self::next_number`].

@@ -99,16 +99,18 @@ struct Keeper {
     new_settings: mpsc::Sender<NewSettings>,
 }
 
-/// Starts the keeper. Its thread ends when the sender of its jobs is dropped.
+/// Starts the keeper. Its thread ends when the API accepts no more requests.
 ///
 /// # Errors
 /// The system has no thread left.
-pub fn start(setup: KeeperSetup) -> std::io::Result<mpsc::Sender<ConfigJob>> {
+pub fn start(setup: KeeperSetup) -> std::io::Result<()> {
     let (jobs, inbox) = mpsc::channel();
+    // A client that sees the history may send requests.
+    setup.api.config.accept(jobs);
     std::thread::Builder::new()
         .name("config".to_owned())
-        .spawn(move || Keeper::begin(setup).run(&inbox))?;
-    Ok(jobs)
+        .spawn(move || Keeper::begin(setup).run(&inbox))
+        .map(drop)
 }
 
 impl Keeper {

@@ -163,12 +163,11 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         control: control.clone(),
         new_settings,
     };
-    let jobs = config_keeper::start(keeper).map_err(|e| {
+    config_keeper::start(keeper).map_err(|e| {
         Failure::runtime(format!(
             "cannot start the thread for the configuration: {e}"
         ))
     })?;
-    api.config.accept(jobs);
     let shell = ServiceShell {
         service,
         other_ports,

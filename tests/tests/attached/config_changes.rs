@@ -37,6 +37,14 @@ impl Site {
         let state = self.path("state");
         let args = ["run", "--config", &config, "--state-dir", &state];
         self.service = Some(self.sim.spawn_ferrosm(None, &args));
+        let outcome = poll_until(GUARD, PAUSE, || {
+            let history = self.config(&["history", "--json"]);
+            match history.stdout.contains("\"number\"") {
+                true => Ok(()),
+                false => Err(history.describe()),
+            }
+        });
+        outcome.unwrap_or_else(|error| panic!("{error}"));
     }
 
     fn path(&self, name: &str) -> String {

@@ -46,8 +46,9 @@ pub(super) async fn post_config(
     request: Request,
 ) -> Result<ConfigChange> {
     client.require_admin()?;
-    let body = axum::body::to_bytes(request.into_body(), CONFIG_BODY_MAX).await;
-    let body = body.map_err(|error| invalid(error.to_string()))?;
+    let body = axum::body::to_bytes(request.into_body(), CONFIG_BODY_MAX)
+        .await
+        .map_err(|error| invalid(error.to_string()))?;
     let new: NewConfiguration =
         serde_json::from_slice(&body).map_err(|error| invalid(error.to_string()))?;
     execute(service, client, query, ConfigAction::Apply(new)).await
