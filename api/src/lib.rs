@@ -18,10 +18,13 @@
 //! | [`event`] | events |
 //! | [`command`] | commands to the SM |
 //! | [`plan`] | what an SM would write |
+//! | [`what_if`] | what a loss would do |
+//! | [`cabling`] | cables that are not as planned |
 
 #![warn(missing_docs)]
 
 pub mod answer;
+pub mod cabling;
 pub mod command;
 pub mod event;
 pub mod fabric;
@@ -30,6 +33,7 @@ pub mod partition;
 pub mod path;
 pub mod plan;
 pub mod status;
+pub mod what_if;
 
 /// Path prefix of all resources of this version.
 pub const PREFIX: &str = "/v1";

@@ -14,6 +14,7 @@
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `fabric`, `partition`, `path`, `status` | answers |
+//! | `what_if` | predictions, which take longer |
 
 pub mod access;
 pub mod client;
@@ -34,7 +35,9 @@ pub mod published;
 mod routes;
 pub mod server;
 mod status;
+mod what_if;
 
+pub(crate) use list::is_match;
 pub(crate) use status::{awaited_removals, role};
 
 use core::time::Duration;
@@ -73,6 +76,7 @@ pub struct Service {
     pub published: Published,
     pub commands: CommandLog,
     pub events: EventLog,
+    predictor: what_if::Predictor,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

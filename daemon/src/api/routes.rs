@@ -19,6 +19,7 @@ use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
+use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::{Command, CommandFailure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,6 +51,8 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/paths", get(get_path))
         .route("/v1/partitions", get(get_partitions))
         .route("/v1/partitions/{partition}/members", get(get_members))
+        .route("/v1/whatif", get(get_what_if))
+        .route("/v1/whatif/single-losses", get(get_single_losses))
         .route("/v1/events", get(get_events))
         .route("/v1/commands", get(get_commands))
         .route("/v1/commands/{number}", get(get_command))
@@ -80,6 +83,8 @@ pub(super) fn router(service: Service) -> Router {
         get_path,
         get_partitions,
         get_members,
+        get_what_if,
+        get_single_losses,
         get_events,
         get_commands,
         get_command,
@@ -302,6 +307,35 @@ async fn get_members(
     listed(&service, query, |fabric, state| {
         partition::members(fabric, &state.partitions, &name)
     })
+}
+
+/// What a loss, or another routing engine, would do. The routing is predicted as the SM would
+/// compute it, and verified. One prediction is computed at a time.
+#[utoipa::path(get, path = "/v1/whatif", params(WhatIfQuery), responses(
+    (status = 200, body = Answer<WhatIf>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn get_what_if(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<WhatIfQuery>, QueryRejection>,
+) -> Result<WhatIf> {
+    let Query(query) = query?;
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let predicted = service.predictor.predict(fabric, &query).await?;
+    Ok(answer(&state, fabric.at, predicted))
+}
+
+/// What the loss of each single switch and link would cut off, the worst first. Independent of
+/// routes.
+#[utoipa::path(get, path = "/v1/whatif/single-losses", params(ListQuery), responses(
+    (status = 200, body = Answer<Page<SingleLossEffect>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn get_single_losses(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
+    let Query(query) = query?;
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let effects = service.predictor.single_losses(fabric).await?;
+    let page = list::page(effects, &query)?;
+    Ok(answer(&state, fabric.at, page))
 }
 
 /// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.

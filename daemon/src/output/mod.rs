@@ -16,6 +16,7 @@
 //! | [`progress`] | the progress bar |
 
 pub mod answers;
+pub mod cabling;
 pub mod dot;
 pub mod dump;
 mod event_callsite;
@@ -33,6 +34,7 @@ pub mod proof;
 pub mod report;
 pub mod state;
 pub mod table;
+pub mod what_if;
 
 use std::io::{self, Write};
 

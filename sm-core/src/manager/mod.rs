@@ -58,6 +58,7 @@ macro_rules! port_intents {
 }
 
 mod adoption;
+mod basis;
 mod commands;
 mod consent;
 mod discover;

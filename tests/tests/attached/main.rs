@@ -2,6 +2,7 @@
 //! attached.
 
 mod api;
+mod cabling;
 mod capture;
 mod diags;
 mod differential;
@@ -28,3 +29,4 @@ mod saquery;
 mod service_manager;
 mod several_subnets;
 mod srp;
+mod what_if;
