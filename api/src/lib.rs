@@ -20,10 +20,13 @@
 //! | [`command`] | commands to the SM |
 //! | [`config`] | the configuration, its revisions and changes |
 //! | [`plan`] | what an SM would write |
+//! | [`what_if`] | what a loss would do |
+//! | [`cabling`] | cables that are not as planned |
 
 #![warn(missing_docs)]
 
 pub mod answer;
+pub mod cabling;
 pub mod command;
 pub mod config;
 pub mod event;
@@ -34,6 +37,7 @@ pub mod partition;
 pub mod path;
 pub mod plan;
 pub mod status;
+pub mod what_if;
 
 /// Path prefix of all resources of this version.
 pub const PREFIX: &str = "/v1";

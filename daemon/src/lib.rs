@@ -23,6 +23,7 @@
 
 pub mod allocator;
 pub mod api;
+pub mod cabling;
 pub mod cli;
 pub mod clock;
 pub mod commands;
@@ -39,3 +40,4 @@ pub mod run;
 pub mod sa_server;
 #[cfg(test)]
 mod testing;
+pub mod what_if;

@@ -17,7 +17,9 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::routing::Routing;
 use crate::tables::{BLOCK_LIDS, Lft, Tables};
-use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology, index_to_u16};
+use crate::topology::{
+    DATA_VLS_MAX, Destination, RemainingTopology, SwitchIdx, Topology, index_to_u16,
+};
 use crate::vl_plan::{SLS, SlToVl, SlToVlMaps, VlPlan};
 
 /// The tables that one switch keeps.
@@ -51,6 +53,18 @@ impl KeptTables {
     /// Adds a switch.
     pub fn insert(&mut self, s: SwitchIdx, kept: KeptSwitch) {
         self.switches.insert(s, kept);
+    }
+
+    /// The tables that switches keep that remain after a loss, of which none is cut off yet.
+    #[must_use]
+    pub fn after_loss(&self, remaining: &RemainingTopology) -> Self {
+        let switches = self.switches.iter();
+        Self {
+            switches: switches
+                .filter_map(|(s, kept)| Some((remaining.find(*s)?, kept.clone())))
+                .collect(),
+            cut_off: BTreeSet::new(),
+        }
     }
 
     /// Whether no switch keeps a table.

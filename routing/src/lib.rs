@@ -23,6 +23,7 @@
 //! | `paths` | what engines share: legal next hops, load balance, orders, grids, virtual layers |
 //! | [`engines`] | the engines: one file or folder each |
 //! | [`mod@verify`] | verification |
+//! | [`connectivity`] | what losses cut off, and which end ports have redundancy |
 //! | [`quality`] | quality of routes: load, bisections, permutations, shifts |
 //! | [`select`] | which engines suit a fabric; the first or best whose tables pass verification |
 //! | [`update`] | incremental reroute, adoption of installed tables, safe order of table updates |
@@ -32,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod channels;
+pub mod connectivity;
 mod engine_names;
 pub mod engines;
 pub mod hints;
@@ -70,8 +72,8 @@ pub use select::{
 };
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
-    AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, PortSet, SwitchIdx, SwitchLink,
-    Topology, TopologyBuilder,
+    AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, Loss, PortSet, RemainingTopology,
+    SwitchIdx, SwitchLink, Topology, TopologyBuilder,
 };
 pub use verify::{Proof, VerifyError, verify};
 pub use vl_plan::{PathSl, SlToVl, SlToVlMaps, VlPlan};

@@ -147,7 +147,7 @@ fn select(value: Value, fields: &[&str]) -> Value {
 }
 
 /// Whether a text matches a pattern, in which `*` stands for any text.
-pub(super) fn is_match(pattern: &str, text: &str) -> bool {
+pub(crate) fn is_match(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };

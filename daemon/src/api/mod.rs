@@ -16,6 +16,7 @@
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `fabric`, `partition`, `path`, `status` | answers |
 //! | `changes`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `what_if` | predictions, which take longer |
 
 pub mod access;
 mod changes;
@@ -39,7 +40,9 @@ pub mod published;
 mod routes;
 pub mod server;
 mod status;
+mod what_if;
 
+pub(crate) use list::is_match;
 pub(crate) use status::{awaited_removals, role};
 
 use core::time::Duration;
@@ -85,6 +88,7 @@ pub struct Service {
     pub events: EventLog,
     /// Held while a partition is changed, because a change depends on the one before.
     partition_changes: Arc<tokio::sync::Mutex<()>>,
+    predictor: what_if::Predictor,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

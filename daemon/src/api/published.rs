@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::report::ActivityKind;
+use ferrosm_core::routing::what_if::RoutingBasis;
 use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
@@ -57,6 +58,8 @@ pub struct FabricState {
     pub snapshot: Arc<Snapshot>,
     /// The report of the sweep; `None` if the SM became standby before one was complete.
     pub report: Option<Arc<SweepReport>>,
+    /// The routing in force, and what the next one would start from; `None` without a routing.
+    pub basis: Option<Arc<RoutingBasis>>,
     /// Time of the snapshot.
     pub at: SystemTime,
     /// What changed since the first sweep as master.
@@ -182,6 +185,7 @@ impl Published {
         FabricState {
             snapshot: Arc::new(snapshot),
             report: report.map(|report| Arc::new(report.clone())),
+            basis: sm.routing_basis().map(Arc::new),
             at: now,
             history,
         }

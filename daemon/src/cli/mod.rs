@@ -3,6 +3,7 @@
 //! Definitions only; [`crate::commands`] implements the commands.
 
 mod ask;
+mod cabling;
 mod change;
 mod config;
 mod control;
@@ -12,6 +13,7 @@ mod routing;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod state;
+mod what_if;
 
 use std::path::PathBuf;
 
@@ -21,6 +23,7 @@ use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+pub use cabling::{CabledFabricArgs, CablingArgs, CablingCommand};
 pub use change::{
     DrainArgs, InServiceArgs, PartitionAddArgs, PartitionArgs, PartitionCommand, PartitionSetArgs,
     PortChangeArgs, PortCommand,
@@ -35,6 +38,7 @@ pub use routing::{ExplainArgs, RouteArgs};
 #[cfg(feature = "simulator")]
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
+pub use what_if::WhatIfArgs;
 
 /// An InfiniBand subnet manager.
 ///
@@ -86,6 +90,15 @@ pub enum CliCommand {
     Where(WhereArgs),
     /// Show the path of packets between two ports, from the tables that the switches have.
     Path(PathArgs),
+    /// Show what a loss of nodes or links, or another routing engine, would do: what is cut off,
+    /// what loses its redundancy, and the routing that the SM would install.
+    ///
+    /// It asks the running service, which changes nothing and sends no MAD, or routes a fabric file
+    /// (--from). Exit status: 1 if anything is cut off, or if no engine finds a routing.
+    #[command(name = "whatif", visible_alias = "what-if")]
+    WhatIf(WhatIfArgs),
+    /// Compare the cables of the fabric with a plan, or print them as a plan.
+    Cabling(CablingArgs),
     /// Show what the SM would write to the fabric as it is now, without writing anything.
     ///
     /// It reads the fabric as at a start, with this configuration and state directory, and needs
@@ -365,6 +378,8 @@ impl CliCommand {
             | Self::Undrain(_)
             | Self::Port(_)
             | Self::Maintenance(_)
+            | Self::WhatIf(_)
+            | Self::Cabling(_)
             | Self::Plan(_)
             | Self::Ports(_)
             | Self::Topology(_)

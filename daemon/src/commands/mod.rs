@@ -1,6 +1,7 @@
 //! One module per command. Each takes its flags and returns its failure.
 
 pub mod ask;
+pub mod cabling;
 pub mod change;
 pub mod config;
 pub mod config_change;
@@ -18,6 +19,7 @@ mod service;
 pub mod simulator;
 pub mod state;
 pub mod topology;
+pub mod what_if;
 
 use clap::CommandFactory;
 
@@ -43,6 +45,8 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Limits(args) => ask::limits(&args),
         CliCommand::Where(args) => ask::place(&args),
         CliCommand::Path(args) => ask::path(&args),
+        CliCommand::Cabling(args) => cabling::run(&args.command),
+        CliCommand::WhatIf(args) => what_if::run(&args),
         CliCommand::Plan(args) => plan::run(&args),
         CliCommand::Ports(args) => ports::run(&args),
         CliCommand::Topology(args) => topology::run(&args),

@@ -102,8 +102,12 @@ impl FileArgs {
     }
 }
 
-#[cfg(test)]
 impl OfflineArgs {
+    /// The flags of `ferrosm route --from FROM`, all others at their defaults.
+    pub(crate) fn of_fabric(from: &str) -> Self {
+        Self::with_engines(from, &["auto"])
+    }
+
     /// The flags of `ferrosm route --from FROM --engine ENGINES`, all others at their defaults.
     pub(crate) fn with_engines(from: &str, engines: &[&str]) -> Self {
         Self {

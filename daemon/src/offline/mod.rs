@@ -7,7 +7,7 @@ pub mod args;
 pub mod components;
 pub mod fabric;
 mod lids;
-mod progress;
+pub(crate) mod progress;
 pub mod spec;
 pub mod trace;
 
@@ -20,6 +20,8 @@ use ferrosm_core::config::work_units;
 use ferrosm_core::report::routing_message::RoutingMessage;
 use ferrosm_core::report::switch_names::{SwitchNames, WithSwitchNames};
 use ferrosm_core::routing::graph::{GraphBuilder, GraphNode, LinkEnd};
+use ferrosm_core::routing::what_if::RoutingBasis;
+use ferrosm_core::{RoutingJob, SmConfig};
 use ferrosm_fabric::location::NodeName;
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_fabric::snapshot::Snapshot;
@@ -27,8 +29,8 @@ use ferrosm_mad::attr::{NodeDescription, PortInfo};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, EngineRejection, Proof, RerouteCache, Routing, RoutingRequest, SelectionStep,
-    Topology, VerifiedRun, WorkBudget, route_with_progress,
+    CancelToken, DATA_VLS_MAX, EngineRejection, Proof, RerouteCache, Routing, RoutingRequest,
+    SelectionStep, Topology, VerifiedRun, WorkBudget, route_with_progress,
 };
 use serde::Serialize;
 use tracing::warn;
@@ -47,6 +49,8 @@ pub struct OfflineRouting {
     pub snapshot: Snapshot,
     /// The selected, verified routing; `None` without switches, or if every engine was rejected.
     pub selected: Option<SelectedRouting>,
+    /// The selected routing, and what the next one would start from.
+    pub basis: Option<RoutingBasis>,
     /// Messages of the engine about its result.
     pub messages: Vec<RoutingMessage>,
     /// Engines that were rejected, with the reasons.
@@ -269,6 +273,15 @@ pub(crate) fn route_fabric(
 ) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut fabric)?;
     let (topology, guid_index) = graph(&fabric);
+    let cfg = SmConfig {
+        engines: args.engine.clone(),
+        routing_vls: args.vls.unwrap_or(DATA_VLS_MAX),
+        routing_budget: args.budget.into(),
+        hints: Arc::new(guid_hints.clone()),
+        ..SmConfig::default()
+    };
+    let named = fabric.switches().map(|(idx, node)| (idx, node.name()));
+    let job = RoutingJob::of_graph(topology.clone(), guid_index.clone(), named.collect(), &cfg);
     let switches: Vec<NodeIdx> = fabric.switches().map(|(idx, _)| idx).collect();
     let topo = Arc::new(topology);
     let (hints, not_found) = hints::resolve(guid_hints, &guid_index);
@@ -282,6 +295,7 @@ pub(crate) fn route_fabric(
     let request = request.with_budget(&budget);
     let mut routed = OfflineRouting {
         selected: None,
+        basis: None,
         messages: Vec::new(),
         rejected: Vec::new(),
         warnings,
@@ -333,6 +347,11 @@ pub(crate) fn route_fabric(
         baseline_max_load: busiest,
         cache: RerouteCache::new(),
     });
+    routed.basis = Some(RoutingBasis::of_first_job(
+        job,
+        Arc::clone(&run),
+        proof.clone(),
+    ));
     let installed = Some((Arc::clone(&run), switches.as_slice()));
     routed.snapshot = spec::snapshot(&fabric, installed, Some(&routed.snapshot));
     routed.selected = Some(SelectedRouting {

@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Cancels the comparison of engines when the budget is used up, and shows the current stage.
 /// Dropping it stops the thread.
-pub(super) struct RoutingProgress {
+pub(crate) struct RoutingProgress {
     bar: Arc<ProgressBar>,
     /// Dropping the sender stops the thread.
     stop: Option<Sender<()>>,
@@ -26,12 +26,21 @@ pub(super) struct RoutingProgress {
 impl RoutingProgress {
     /// Starts the thread; the budget runs from now.
     pub(super) fn start(budget: Duration, cancel: CancelToken) -> Self {
-        let millis = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr_with_hz(10)
         } else {
             ProgressDrawTarget::hidden()
         };
+        Self::draw(budget, cancel, target)
+    }
+
+    /// The same without a bar.
+    pub(crate) fn hidden(budget: Duration, cancel: CancelToken) -> Self {
+        Self::draw(budget, cancel, ProgressDrawTarget::hidden())
+    }
+
+    fn draw(budget: Duration, cancel: CancelToken, target: ProgressDrawTarget) -> Self {
+        let millis = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
         let bar = Arc::new(ProgressBar::with_draw_target(Some(millis), target));
         if let Ok(style) =
             ProgressStyle::with_template("{msg:>24} {wide_bar} {elapsed_precise} of the budget")

@@ -16,6 +16,7 @@
 //! | [`progress`] | the progress bar |
 
 pub mod answers;
+pub mod cabling;
 pub mod changes;
 pub mod dot;
 pub mod dump;
@@ -34,6 +35,7 @@ pub mod proof;
 pub mod report;
 pub mod state;
 pub mod table;
+pub mod what_if;
 
 use std::io::{self, Write};
 

@@ -90,6 +90,14 @@ impl SweepBar {
         bar.set_position(progress.done);
     }
 
+    /// Shows how many of several steps are done.
+    pub fn show_steps(&self, what: &str, done: usize, total: usize) {
+        let Some(bar) = &self.bar else { return };
+        bar.set_message(what.to_owned());
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    }
+
     /// Hides the bar.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {

@@ -7,12 +7,14 @@
 
 mod channel_index;
 pub(crate) mod graph;
+mod loss;
 mod port_channels;
 mod port_set;
 
 pub(crate) use channel_index::{
     ChannelIndex, ChannelNumbering, NONE, index_to_u8, index_to_u16, index_to_u32,
 };
+pub use loss::{Loss, RemainingTopology};
 pub(crate) use port_channels::PortChannels;
 pub use port_set::PortSet;
 

@@ -59,6 +59,7 @@ macro_rules! port_intents {
 }
 
 mod adoption;
+mod basis;
 mod changes;
 mod commands;
 mod consent;

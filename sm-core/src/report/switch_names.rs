@@ -24,6 +24,12 @@ impl fmt::Debug for SwitchNames {
 }
 
 impl SwitchNames {
+    /// The names of these switches.
+    pub(crate) fn of_switches(&self, switches: &[SwitchIdx]) -> Self {
+        let names = switches.iter().filter_map(|s| self.0.get(s.index()));
+        names.cloned().collect()
+    }
+
     /// The name of a switch.
     pub(crate) fn name(&self, switch: SwitchIdx) -> String {
         let name = self.0.get(switch.index());

@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::update::transition::groups::{
     GroupEntries, Replacement, mft_entries_to_clear,
 };
-use ferrosm_routing::{PortSet, SwitchIdx, Topology, VlPlan};
+use ferrosm_routing::{PortSet, RemainingTopology, SwitchIdx, Topology, VlPlan};
 
 use crate::routing::vl_plan::FabricVlPlan;
 use ferrosm_sa::registry::multicast::MulticastGroups;
@@ -68,6 +68,24 @@ impl InstalledGroups {
         let entries = installed_entries(fabric, nodes).into_iter();
         Self {
             groups: entries.map(group).collect(),
+        }
+    }
+
+    /// The entries of the switches that remain after a loss.
+    #[must_use]
+    pub(crate) fn after_loss(&self, remaining: &RemainingTopology) -> Self {
+        let groups = self.groups.iter().map(|(mlid, group)| {
+            let entries = group.ports.iter();
+            let remaining_entries =
+                entries.filter_map(|(s, ports)| Some((remaining.find(*s)?, *ports)));
+            let entries = GroupEntries {
+                sl: group.sl,
+                ports: remaining_entries.collect(),
+            };
+            (*mlid, entries)
+        });
+        Self {
+            groups: groups.collect(),
         }
     }
 

@@ -12,6 +12,7 @@ pub mod routes;
 mod update_outcome;
 pub mod vl_change;
 pub mod vl_plan;
+pub mod what_if;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,15 +23,17 @@ use ferrosm_fabric::routing_origin::RoutingInputs;
 use ferrosm_mad::ids::{Lid, NodeGuid};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::select::AUTO;
-use ferrosm_routing::{PathSl, Proof, RerouteCache, Routing, TreeConstraint, VerifiedRun};
+use ferrosm_routing::{PathSl, Proof, RerouteCache, Routing, Tables, TreeConstraint, VerifiedRun};
 
 use crate::config::SmConfig;
 use crate::lids::plan::LidPlan;
 use crate::report::routing_message::RoutingMessage;
 use crate::report::{Problem, ProblemKind, SweepReport};
 use crate::routing::desired_lfts::{DesiredLfts, NodeLfts};
+use crate::routing::installed_groups::InstalledGroups;
 use crate::routing::routes::{RoutingJob, RoutingJobResult, RoutingStart};
 use crate::routing::vl_plan::FabricVlPlan;
+use crate::routing::what_if::RoutingBasis;
 use job_state::JobState;
 use update_outcome::UpdateOutcome;
 
@@ -100,6 +103,10 @@ pub(crate) struct RoutingState {
     /// [`NewRouting::abort_trees`] of the routing in force.
     abort_trees: Option<TreeConstraint>,
     last_update: UpdateOutcome,
+    /// The last job, without its history.
+    last_job: Option<Arc<RoutingJob>>,
+    /// The job of the routing in force, without its history.
+    job_in_force: Option<Arc<RoutingJob>>,
     /// What the next job starts from.
     start: RoutingStart,
     /// What the current job started from, and the minimum for the next;
@@ -130,6 +137,8 @@ impl Default for RoutingState {
             trees: TreeRouting::InForce,
             abort_trees: None,
             last_update: UpdateOutcome::Complete,
+            last_job: None,
+            job_in_force: None,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
             job: JobState::None,
@@ -170,6 +179,22 @@ impl RoutingState {
     pub(crate) fn inputs(&self) -> Option<&RoutingInputs> {
         self.installed.as_ref()?;
         self.computed_for.as_ref().map(|(_, inputs)| inputs)
+    }
+
+    /// The routing in force, and what the next job starts from; `None` without a routing.
+    pub(crate) fn basis(&self, groups: InstalledGroups) -> Option<RoutingBasis> {
+        let (run, nodes) = self.installed.as_ref()?;
+        let job = self.job_in_force.as_ref()?;
+        let lfts = nodes.iter().map(|n| self.desired.get(*n).cloned());
+        let tables: Option<Tables> = lfts.collect();
+        let is_stub = |n| self.desired.is_stub(n);
+        let proof = self.engine.proof.clone()?;
+        if job.nodes() != nodes {
+            return None;
+        }
+        let run = Arc::clone(run);
+        let job = Arc::clone(job);
+        Some(RoutingBasis::new(job, run, tables?, proof, is_stub, groups))
     }
 
     /// The routing for which multicast trees are computed.
@@ -304,6 +329,7 @@ impl RoutingState {
         // A job whose routing did not come into force passes its start to the next one.
         self.job_start = core::mem::take(&mut self.start).max(self.job_start);
         let mut job = RoutingJob::new(fabric, lids, cfg, self);
+        self.last_job = Some(Arc::new(job.without_history()));
         job.generation = self.configuration;
         job.may_drain |= job.nodes().len() >= STARTUP_GROWTH * self.engine_switches;
         job.plans_abort_trees = self.last_update.is_incomplete();
@@ -367,6 +393,9 @@ impl RoutingState {
             proof: Some(new.proof),
         };
         self.installed = Some(new.routing);
+        if let Some(job) = self.last_job.take() {
+            self.job_in_force = Some(job);
+        }
         self.unreachable = new.unreachable;
         self.trees = TreeRouting::InForce;
         self.abort_trees = new.abort_trees;

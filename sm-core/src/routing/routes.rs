@@ -4,6 +4,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ferrosm_fabric::location::NodeName;
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::multicast;
@@ -20,7 +21,7 @@ use ferrosm_routing::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::config::hints::{self, HintWarning};
+use crate::config::hints::{self, GuidHints, GuidIndex, HintWarning};
 use crate::config::{DrainPolicy, SmConfig, work_units};
 use crate::lids::plan::{LidPlan, LimitedLft};
 use crate::report::routing_failure::{AdoptionRejection, RoutingFailure};
@@ -44,13 +45,13 @@ pub struct RoutingJob {
     /// ([`VerifiedRoutes::stubs`]).
     pub topology: Arc<Topology>,
     /// The same with all links.
-    full_topology: Arc<Topology>,
+    pub(super) full_topology: Arc<Topology>,
     /// Switches whose LFT is too small for all LIDs.
-    limited: Vec<LimitedSwitch>,
+    pub(super) limited: Vec<LimitedSwitch>,
     /// Those of them of which some links are not routed, and the drained switches.
-    stubs: Vec<SwitchIdx>,
+    pub(super) stubs: Vec<SwitchIdx>,
     /// Data VLs of the routing in force.
-    vls_in_force: u8,
+    pub(super) vls_in_force: u8,
     /// The installed tables and the last routing, from which engines start to change few entries.
     pub previous: PreviousRouting,
     /// The installed LFTs, for the order of writes; `None` where unknown.
@@ -76,6 +77,10 @@ pub struct RoutingJob {
     pub hints: Hints,
     /// Warnings about hints that could not be resolved.
     pub hint_warnings: Vec<HintWarning>,
+    /// Source of the hints.
+    pub(super) guid_hints: Arc<GuidHints>,
+    /// GUIDs of the graph.
+    pub(super) guid_index: GuidIndex,
     /// Tables that switches keep because they reject writes.
     pub kept: KeptTables,
     /// Names of the switches, for messages.
@@ -87,7 +92,7 @@ pub struct RoutingJob {
     pub inherited: Option<InheritedRouting>,
     /// Whether routes that have not lost a link may be drained.
     pub may_drain: bool,
-    nodes: Vec<NodeIdx>,
+    pub(super) nodes: Vec<NodeIdx>,
 }
 
 /// The result of a [`RoutingJob`].
@@ -177,7 +182,7 @@ fn link_end(fabric: &ObservedFabric, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -
 
 /// Whether every switch of a graph is in another graph, which has at least as many links. `nodes`
 /// and `other_nodes` are ascending.
-fn is_subgraph(
+pub(super) fn is_subgraph(
     topo: &Topology,
     nodes: &[NodeIdx],
     other: &Topology,
@@ -317,6 +322,8 @@ impl RoutingJob {
             abandoned: CancelToken::default(),
             hints,
             hint_warnings,
+            guid_hints: Arc::clone(&cfg.hints),
+            guid_index,
             kept,
             names: names.into_iter().collect(),
             plans_abort_trees: false,
@@ -332,6 +339,79 @@ impl RoutingJob {
         &self.nodes
     }
 
+    /// The first job for a graph with these switches in its order, none of which has a small LFT.
+    #[must_use]
+    pub fn of_graph(
+        topology: Topology,
+        guid_index: GuidIndex,
+        switches: Vec<(NodeIdx, NodeName)>,
+        cfg: &SmConfig,
+    ) -> Self {
+        let topology = Arc::new(topology);
+        let (hints, hint_warnings) = hints::resolve(&cfg.hints, &guid_index);
+        Self {
+            id: 0,
+            full_topology: Arc::clone(&topology),
+            topology,
+            limited: Vec::new(),
+            stubs: Vec::new(),
+            vls_in_force: 1,
+            previous: PreviousRouting::none(),
+            installed: Vec::new(),
+            previous_vls: None,
+            groups: InstalledGroups::default(),
+            generation: 0,
+            engines: cfg.engines.clone(),
+            vls: cfg.routing_vls,
+            budget: cfg.routing_budget,
+            cancel: CancelToken::default(),
+            abandoned: CancelToken::default(),
+            hints,
+            hint_warnings,
+            guid_hints: Arc::clone(&cfg.hints),
+            guid_index,
+            kept: KeptTables::default(),
+            plans_abort_trees: false,
+            inherited: None,
+            may_drain: cfg.routing_drain == DrainPolicy::Allow,
+            nodes: switches.iter().map(|(node, _)| *node).collect(),
+            names: switches.into_iter().map(|(_, name)| name).collect(),
+        }
+    }
+
+    /// A job for the same fabric that nothing is known to be installed in, with tokens of its own.
+    #[must_use]
+    pub fn without_history(&self) -> Self {
+        Self {
+            id: 0,
+            topology: Arc::clone(&self.topology),
+            full_topology: Arc::clone(&self.full_topology),
+            limited: self.limited.clone(),
+            stubs: self.stubs.clone(),
+            vls_in_force: 1,
+            previous: PreviousRouting::none(),
+            installed: Vec::new(),
+            previous_vls: None,
+            groups: InstalledGroups::default(),
+            generation: 0,
+            engines: self.engines.clone(),
+            vls: self.vls,
+            budget: self.budget,
+            cancel: CancelToken::default(),
+            abandoned: CancelToken::default(),
+            hints: self.hints.clone(),
+            hint_warnings: self.hint_warnings.clone(),
+            guid_hints: Arc::clone(&self.guid_hints),
+            guid_index: self.guid_index.clone(),
+            kept: self.kept.clone(),
+            names: self.names.clone(),
+            plans_abort_trees: false,
+            inherited: None,
+            may_drain: self.may_drain,
+            nodes: self.nodes.clone(),
+        }
+    }
+
     /// Afterwards [`Self::run`] returns a result even if the SM abandons the job.
     pub fn detach(&mut self) {
         self.abandoned = CancelToken::default();
@@ -345,7 +425,7 @@ impl RoutingJob {
         (!self.abandoned.is_cancelled()).then_some(computed)
     }
 
-    fn compute(&self) -> RoutingJobResult {
+    pub(super) fn compute(&self) -> RoutingJobResult {
         let routed = self.route_around_small_lfts();
         RoutingJobResult {
             id: self.id,

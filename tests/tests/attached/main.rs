@@ -2,6 +2,7 @@
 //! attached.
 
 mod api;
+mod cabling;
 mod capture;
 mod changes;
 mod config_changes;
@@ -31,3 +32,4 @@ mod saquery;
 mod service_manager;
 mod several_subnets;
 mod srp;
+mod what_if;

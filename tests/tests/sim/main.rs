@@ -57,5 +57,6 @@ mod swarm;
 mod takeover;
 mod takeover_vls;
 mod vls;
+mod what_if;
 mod write_ahead;
 mod writes;

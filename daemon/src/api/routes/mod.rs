@@ -24,6 +24,7 @@ use ferrosm_api::maintenance::{
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
+use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::{Command, CommandFailure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,6 +68,8 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/undrain", post(post_undrain))
         .route("/v1/ports/disable", post(post_disable))
         .route("/v1/ports/enable", post(post_enable))
+        .route("/v1/whatif", get(get_what_if))
+        .route("/v1/whatif/single-losses", get(get_single_losses))
         .route("/v1/events", get(get_events))
         .route("/v1/commands", get(get_commands))
         .route("/v1/commands/{number}", get(get_command))
@@ -106,6 +109,8 @@ pub(super) fn router(service: Service) -> Router {
         post_undrain,
         post_disable,
         post_enable,
+        get_what_if,
+        get_single_losses,
         get_events,
         get_commands,
         get_command,
@@ -487,6 +492,35 @@ fn reason(query: &WriteOf) -> &str {
     let query = query.as_ref().ok();
     let reason = query.and_then(|Query(query)| query.reason.as_deref());
     reason.unwrap_or_default()
+}
+
+/// What a loss, or another routing engine, would do. The routing is predicted as the SM would
+/// compute it, and verified. One prediction is computed at a time.
+#[utoipa::path(get, path = "/v1/whatif", params(WhatIfQuery), responses(
+    (status = 200, body = Answer<WhatIf>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn get_what_if(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<WhatIfQuery>, QueryRejection>,
+) -> Result<WhatIf> {
+    let Query(query) = query?;
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let predicted = service.predictor.predict(fabric, &query).await?;
+    Ok(answer(&state, fabric.at, predicted))
+}
+
+/// What the loss of each single switch and link would cut off, the worst first. Independent of
+/// routes.
+#[utoipa::path(get, path = "/v1/whatif/single-losses", params(ListQuery), responses(
+    (status = 200, body = Answer<Page<SingleLossEffect>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn get_single_losses(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
+    let Query(query) = query?;
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let effects = service.predictor.single_losses(fabric).await?;
+    let page = list::page(effects, &query)?;
+    Ok(answer(&state, fabric.at, page))
 }
 
 /// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.

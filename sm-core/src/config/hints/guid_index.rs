@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid};
-use ferrosm_routing::SwitchIdx;
+use ferrosm_routing::{RemainingTopology, SwitchIdx};
 
 /// The switches, end ports and LIDs of one graph, by GUID.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +79,39 @@ impl GuidIndex {
         );
         if lid.is_unicast() {
             self.by_lid.insert(lid.raw(), (port.0, count));
+        }
+    }
+
+    /// The GUIDs of what remains of the graph after a loss.
+    #[must_use]
+    pub(crate) fn after_loss(&self, remaining: &RemainingTopology) -> Self {
+        let topo = &remaining.topology;
+        let has_lid = |lid: Lid| topo.destination(lid).is_some();
+        let switches = self.switches.iter().filter_map(|(guid, (s, num_ports))| {
+            let s = remaining.find(*s)?;
+            Some((*guid, (s, *num_ports)))
+        });
+        let end_ports = self.end_ports.iter().filter_map(|(guid, end_port)| {
+            let switch = remaining.find(end_port.switch)?;
+            let is_present = has_lid(end_port.lid) || !end_port.lid.is_unicast();
+            is_present.then_some((
+                *guid,
+                EndPortEntry {
+                    switch,
+                    ..*end_port
+                },
+            ))
+        });
+        let nodes = self.nodes.iter();
+        let by_lid = self.by_lid.iter().filter(|(lid, _)| has_lid(Lid(**lid)));
+        Self {
+            switches: switches.collect(),
+            num_ports: topo.switches().map(|s| topo.num_ports(s)).collect(),
+            end_ports: end_ports.collect(),
+            nodes: nodes
+                .filter_map(|(guid, s)| Some((*guid, remaining.find(*s)?)))
+                .collect(),
+            by_lid: by_lid.map(|(lid, owner)| (*lid, *owner)).collect(),
         }
     }
 

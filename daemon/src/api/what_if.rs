@@ -1,0 +1,158 @@
+//! Predictions of what a loss would do: computed on a thread of their own, one at a time, within a
+//! time limit.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use ferrosm_api::answer::{ApiError, ErrorKind};
+use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
+use ferrosm_core::routing::what_if::{Cancellation, RoutingBasis};
+use ferrosm_fabric::snapshot::Snapshot;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::list::invalid;
+use super::published::FabricState;
+use crate::config::parse_engine;
+use crate::what_if::{self, RoutedFabric};
+
+/// Time after which a computation is stopped.
+const TIME_MAX: Duration = Duration::from_secs(25);
+/// Time that a client waits for the computation of another one.
+const QUEUE_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Computes predictions. Clones share the one that may run at a time.
+#[derive(Debug, Clone)]
+pub(super) struct Predictor {
+    running: Arc<Semaphore>,
+}
+
+impl Default for Predictor {
+    fn default() -> Self {
+        Self {
+            running: Arc::new(Semaphore::new(1)),
+        }
+    }
+}
+
+/// A fabric and its routing, shared with the thread that computes.
+struct SharedFabric {
+    snapshot: Arc<Snapshot>,
+    basis: Arc<RoutingBasis>,
+}
+
+impl SharedFabric {
+    fn new(fabric: &FabricState) -> Result<Self, ApiError> {
+        let basis = fabric.basis.as_ref().ok_or_else(|| {
+            ApiError::new(
+                ErrorKind::NotReady,
+                "this SM has no routing in force",
+                "Ask the master; `ferrosm sms` shows which SM it is.",
+            )
+        })?;
+        Ok(Self {
+            snapshot: Arc::clone(&fabric.snapshot),
+            basis: Arc::clone(basis),
+        })
+    }
+
+    fn as_routed(&self) -> RoutedFabric<'_> {
+        RoutedFabric {
+            snapshot: &self.snapshot,
+            basis: &self.basis,
+        }
+    }
+}
+
+impl Predictor {
+    /// What a loss would do.
+    pub(super) async fn predict(
+        &self,
+        fabric: &FabricState,
+        query: &WhatIfQuery,
+    ) -> Result<WhatIf, ApiError> {
+        let shared = SharedFabric::new(fabric)?;
+        let list = |text: &Option<String>| {
+            let parts = text.as_deref().unwrap_or_default().split(',');
+            let named = parts.map(str::trim).filter(|part| !part.is_empty());
+            named.map(str::to_owned).collect::<Vec<String>>()
+        };
+        let without = list(&query.without);
+        let engines = list(&query.engine);
+        if without.is_empty() && engines.is_empty() {
+            return Err(invalid("without or engine is needed".to_owned()));
+        }
+        for engine in &engines {
+            parse_engine(engine).map_err(invalid)?;
+        }
+        let budget = shared.basis.budget();
+        let compute = move |cancellation: &Cancellation| {
+            what_if::predict(shared.as_routed(), &without, &engines, cancellation)
+        };
+        self.run(budget, compute).await?
+    }
+
+    /// What each single loss would do.
+    pub(super) async fn single_losses(
+        &self,
+        fabric: &FabricState,
+    ) -> Result<Vec<SingleLossEffect>, ApiError> {
+        let shared = SharedFabric::new(fabric)?;
+        let compute = move |_: &Cancellation| what_if::single_loss_effects(shared.as_routed());
+        self.run(TIME_MAX, compute).await
+    }
+
+    /// Runs a computation on a thread of its own. It stops the comparison of engines after
+    /// `budget`.
+    async fn run<T: Send + 'static>(
+        &self,
+        budget: Duration,
+        compute: impl FnOnce(&Cancellation) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let running = Arc::clone(&self.running).acquire_owned();
+        let Ok(Ok(permit)) = timeout(QUEUE_TIME_MAX, running).await else {
+            return Err(ApiError::new(
+                ErrorKind::Busy,
+                "another prediction is being computed",
+                "Try again in a few seconds.",
+            ));
+        };
+        let cancellation = Cancellation::default();
+        let on_thread = cancellation.clone();
+        let _abandoned_with_the_client = CancelOnDrop(cancellation.clone());
+        let mut computing = tokio::task::spawn_blocking(move || {
+            let computed = compute(&on_thread);
+            drop(permit);
+            computed
+        });
+        let budget = budget.min(TIME_MAX);
+        let mut finished = timeout(budget, &mut computing).await;
+        if finished.is_err() {
+            cancellation.comparison.cancel();
+            finished = timeout(TIME_MAX - budget, &mut computing).await;
+        }
+        match finished {
+            Ok(Ok(computed)) => Ok(computed),
+            Ok(Err(_)) => Err(ApiError::new(
+                ErrorKind::Internal,
+                "the prediction failed",
+                "This is a defect: please report it with the question.",
+            )),
+            Err(_) => Err(ApiError::new(
+                ErrorKind::Busy,
+                format!("the prediction takes longer than {} s", TIME_MAX.as_secs()),
+                "Save the fabric (`ferrosm topology --format ibnet`) and ask offline: `ferrosm whatif --from FILE`.",
+            )),
+        }
+    }
+}
+
+/// Stops a computation when its client is gone.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.comparison.cancel();
+        self.0.all.cancel();
+    }
+}

@@ -1,0 +1,17 @@
+//! Cables as planned: plans in several formats, and their comparison with a fabric. No I/O.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`fabric`] | the nodes and cables of a fabric |
+//! | [`plan`] | a plan: cables between ports that are named by GUID, name or pattern |
+//! | `ndt`, `ibnetdiscover`, `xml` | readers of plans; `ndt` is also written |
+//! | `matching` | the nodes and ports that a plan names |
+//! | [`compare`] | what is not as planned |
+
+pub mod compare;
+pub mod fabric;
+mod ibnetdiscover;
+mod matching;
+pub mod ndt;
+pub mod plan;
+mod xml;

@@ -1,0 +1,323 @@
+//! What the SM would do after a loss, or with other engines: the routing job that would run then,
+//! compared with the routing in force. Pure; may run on any thread.
+//!
+//! The job is that of the SM, so that it reroutes incrementally or runs an engine as the SM would.
+//! What is cut off from the part of the fabric with the most end ports has left the subnet, as for
+//! an SM in that part.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_fabric::observed::NodeIdx;
+use ferrosm_mad::ids::Lid;
+use ferrosm_routing::connectivity::Connectivity;
+use ferrosm_routing::table_limits::{LimitedSwitch, without_transit};
+use ferrosm_routing::{
+    CancelToken, EarlierRun, Lft, Loss, PathSl, PreviousRouting, Proof, RemainingTopology,
+    SwitchIdx, Tables, Topology, VerifiedRun, changed_blocks,
+};
+
+use crate::config::hints;
+use crate::report::routing_failure::RoutingFailure;
+use crate::routing::installed_groups::InstalledGroups;
+use crate::routing::routes::{RoutingJob, RoutingStart, is_subgraph};
+use crate::routing::vl_plan::FabricVlPlan;
+
+/// The routing in force, and what the next routing job starts from.
+#[derive(Debug, Clone)]
+pub struct RoutingBasis {
+    /// The job of the routing in force, without the routing before.
+    inputs: Arc<RoutingJob>,
+    run: Arc<VerifiedRun>,
+    /// The LFTs that switches should have, in the order of the graph.
+    tables: Tables,
+    /// Switches with small LFTs of which some links are not routed.
+    stubs: Vec<SwitchIdx>,
+    proof: Proof,
+    groups: InstalledGroups,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub struct WhatIfQuestion {
+    /// What is lost.
+    pub loss: Loss,
+    /// Engines to route with instead of the configured ones; empty: as the SM would.
+    pub engines: Vec<String>,
+}
+
+/// Stops the computation of an answer.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation {
+    /// Stops the comparison of engines; the answer is for the best routing found so far.
+    pub comparison: CancelToken,
+    /// Stops all: the answer is of no use.
+    pub all: CancelToken,
+}
+
+/// The answer.
+#[derive(Debug)]
+pub struct Prediction {
+    pub connectivity_before: Connectivity,
+    pub connectivity: Connectivity,
+    /// The routing of the remaining fabric, or why there is none.
+    pub routes: Result<PredictedRoutes, RoutingFailure>,
+}
+
+/// A routing that would be installed.
+#[derive(Debug)]
+pub struct PredictedRoutes {
+    pub run: Arc<VerifiedRun>,
+    pub proof: Proof,
+    /// The LFTs that switches would have, in the order of the graph.
+    pub tables: Vec<(NodeIdx, Arc<Lft>)>,
+    /// An engine computed the routing; otherwise the routing in force was rerouted.
+    pub is_of_engine: bool,
+    /// LIDs whose routes are removed for a moment, because they could deadlock with new ones.
+    pub drained_lids: usize,
+    pub changes: RouteChanges,
+}
+
+/// How much of the tables differs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RouteChanges {
+    /// LFT entries of LIDs that stay.
+    pub entries_moved: u64,
+    /// LIDs that have such an entry.
+    pub destinations_moved: u64,
+    /// LFT entries of LIDs that leave the subnet.
+    pub entries_removed: u64,
+    /// LFT blocks that are written.
+    pub lft_blocks: u64,
+    /// Pairs of a switch with end ports and a LID that stay, whose packets get another SL.
+    pub sl_changes: u64,
+}
+
+impl RoutingBasis {
+    /// `inputs` is [`RoutingJob::without_history`] of the job that `run` is from.
+    pub(crate) fn new(
+        inputs: Arc<RoutingJob>,
+        run: Arc<VerifiedRun>,
+        tables: Tables,
+        proof: Proof,
+        is_stub: impl Fn(NodeIdx) -> bool,
+        groups: InstalledGroups,
+    ) -> Self {
+        let limited = inputs.limited.iter().map(|limited| limited.switch);
+        let stubs = limited.filter(|s| is_stub(inputs.nodes[s.index()]));
+        Self {
+            stubs: stubs.collect(),
+            inputs,
+            run,
+            tables,
+            proof,
+            groups,
+        }
+    }
+
+    /// The routing of a job without a history, for a fabric that no SM configured.
+    #[must_use]
+    pub fn of_first_job(inputs: RoutingJob, run: Arc<VerifiedRun>, proof: Proof) -> Self {
+        let tables = run.routing.tables.clone();
+        Self {
+            inputs: Arc::new(inputs),
+            run,
+            tables,
+            stubs: Vec::new(),
+            proof,
+            groups: InstalledGroups::default(),
+        }
+    }
+
+    /// The graph, with all links.
+    #[must_use]
+    pub fn graph(&self) -> &Arc<Topology> {
+        &self.inputs.full_topology
+    }
+
+    /// The node of each switch of the graph.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeIdx] {
+        &self.inputs.nodes
+    }
+
+    /// The routing in force.
+    #[must_use]
+    pub const fn run(&self) -> &Arc<VerifiedRun> {
+        &self.run
+    }
+
+    /// The proof of the routing in force.
+    #[must_use]
+    pub const fn proof(&self) -> &Proof {
+        &self.proof
+    }
+
+    /// Time limit of the automatic choice of an engine, after which the caller of [`what_if`]
+    /// cancels it.
+    #[must_use]
+    pub fn budget(&self) -> core::time::Duration {
+        self.inputs.budget
+    }
+
+    /// The routing job of the SM after a loss.
+    fn job_after(&self, question: &WhatIfQuestion, remaining: &RemainingTopology) -> RoutingJob {
+        let inputs = &self.inputs;
+        let full_topology = Arc::new(remaining.topology.clone());
+        let before = &remaining.switches;
+        let all_stay = before.len() == inputs.nodes.len();
+        let nodes: Vec<NodeIdx> = before.iter().map(|s| inputs.nodes[s.index()]).collect();
+        let stubs: Vec<SwitchIdx> = self
+            .stubs
+            .iter()
+            .filter_map(|s| remaining.find(*s))
+            .collect();
+        let topology = match stubs[..] {
+            [] => Arc::clone(&full_topology),
+            [..] => Arc::new(without_transit(&full_topology, &stubs)),
+        };
+        let limited = inputs.limited.iter().filter_map(|limited| {
+            let switch = remaining.find(limited.switch)?;
+            Some(LimitedSwitch { switch, ..*limited })
+        });
+        let guid_index = inputs.guid_index.after_loss(remaining);
+        let (hints, _) = hints::resolve(&inputs.guid_hints, &guid_index);
+        let installed: Vec<Option<Arc<Lft>>> = before
+            .iter()
+            .map(|s| Some(Arc::clone(&self.tables[s.index()])))
+            .collect();
+        let order = self.run.routing.order.as_deref().unwrap_or_default();
+        let mut previous = PreviousRouting {
+            lfts: installed.clone(),
+            order: before
+                .iter()
+                .map(|s| order.get(s.index()).copied())
+                .collect(),
+            ..PreviousRouting::none()
+        };
+        let start = if question.engines.is_empty() {
+            RoutingStart::Incremental
+        } else {
+            RoutingStart::InstalledTables
+        };
+        if start == RoutingStart::Incremental {
+            if all_stay {
+                previous.last_run = Some(Arc::clone(&self.run));
+            } else {
+                previous.earlier_run = Some(EarlierRun {
+                    run: Arc::clone(&self.run),
+                    switches: before.iter().copied().map(Some).collect(),
+                });
+            }
+            previous.pinned_engine = is_subgraph(&topology, &nodes, &self.run.topo, &inputs.nodes)
+                .then_some(self.run.routing.engine);
+        }
+        let engines = match question.engines[..] {
+            [] => inputs.engines.clone(),
+            [..] => question.engines.clone(),
+        };
+        let kept = inputs.kept.after_loss(remaining);
+        RoutingJob {
+            topology,
+            stubs,
+            limited: limited.collect(),
+            vls_in_force: self.run.routing.vl_plan.vls,
+            previous,
+            installed,
+            previous_vls: Some(FabricVlPlan::new(0, Arc::clone(&self.run), &inputs.nodes)),
+            groups: self.groups.after_loss(remaining),
+            engines,
+            hints,
+            guid_index,
+            kept: kept.with_cut_off_switches(&full_topology),
+            names: inputs.names.of_switches(before),
+            nodes,
+            full_topology,
+            ..inputs.without_history()
+        }
+    }
+
+    /// Compares a routing with that in force.
+    fn changes(&self, after: &VerifiedRun, tables: &Tables, before: &[SwitchIdx]) -> RouteChanges {
+        let old_topo = &self.run.topo;
+        let old_destinations = old_topo.destinations();
+        let stays = |lid: Lid| after.topo.destination(lid).is_some();
+        let left: Vec<Lid> = old_destinations
+            .iter()
+            .map(|d| d.lid)
+            .filter(|lid| !stays(*lid))
+            .collect();
+        let mut changes = RouteChanges::default();
+        let mut moved: BTreeSet<Lid> = BTreeSet::new();
+        for (new, s) in tables.iter().zip(before) {
+            let old = &self.tables[s.index()];
+            if Arc::ptr_eq(old, new) {
+                continue;
+            }
+            changes.lft_blocks += changed_blocks(Some(old), new).count() as u64;
+            for d in after.topo.destinations() {
+                if old.get(d.lid) != new.get(d.lid) {
+                    changes.entries_moved += 1;
+                    moved.insert(d.lid);
+                }
+            }
+            let removed = left.iter().filter(|lid| old.get(**lid) != new.get(**lid));
+            changes.entries_removed += removed.count() as u64;
+        }
+        changes.destinations_moved = moved.len() as u64;
+        changes.sl_changes = self.sl_changes(after, before);
+        changes
+    }
+
+    fn sl_changes(&self, after: &VerifiedRun, before: &[SwitchIdx]) -> u64 {
+        let old_plan = &self.run.routing.vl_plan;
+        let new_plan = &after.routing.vl_plan;
+        if let (PathSl::Uniform(old), PathSl::Uniform(new)) = (&old_plan.path_sl, &new_plan.path_sl)
+            && old == new
+        {
+            return 0;
+        }
+        let sources = after.topo.switches().zip(before);
+        let sources = sources.filter(|(s, _)| !after.topo.end_ports(*s).is_empty());
+        let mut changed = 0;
+        for (s, old_s) in sources {
+            let others = after.topo.destinations().iter().filter(|d| d.switch != s);
+            let differs = others.filter(|d| {
+                let old = self.run.topo.destination(d.lid);
+                old.is_some_and(|old| old_plan.sl(*old_s, old) != new_plan.sl(s, d))
+            });
+            changed += differs.count() as u64;
+        }
+        changed
+    }
+}
+
+/// What the SM would do after a loss, or with other engines.
+#[must_use]
+pub fn what_if(
+    basis: &RoutingBasis,
+    question: &WhatIfQuestion,
+    cancellation: &Cancellation,
+) -> Prediction {
+    let topo = basis.graph();
+    let connectivity_before = Connectivity::after(topo, &Loss::default());
+    let connectivity = Connectivity::after(topo, &question.loss);
+    let remaining = topo.after_loss(&question.loss, |s| connectivity.is_in_main_part(s));
+    let mut job = basis.job_after(question, &remaining);
+    job.cancel = cancellation.comparison.clone();
+    job.abandoned = cancellation.all.clone();
+    let result = job.compute().result;
+    let routes = result.map(|routes| PredictedRoutes {
+        changes: basis.changes(&routes.run, &routes.tables, &remaining.switches),
+        tables: job.nodes.iter().copied().zip(routes.tables).collect(),
+        run: routes.run,
+        proof: routes.proof,
+        is_of_engine: routes.is_of_engine,
+        drained_lids: routes.writes.drained_lids,
+    });
+    Prediction {
+        connectivity_before,
+        connectivity,
+        routes,
+    }
+}
