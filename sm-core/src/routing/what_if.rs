@@ -104,9 +104,11 @@ impl RoutingBasis {
         groups: InstalledGroups,
     ) -> Self {
         let limited = inputs.limited.iter().map(|limited| limited.switch);
-        let stubs = limited.filter(|s| is_stub(inputs.nodes[s.index()]));
+        let small = limited.filter(|s| is_stub(inputs.nodes[s.index()]));
+        // The job knows the drained switches.
+        let stubs: BTreeSet<SwitchIdx> = small.chain(inputs.stubs.iter().copied()).collect();
         Self {
-            stubs: stubs.collect(),
+            stubs: stubs.into_iter().collect(),
             inputs,
             run,
             tables,
