@@ -70,7 +70,9 @@ fn call(socket: &Path, method: &str, target: &str, body: &str) -> Result<Value, 
         Ok(response)
     };
     let response = exchange().map_err(|e| e.to_string())?;
-    let (_, body) = response.split_once("\r\n\r\n").ok_or(response.clone())?;
+    let (_, body) = response
+        .split_once("\r\n\r\n")
+        .ok_or_else(|| response.clone())?;
     serde_json::from_str(body).map_err(|e| format!("{e}: {response}"))
 }
 
@@ -147,6 +149,7 @@ fn killed_change_leaves_the_old_or_the_new_configuration() {
     let mut rng = TestRng::new(7);
     let mut version = 1;
     let mut outcomes = [0_u64; 2];
+    let mut completed = 0;
     site.write(version);
     let mut service = site.start();
     for kill in 0..kills {
@@ -204,10 +207,11 @@ fn killed_change_leaves_the_old_or_the_new_configuration() {
             }
         }
         outcomes[usize::from(found == new)] += 1;
+        completed += u64::from(service.stderr().contains("configuration files completed"));
         version = found;
     }
     println!(
-        "{kills} kills: {} times the old configuration, {} times the new one",
+        "{kills} kills: {} times the old configuration, {} times the new one; {completed} starts completed the files",
         outcomes[0], outcomes[1]
     );
     assert!(
