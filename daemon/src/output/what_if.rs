@@ -85,10 +85,7 @@ pub fn prediction(what_if: &WhatIf) -> String {
 fn routing(what_if: &WhatIf, after: &RoutingInForce) -> Vec<(char, String)> {
     let before = &what_if.before;
     let changes = &what_if.changes;
-    let how = match changes.rerouted {
-        true => format!("{} stays in force, rerouted", after.engine),
-        false => format!("{} -> {}, computed anew", before.engine, after.engine),
-    };
+    let how = engine(what_if, after);
     let mut lines = vec![(
         ' ',
         format!(
@@ -124,6 +121,18 @@ fn routing(what_if: &WhatIf, after: &RoutingInForce) -> Vec<(char, String)> {
         ),
     ));
     lines
+}
+
+/// The engine, and whether it would run.
+fn engine(what_if: &WhatIf, after: &RoutingInForce) -> String {
+    let before = &what_if.before.engine;
+    if what_if.changes.rerouted {
+        format!("{before}, rerouted")
+    } else if *before == after.engine {
+        format!("{before}, computed anew")
+    } else {
+        format!("{before} -> {}", after.engine)
+    }
 }
 
 /// Each single loss.
@@ -209,10 +218,7 @@ fn prediction_row(predicted: &LossPrediction, members: &BTreeMap<usize, usize>) 
     let (busiest, routing, proof) = match &what_if.after {
         Some(after) => (
             format!("{} -> {}", before.busiest_routes, after.busiest_routes),
-            match what_if.changes.rerouted {
-                true => format!("{}, rerouted", after.engine),
-                false => format!("{} -> {}", before.engine, after.engine),
-            },
+            engine(what_if, after),
             format!("{} routes", after.verified),
         ),
         None => (

@@ -30,7 +30,11 @@ pub fn single_loss_effects(fabric: RoutedFabric<'_>) -> Vec<SingleLossEffect> {
                 };
                 let guid = fabric.snapshot.node(at.node()).guid;
                 let peer = fabric.snapshot.peer(at).unwrap_or(at);
-                let name = link_name(fabric.snapshot, at, peer);
+                // The order of switches is that of discovery.
+                let ends = [at, peer].map(|end| (fabric.snapshot.node(end.node()).name(), end));
+                let is_in_order = ends[0].0 <= ends[1].0;
+                let (first, second) = if is_in_order { (at, peer) } else { (peer, at) };
+                let name = link_name(fabric.snapshot, first, second);
                 (kind, name, format!("{guid}/{port}"))
             }
         };
