@@ -74,6 +74,10 @@ pub enum CommandKind {
     Takeover,
     /// Stop the service.
     Stop,
+    /// Acknowledge an alarm.
+    Acknowledge,
+    /// Expect a node or link no longer.
+    Forget,
 }
 
 impl CommandKind {
@@ -86,6 +90,8 @@ impl CommandKind {
             Self::Handover => "handover",
             Self::Takeover => "takeover",
             Self::Stop => "stop",
+            Self::Acknowledge => "acknowledge",
+            Self::Forget => "forget",
         }
     }
 }

@@ -16,12 +16,16 @@
 //! | [`partition`] | partitions and their members |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
+//! | [`alarm`] | alarms, and notifications of them |
+//! | [`change`] | what changed |
 //! | [`command`] | commands to the SM |
 //! | [`plan`] | what an SM would write |
 
 #![warn(missing_docs)]
 
+pub mod alarm;
 pub mod answer;
+pub mod change;
 pub mod command;
 pub mod event;
 pub mod fabric;

@@ -4,7 +4,7 @@ use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Place, Port, Presence}
 use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot, SnapshotLink, SnapshotPort};
 use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
 
-use super::history::{LinkChanges, link_key};
+use super::history::{LinkChanges, LinkKey, link_key};
 use super::names::{end_port_name, link_end, node_kind, node_location, port_location};
 use super::published::FabricState;
 use super::rfc3339;
@@ -77,12 +77,27 @@ pub(super) fn ports(snapshot: &Snapshot) -> impl Iterator<Item = Port> + '_ {
 
 /// The links that are up, then those that went down.
 pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
+    let up = fabric.snapshot.links().iter();
+    up.map(|link| link_that_is_up(fabric, *link))
+        .chain(down_links(fabric).map(|(_, link)| link))
+}
+
+/// The links that run below the width or speed that both ports have enabled.
+pub(super) fn degraded_links(
+    fabric: &FabricState,
+) -> impl Iterator<Item = (SnapshotLink, Link)> + '_ {
+    let up = fabric.snapshot.links().iter();
+    let degraded = up.filter(|link| {
+        let rates = LinkRates::of(&fabric.snapshot, **link);
+        rates.state() == LinkState::Degraded
+    });
+    degraded.map(|link| (*link, link_that_is_up(fabric, *link)))
+}
+
+/// The links that went down.
+pub(super) fn down_links(fabric: &FabricState) -> impl Iterator<Item = (LinkKey, Link)> + '_ {
     let snapshot = &*fabric.snapshot;
-    let up = snapshot
-        .links()
-        .iter()
-        .map(|link| link_that_is_up(fabric, *link));
-    let down = fabric.history.down_links().map(|(key, changes)| {
+    fabric.history.down_links().map(|(key, changes)| {
         let [a, b] = [0, 1].map(|i| LinkEnd {
             guid: key[i].0.to_string(),
             name: changes.names[i].clone(),
@@ -98,7 +113,7 @@ pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
         } else {
             ""
         };
-        Link {
+        let link = Link {
             a,
             b,
             state: LinkState::Down,
@@ -108,48 +123,65 @@ pub(super) fn links(fabric: &FabricState) -> impl Iterator<Item = Link> + '_ {
             since: Some(rfc3339(changes.since)),
             times_down: changes.times_down,
             note: note.to_owned(),
-        }
-    });
-    up.chain(down)
+        };
+        (*key, link)
+    })
 }
 
 fn is_disabled(port: &SnapshotPort) -> bool {
     port.has_port_info && PortInfo::port_physical_state.read(&port.raw) == PhysState::Disabled
 }
 
+/// Rates of a link that is up, and whether it is Active.
+struct LinkRates {
+    active: Option<LinkRate>,
+    possible: Option<LinkRate>,
+    is_active: bool,
+}
+
+impl LinkRates {
+    fn of(snapshot: &Snapshot, link: SnapshotLink) -> Self {
+        let reported = snapshot.reported_link(link);
+        let infos = [link.a, link.b].map(|at| PortInfo::decode(&snapshot.port(at).raw));
+        let [info_a, info_b] = &infos;
+        let active = reported.width.zip(reported.speed);
+        Self {
+            active: active.map(|(width, speed)| LinkRate { width, speed }),
+            possible: info_a.best_rate_with(info_b),
+            is_active: infos
+                .iter()
+                .all(|info| info.port_state == PortState::Active),
+        }
+    }
+
+    fn state(&self) -> LinkState {
+        let rates = self.active.zip(self.possible);
+        let is_degraded = rates.is_some_and(|(active, possible)| {
+            active.width.0 < possible.width.0 || (active.speed as u8) < possible.speed as u8
+        });
+        if !self.is_active {
+            LinkState::NotActive
+        } else if is_degraded {
+            LinkState::Degraded
+        } else {
+            LinkState::Up
+        }
+    }
+}
+
 fn link_that_is_up(fabric: &FabricState, link: SnapshotLink) -> Link {
     let snapshot = &*fabric.snapshot;
-    let reported = snapshot.reported_link(link);
-    let infos = [link.a, link.b].map(|at| PortInfo::decode(&snapshot.port(at).raw));
-    let [info_a, info_b] = &infos;
-    let possible = info_a.best_rate_with(info_b);
-    let active = reported
-        .width
-        .zip(reported.speed)
-        .map(|(width, speed)| LinkRate { width, speed });
-    let is_active = infos
-        .iter()
-        .all(|info| info.port_state == PortState::Active);
-    let is_degraded = active.zip(possible).is_some_and(|(active, possible)| {
-        active.width.0 < possible.width.0 || (active.speed as u8) < possible.speed as u8
-    });
-    let state = if !is_active {
-        LinkState::NotActive
-    } else if is_degraded {
-        LinkState::Degraded
-    } else {
-        LinkState::Up
-    };
+    let rates = LinkRates::of(snapshot, link);
     let changes = fabric.history.link(&link_key(snapshot, link.a, link.b));
     Link {
         a: link_end(snapshot, link.a),
         b: link_end(snapshot, link.b),
-        state,
-        rate: reported.to_string(),
-        possible_rate: possible.map_or_else(String::new, |rate| {
+        state: rates.state(),
+        rate: snapshot.reported_link(link).to_string(),
+        possible_rate: rates.possible.map_or_else(String::new, |rate| {
             format!("{}x{}", rate.width.0, rate.speed.name())
         }),
-        mbps: active.map_or(0, LinkRate::mbps),
+        mbps: rates.active.map_or(0, LinkRate::mbps),
         since: changes.map(|changes| rfc3339(changes.since)),
         times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
         note: String::new(),

@@ -7,31 +7,42 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`published`], `history` | published state; what went down or left |
+//! | [`published`], `history`, `problems` | published state; what went down or left; problems that last |
+//! | `replicas` | whether standbys have what this master has written |
+//! | `seen` | what was seen, as it is kept across restarts |
 //! | [`events`] | the last events |
+//! | [`alarms`] | alarms, and the thread that follows the published state |
+//! | [`changes`] | what changed, with cause and effect |
 //! | [`commands`] | commands of clients and signals, and the audit log |
 //! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
+//! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
 
 pub mod access;
+pub mod alarms;
+pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod events;
 mod fabric;
+mod forget;
 mod history;
 mod list;
 mod lookup;
 mod names;
 mod partition;
 mod path;
+mod problems;
 pub mod published;
+mod replicas;
 #[allow(
     unused_qualifications,
     reason = "utoipa's attribute expands to paths that are in scope"
 )]
 mod routes;
+mod seen;
 pub mod server;
 mod status;
 
@@ -46,9 +57,12 @@ use std::time::SystemTime;
 
 use tokio::sync::mpsc;
 
+use self::alarms::{Alarms, Followed};
+use self::changes::ChangeLog;
 use self::commands::{CommandLog, CommandRequest};
 use self::events::EventLog;
 use self::published::Published;
+use crate::notify::Notifier;
 
 /// Name of the socket in its directory.
 pub const SOCKET_NAME: &str = "api.sock";
@@ -73,11 +87,25 @@ pub struct Service {
     pub published: Published,
     pub commands: CommandLog,
     pub events: EventLog,
+    pub alarms: Alarms,
+    pub notifier: Notifier,
+    pub changes: ChangeLog,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }
 
 impl Service {
+    /// What the thread of the alarms uses.
+    #[must_use]
+    pub fn followed(&self) -> Followed {
+        Followed {
+            published: self.published.clone(),
+            alarms: self.alarms.clone(),
+            events: self.events.clone(),
+            notifier: self.notifier.clone(),
+        }
+    }
+
     /// Commands are executed from now on, by the receiver of the requests.
     #[must_use]
     pub fn accept_commands(&self) -> mpsc::Receiver<CommandRequest> {

@@ -1,5 +1,6 @@
 //! One module per command. Each takes its flags and returns its failure.
 
+pub mod alarms;
 pub mod ask;
 pub mod config;
 pub mod control;
@@ -54,6 +55,11 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Takeover(args) => control::takeover(&args),
         CliCommand::Partition(args) => ask::partition(&args.command),
         CliCommand::Events(args) => ask::events(&args),
+        CliCommand::Changes(args) => ask::changes(&args),
+        CliCommand::Diff(args) => ask::diff(&args),
+        CliCommand::Alarms(args) => alarms::run(&args),
+        CliCommand::Forget(args) => alarms::forget(&args),
+        CliCommand::Notify(args) => alarms::notify(&args),
         CliCommand::Commands(args) => control::commands(&args),
         CliCommand::State(args) => state::run(&args),
         CliCommand::Config(args) => config::run(&args),

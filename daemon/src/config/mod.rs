@@ -9,6 +9,7 @@ mod combination;
 mod error;
 mod keys;
 mod log_level;
+mod notify;
 mod parse;
 mod partitions;
 mod path_inputs;
@@ -28,7 +29,7 @@ pub use error::{ConfigError, ConfigErrors};
 pub use log_level::parse_log_level;
 pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
-pub use settings::{LogFormat, LogSettings, Settings};
+pub use settings::{LogFormat, LogSettings, NotifyEntry, Settings};
 pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
-//! | [`answers`] | answers of the API |
+//! | [`answers`], [`alarms`] | answers of the API |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | [`import`] | imported configuration of OpenSM |
@@ -15,6 +15,7 @@
 //! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format, `event_callsite` those of the event table |
 //! | [`progress`] | the progress bar |
 
+pub mod alarms;
 pub mod answers;
 pub mod dot;
 pub mod dump;

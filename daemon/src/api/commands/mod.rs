@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
+use ferrosm_api::change::ChangeKind;
 use ferrosm_api::command::{Command as Entry, CommandKind, CommandState};
 use ferrosm_core::report::Problem;
 use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome};
@@ -18,6 +19,7 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use self::audit::AuditLog;
+use super::changes::ChangeLog;
 use super::{rfc3339, status};
 
 /// Commands that the service remembers.
@@ -50,6 +52,8 @@ struct Inner {
     /// The newest last.
     entries: VecDeque<Entry>,
     audit: Option<AuditLog>,
+    /// Where commands that ended are listed with other changes.
+    changes: ChangeLog,
 }
 
 impl CommandLog {
@@ -62,10 +66,16 @@ impl CommandLog {
             last: audit.as_ref().map_or(0, AuditLog::last_command),
             entries: VecDeque::new(),
             audit,
+            changes: ChangeLog::default(),
         };
         Self {
             inner: Arc::new(Mutex::new(inner)),
         }
+    }
+
+    /// Lists commands that end with other changes from now on.
+    pub fn report_to(&self, changes: &ChangeLog) {
+        self.lock().changes = changes.clone();
     }
 
     /// A command is received. Returns its number.
@@ -86,19 +96,59 @@ impl CommandLog {
         let reason = entry.reason.as_deref();
         info!(id = entry.command, %command, by = entry.by, reason, "command received");
         inner.write(&entry);
-        inner.entries.push_back(entry);
-        if inner.entries.len() > REMEMBERED {
-            let mut entries = inner.entries.iter();
-            let ended = entries.position(|entry| entry.state != CommandState::InProgress);
-            inner.entries.remove(ended.unwrap_or(0));
-        }
+        inner.remember(entry);
         CommandId(inner.last)
+    }
+
+    /// The service itself has executed a command. Returns its number.
+    pub fn record(
+        &self,
+        kind: CommandKind,
+        by: String,
+        reason: Option<String>,
+        message: String,
+    ) -> u64 {
+        let mut inner = self.lock();
+        inner.last += 1;
+        let now = rfc3339(SystemTime::now());
+        let entry = Entry {
+            command: inner.last,
+            kind,
+            by,
+            reason,
+            received_at: now.clone(),
+            state: CommandState::Complete,
+            ended_at: Some(now),
+            message,
+            findings: Vec::new(),
+        };
+        let reason = entry.reason.as_deref();
+        let command = kind.name();
+        let result = &entry.message;
+        info!(
+            id = entry.command,
+            command,
+            by = entry.by,
+            reason,
+            result,
+            "command executed"
+        );
+        inner.write(&entry);
+        add_change(&inner.changes, &entry);
+        let number = entry.command;
+        inner.remember(entry);
+        number
     }
 
     /// A command ended. The first result counts: the loop and the client may both report the end.
     pub fn end(&self, id: CommandId, result: &CommandResult) {
         let mut inner = self.lock();
-        let Inner { entries, audit, .. } = &mut *inner;
+        let Inner {
+            entries,
+            audit,
+            changes,
+            ..
+        } = &mut *inner;
         let is_running =
             |entry: &&mut Entry| entry.command == id.0 && entry.state == CommandState::InProgress;
         let Some(entry) = entries.iter_mut().find(is_running) else {
@@ -124,6 +174,7 @@ impl CommandLog {
         if let Some(audit) = audit {
             audit.write(entry);
         }
+        add_change(changes, entry);
     }
 
     /// The loop of the SM ends: no command in progress ends otherwise.
@@ -157,11 +208,30 @@ impl CommandLog {
 }
 
 impl Inner {
+    fn remember(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+        if self.entries.len() > REMEMBERED {
+            let mut entries = self.entries.iter();
+            let ended = entries.position(|entry| entry.state != CommandState::InProgress);
+            self.entries.remove(ended.unwrap_or(0));
+        }
+    }
+
     fn write(&self, entry: &Entry) {
         if let Some(audit) = &self.audit {
             audit.write(entry);
         }
     }
+}
+
+fn add_change(changes: &ChangeLog, entry: &Entry) {
+    let what = format!("command {}: {}", entry.command, entry.kind.name());
+    let cause = match &entry.reason {
+        Some(reason) => format!("{}: {reason}", entry.by),
+        None => entry.by.clone(),
+    };
+    let effect = format!("{}: {}", entry.state.name(), entry.message);
+    changes.add(ChangeKind::Command, what, cause, Some(effect));
 }
 
 const fn kind(command: Command) -> CommandKind {
