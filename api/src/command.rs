@@ -92,6 +92,10 @@ pub enum CommandKind {
     ConfigConfirm,
     /// Put an earlier configuration in force.
     ConfigRollback,
+    /// Acknowledge an alarm.
+    Acknowledge,
+    /// Expect a node or link no longer.
+    Forget,
 }
 
 impl CommandKind {
@@ -113,6 +117,8 @@ impl CommandKind {
             Self::ConfigApply => "config-apply",
             Self::ConfigConfirm => "config-confirm",
             Self::ConfigRollback => "config-rollback",
+            Self::Acknowledge => "acknowledge",
+            Self::Forget => "forget",
         }
     }
 }

@@ -60,7 +60,7 @@ pub struct Node {
 pub enum Presence {
     /// It is in the subnet.
     Present,
-    /// It was in the subnet since this SM became master, and is not now.
+    /// It was in the subnet in the last days (`health.expect`), and is not now.
     Absent,
 }
 
@@ -120,7 +120,7 @@ impl LinkEnd {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkState {
-    /// It was there since this SM became master, and is not now.
+    /// It was there in the last days (`health.expect`), and is not now.
     Down,
     /// It is up, but not Active.
     NotActive,

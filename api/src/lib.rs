@@ -17,6 +17,8 @@
 //! | [`maintenance`] | drained switches and links, disabled ports |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
+//! | [`alarm`] | alarms, and notifications of them |
+//! | [`change`] | what changed |
 //! | [`command`] | commands to the SM |
 //! | [`config`] | the configuration, its revisions and changes |
 //! | [`plan`] | what an SM would write |
@@ -25,8 +27,10 @@
 
 #![warn(missing_docs)]
 
+pub mod alarm;
 pub mod answer;
 pub mod cabling;
+pub mod change;
 pub mod command;
 pub mod config;
 pub mod event;

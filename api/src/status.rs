@@ -111,6 +111,9 @@ pub struct Finding {
     /// Since when, in UTC (RFC 3339), if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
+    /// The number of its alarm; none if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<u64>,
 }
 
 /// The SMs of the subnet.

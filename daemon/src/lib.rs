@@ -10,6 +10,7 @@
 //! | [`config`] | the configuration file: parse, check, print, reload |
 //! | [`run`] | the SM service of `run` and `demo`: its loop, signals, replication, recording |
 //! | [`api`] | questions and commands to a running service |
+//! | [`notify`] | notifications of alarms |
 //! | [`http`] | the HTTP servers of the API and the metrics |
 //! | [`port`] | local ports, and the transports of the service's loop |
 //! | [`sa_server`] | the SA server |
@@ -18,6 +19,7 @@
 //! | [`output`] | tables, ibnet, JSON, dot, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
+//! | [`pattern`] | patterns with `*` |
 //! | [`clock`] | monotonic time and time since boot |
 //! | [`failure`] | failures of commands: message, hint, exit status |
 
@@ -31,9 +33,11 @@ pub mod config;
 pub mod failure;
 pub mod http;
 pub mod metrics;
+pub mod notify;
 #[cfg(feature = "simulator")]
 pub mod offline;
 pub mod output;
+pub mod pattern;
 pub mod plan;
 pub mod port;
 pub mod run;

@@ -39,32 +39,43 @@ impl Default for EventLog {
 }
 
 impl EventLog {
-    /// Adds an event with a severity, which is its own or lower.
-    pub fn add(&self, event: &Event, severity: Severity) {
-        let row = event.row();
-        let listed = event.fields();
-        let mut text = row.name.to_owned();
+    /// Adds an event with a severity, which is its own or lower. Returns its number.
+    pub fn add(&self, event: &Event, severity: Severity) -> u64 {
+        let severity = api_severity(severity);
+        self.append(event.row().name, severity, event.fields().as_slice())
+    }
+
+    /// Adds an event of another thread than that of the SM.
+    pub(super) fn append(
+        &self,
+        name: &str,
+        severity: EventSeverity,
+        listed: &[(&'static str, FieldValue)],
+    ) -> u64 {
+        let mut text = name.to_owned();
         let mut fields = Map::new();
-        for (name, value) in listed.as_slice() {
+        for (name, value) in listed {
             text.push_str(&format!(" {name}={value}"));
             fields.insert((*name).to_owned(), json(value));
         }
+        let at = rfc3339(SystemTime::now());
+        let mut entries = self.lock();
         let number = *self.last.borrow() + 1;
         let entry = Arc::new(EventEntry {
             number,
-            at: rfc3339(SystemTime::now()),
-            severity: api_severity(severity),
-            event: row.label(),
+            at,
+            severity,
+            event: name.to_lowercase().replace(' ', "-"),
             fields,
             text,
         });
-        let mut entries = self.lock();
         if entries.len() == REMEMBERED {
             entries.pop_front();
         }
         entries.push_back(entry);
         // Before others can read the entry.
         self.last.send_replace(number);
+        number
     }
 
     /// The events after a number, of at least this severity.

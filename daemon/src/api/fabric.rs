@@ -82,12 +82,31 @@ pub(super) fn links<'a>(
     fabric: &'a FabricState,
     maintenance: &'a [Maintenance],
 ) -> impl Iterator<Item = Link> + 'a {
+    let up = fabric.snapshot.links().iter();
+    up.map(|link| link_that_is_up(fabric, maintenance, *link))
+        .chain(down_links(fabric, maintenance).map(|(_, link)| link))
+}
+
+/// The links that run below the width or speed that both ports have enabled.
+pub(super) fn degraded_links<'a>(
+    fabric: &'a FabricState,
+    maintenance: &'a [Maintenance],
+) -> impl Iterator<Item = (SnapshotLink, Link)> + 'a {
+    let up = fabric.snapshot.links().iter();
+    let degraded = up.filter(|link| {
+        let rates = LinkRates::of(&fabric.snapshot, **link);
+        rates.state() == LinkState::Degraded
+    });
+    degraded.map(|link| (*link, link_that_is_up(fabric, maintenance, *link)))
+}
+
+/// The links that went down.
+pub(super) fn down_links<'a>(
+    fabric: &'a FabricState,
+    maintenance: &'a [Maintenance],
+) -> impl Iterator<Item = (LinkKey, Link)> + 'a {
     let snapshot = &*fabric.snapshot;
-    let up = snapshot
-        .links()
-        .iter()
-        .map(|link| link_that_is_up(fabric, maintenance, *link));
-    let down = fabric.history.down_links().map(|(key, changes)| {
+    fabric.history.down_links().map(|(key, changes)| {
         let in_maintenance = maintenance_of(maintenance, key);
         let [a, b] = [0, 1].map(|i| LinkEnd {
             guid: key[i].0.to_string(),
@@ -104,7 +123,7 @@ pub(super) fn links<'a>(
             None if disabled => "a port is disabled, not by ferrosm".to_owned(),
             None => String::new(),
         };
-        Link {
+        let link = Link {
             a,
             b,
             state: LinkState::Down,
@@ -115,9 +134,9 @@ pub(super) fn links<'a>(
             times_down: changes.times_down,
             maintenance: in_maintenance.map(maintenance_kind),
             note,
-        }
-    });
-    up.chain(down)
+        };
+        (*key, link)
+    })
 }
 
 fn is_disabled(port: &SnapshotPort) -> bool {
@@ -154,41 +173,58 @@ fn maintenance_note(entry: &Maintenance) -> String {
     }
 }
 
+/// Rates of a link that is up, and whether it is Active.
+struct LinkRates {
+    active: Option<LinkRate>,
+    possible: Option<LinkRate>,
+    is_active: bool,
+}
+
+impl LinkRates {
+    fn of(snapshot: &Snapshot, link: SnapshotLink) -> Self {
+        let reported = snapshot.reported_link(link);
+        let infos = [link.a, link.b].map(|at| PortInfo::decode(&snapshot.port(at).raw));
+        let [info_a, info_b] = &infos;
+        let active = reported.width.zip(reported.speed);
+        Self {
+            active: active.map(|(width, speed)| LinkRate { width, speed }),
+            possible: info_a.best_rate_with(info_b),
+            is_active: infos
+                .iter()
+                .all(|info| info.port_state == PortState::Active),
+        }
+    }
+
+    fn state(&self) -> LinkState {
+        let rates = self.active.zip(self.possible);
+        let is_degraded = rates.is_some_and(|(active, possible)| {
+            active.width.0 < possible.width.0 || (active.speed as u8) < possible.speed as u8
+        });
+        if !self.is_active {
+            LinkState::NotActive
+        } else if is_degraded {
+            LinkState::Degraded
+        } else {
+            LinkState::Up
+        }
+    }
+}
+
 fn link_that_is_up(fabric: &FabricState, maintenance: &[Maintenance], link: SnapshotLink) -> Link {
     let snapshot = &*fabric.snapshot;
-    let reported = snapshot.reported_link(link);
-    let infos = [link.a, link.b].map(|at| PortInfo::decode(&snapshot.port(at).raw));
-    let [info_a, info_b] = &infos;
-    let possible = info_a.best_rate_with(info_b);
-    let active = reported
-        .width
-        .zip(reported.speed)
-        .map(|(width, speed)| LinkRate { width, speed });
-    let is_active = infos
-        .iter()
-        .all(|info| info.port_state == PortState::Active);
-    let is_degraded = active.zip(possible).is_some_and(|(active, possible)| {
-        active.width.0 < possible.width.0 || (active.speed as u8) < possible.speed as u8
-    });
-    let state = if !is_active {
-        LinkState::NotActive
-    } else if is_degraded {
-        LinkState::Degraded
-    } else {
-        LinkState::Up
-    };
+    let rates = LinkRates::of(snapshot, link);
     let key = link_key(snapshot, link.a, link.b);
     let changes = fabric.history.link(&key);
     let in_maintenance = maintenance_of(maintenance, &key);
     Link {
         a: link_end(snapshot, link.a),
         b: link_end(snapshot, link.b),
-        state,
-        rate: reported.to_string(),
-        possible_rate: possible.map_or_else(String::new, |rate| {
+        state: rates.state(),
+        rate: snapshot.reported_link(link).to_string(),
+        possible_rate: rates.possible.map_or_else(String::new, |rate| {
             format!("{}x{}", rate.width.0, rate.speed.name())
         }),
-        mbps: active.map_or(0, LinkRate::mbps),
+        mbps: rates.active.map_or(0, LinkRate::mbps),
         since: changes.map(|changes| rfc3339(changes.since)),
         times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
         maintenance: in_maintenance.map(maintenance_kind),

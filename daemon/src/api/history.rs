@@ -1,9 +1,11 @@
-//! Links and nodes that changed since this SM became master: what is down or absent, and since
-//! when.
+//! Links and nodes that changed since this SM became master, and those that it saw before and are
+//! down or absent: what it is, and since when.
 //!
-//! Only what changed has an entry, so that an update costs what changed.
+//! Only what changed has an entry, so that an update costs what changed. An entry of what is gone
+//! ends when it returns, after `health.expect`, by `ferrosm forget`, and for a link when one of its
+//! ports has another link.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -50,6 +52,32 @@ pub(super) struct NodeChange {
     pub(super) kind: ferrosm_api::fabric::NodeKind,
 }
 
+/// What an operator expects no longer: names of nodes and links.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ForgottenEntries {
+    pub(super) nodes: Vec<String>,
+    pub(super) links: Vec<String>,
+}
+
+impl LinkChanges {
+    /// `leaf-0-0/5 - spine-0-0/1`.
+    pub(super) fn name(&self, key: &LinkKey) -> String {
+        self.locations(key).join(" - ")
+    }
+
+    /// `leaf-0-0/5`, and the other end.
+    fn locations(&self, key: &LinkKey) -> [String; 2] {
+        [0, 1].map(|i| {
+            let end = ferrosm_api::fabric::LinkEnd {
+                guid: key[i].0.to_string(),
+                name: self.names[i].clone(),
+                port: key[i].1.0,
+            };
+            end.location()
+        })
+    }
+}
+
 /// The key of a link.
 pub(super) fn link_key(snapshot: &Snapshot, a: PortIdx, b: PortIdx) -> LinkKey {
     let end = |at: PortIdx| (snapshot.node(at.node()).guid, at.num());
@@ -78,6 +106,86 @@ impl History {
         nodes.filter(|(_, node)| !node.is_present)
     }
 
+    /// Records a node that was seen in an earlier run and is absent.
+    pub(super) fn insert_absent_node(&mut self, guid: NodeGuid, node: NodeChange) {
+        if self.nodes.len() < ENTRIES_MAX {
+            self.nodes.insert(guid, node);
+        }
+    }
+
+    /// Records a link that was seen in an earlier run and is down.
+    pub(super) fn insert_down_link(&mut self, key: LinkKey, link: LinkChanges) {
+        if self.links.len() < ENTRIES_MAX {
+            self.links.insert(key, link);
+        }
+    }
+
+    /// What was seen when this SM was master before, at `last_seen`, and is not in the subnet.
+    pub(super) fn of_earlier_term(
+        mut earlier: Arc<Self>,
+        before: &Snapshot,
+        after: &Snapshot,
+        last_seen: SystemTime,
+    ) -> Arc<Self> {
+        Self::update(&mut earlier, before, after, last_seen);
+        let history = Arc::make_mut(&mut earlier);
+        history.links.retain(|_, link| !link.is_up);
+        history.nodes.retain(|_, node| !node.is_present);
+        earlier
+    }
+
+    /// Whether [`Self::remove_gone_before`] would remove an entry.
+    pub(super) fn has_gone_before(&self, limit: SystemTime) -> bool {
+        let mut nodes = self.absent_nodes();
+        let mut links = self.down_links();
+        nodes.any(|(_, node)| node.since < limit) || links.any(|(_, link)| link.since < limit)
+    }
+
+    /// Removes what is gone since a time before this one.
+    pub(super) fn remove_gone_before(this: &mut Arc<Self>, limit: SystemTime) {
+        let history = Arc::make_mut(this);
+        history
+            .links
+            .retain(|_, link| link.is_up || link.since >= limit);
+        history
+            .nodes
+            .retain(|_, node| node.is_present || node.since >= limit);
+    }
+
+    /// Removes what is gone and has this name: an absent node (name or GUID) with its links, or a
+    /// link that is down (one of its ends, such as `leaf-0-0/5`, or both).
+    pub(super) fn forget(this: &mut Arc<Self>, name: &str) -> ForgottenEntries {
+        let mut forgotten = ForgottenEntries::default();
+        let mut guids = BTreeSet::new();
+        for (guid, node) in this.absent_nodes() {
+            if node.name == name || guid.to_string() == name {
+                guids.insert(guid);
+                forgotten.nodes.push(match node.name.is_empty() {
+                    true => guid.to_string(),
+                    false => node.name.clone(),
+                });
+            }
+        }
+        let is_meant = |key: &LinkKey, link: &LinkChanges| {
+            let has_node = key.iter().any(|(guid, _)| guids.contains(guid));
+            let locations = link.locations(key);
+            has_node || locations.iter().any(|end| end == name) || locations.join(" - ") == name
+        };
+        let meant = this.down_links().filter(|(key, link)| is_meant(key, link));
+        let links: Vec<(LinkKey, String)> =
+            meant.map(|(key, link)| (*key, link.name(key))).collect();
+        if links.is_empty() && guids.is_empty() {
+            return forgotten;
+        }
+        let history = Arc::make_mut(this);
+        for (key, name) in links {
+            history.links.remove(&key);
+            forgotten.links.push(name);
+        }
+        history.nodes.retain(|guid, _| !guids.contains(guid));
+        forgotten
+    }
+
     /// Records what differs between two snapshots.
     pub(super) fn update(
         this: &mut Arc<Self>,
@@ -93,7 +201,9 @@ impl History {
                 history.record_node(before, slot, now, false);
             }
         }
+        let mut has_changed = false;
         for slot in after.slots_changed_in(before) {
+            has_changed = true;
             let history = Arc::make_mut(this);
             let guid = after.node(slot).guid;
             history.update_links(after, before, slot, now, true);
@@ -101,6 +211,21 @@ impl History {
                 history.record_node(after, slot, now, true);
             }
         }
+        if has_changed {
+            Arc::make_mut(this).remove_moved_links(after);
+        }
+    }
+
+    /// Forgets links that are down and one of whose ports has another link: a cable was moved.
+    pub(super) fn remove_moved_links(&mut self, snapshot: &Snapshot) {
+        self.links.retain(|key, link| {
+            let is_used = |(guid, num): &(NodeGuid, PortNum)| {
+                let slot = snapshot.by_node_guid(*guid);
+                let at = slot.and_then(|slot| snapshot.port_by_num(slot, *num));
+                at.is_some_and(|at| snapshot.peer(at).is_some())
+            };
+            link.is_up || !key.iter().any(is_used)
+        });
     }
 
     /// Records the links of a node that only `of` has.
@@ -178,7 +303,7 @@ impl History {
     }
 }
 
-fn has_link(snapshot: &Snapshot, [a, b]: &LinkKey) -> bool {
+pub(super) fn has_link(snapshot: &Snapshot, [a, b]: &LinkKey) -> bool {
     let port = |(guid, num): &(NodeGuid, PortNum)| {
         let slot = snapshot.by_node_guid(*guid)?;
         snapshot.port_by_num(slot, *num)

@@ -4,9 +4,10 @@ use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::NodeType;
 
-use super::list::{invalid, is_match};
+use super::list::invalid;
 use super::lookup;
 use super::published::FabricState;
+use crate::pattern::is_match;
 
 /// Most ports that one request may name.
 const PORTS_MAX: usize = 100_000;

@@ -7,24 +7,31 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`published`], `history` | published state; what went down or left |
+//! | [`published`], `history`, `problems` | published state; what went down or left; problems that last |
+//! | `replicas` | whether standbys have what this master has written |
+//! | `seen` | what was seen, as it is kept across restarts |
 //! | [`events`] | the last events |
+//! | [`alarms`] | alarms, and the thread that follows the published state |
+//! | [`changes`] | what changed, with cause and effect |
 //! | [`commands`] | commands of clients and signals, and the audit log |
 //! | [`config`] | requests that concern the configuration |
 //! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
+//! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
-//! | `changes`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
 //! | `what_if` | predictions, which take longer |
 
 pub mod access;
-mod changes;
+pub mod alarms;
+pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod config;
 pub mod events;
 mod fabric;
+mod forget;
 mod history;
 mod list;
 mod lookup;
@@ -32,17 +39,20 @@ mod members;
 mod names;
 mod partition;
 mod path;
+mod problems;
 pub mod published;
+mod replicas;
+mod requests;
 #[allow(
     unused_qualifications,
     reason = "utoipa's attribute expands to paths that are in scope"
 )]
 mod routes;
+mod seen;
 pub mod server;
 mod status;
 mod what_if;
 
-pub(crate) use list::is_match;
 pub(crate) use status::{awaited_removals, role};
 
 use core::time::Duration;
@@ -55,10 +65,13 @@ use std::time::SystemTime;
 use ferrosm_api::config::FILES_LEN_MAX;
 use tokio::sync::mpsc;
 
+use self::alarms::{Alarms, Followed};
+use self::changes::ChangeLog;
 use self::commands::{CommandLog, CommandRequest};
 use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::published::Published;
+use crate::notify::Notifier;
 
 /// Name of the socket in its directory.
 pub const SOCKET_NAME: &str = "api.sock";
@@ -89,11 +102,25 @@ pub struct Service {
     /// Held while a partition is changed, because a change depends on the one before.
     partition_changes: Arc<tokio::sync::Mutex<()>>,
     predictor: what_if::Predictor,
+    pub alarms: Alarms,
+    pub notifier: Notifier,
+    pub changes: ChangeLog,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }
 
 impl Service {
+    /// What the thread of the alarms uses.
+    #[must_use]
+    pub fn followed(&self) -> Followed {
+        Followed {
+            published: self.published.clone(),
+            alarms: self.alarms.clone(),
+            events: self.events.clone(),
+            notifier: self.notifier.clone(),
+        }
+    }
+
     /// Commands are executed from now on, by the receiver of the requests.
     #[must_use]
     pub fn accept_commands(&self) -> mpsc::Receiver<CommandRequest> {

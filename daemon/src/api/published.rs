@@ -3,24 +3,41 @@
 //! The thread of the SM publishes; readers clone an `Arc`. Publishing never waits for a reader
 //! longer than for such a clone.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
-use ferrosm_core::report::ActivityKind;
+use ferrosm_core::event::LinkFlaps;
+use ferrosm_core::report::{ActivityKind, Problem};
 use ferrosm_core::routing::what_if::RoutingBasis;
 use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
+use ferrosm_fabric::location::PortName;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 
-use super::history::History;
+use super::history::{ForgottenEntries, History, LinkKey};
+use super::problems::StandingProblems;
+use super::replicas::ReplicaProblems;
+use super::seen::Seen;
+
+/// Shortest time after which a problem of a device that is read in each light sweep counts as
+/// solved if it is not reported.
+const QUIET_MIN: Duration = Duration::from_secs(60);
+/// Interval of light sweeps that are configured to run at long intervals only.
+const LONG_SWEEP_INTERVAL: Duration = Duration::from_secs(300);
+/// Most links that flap at the same time. Further ones are only logged.
+const FLAPPING_MAX: usize = 4096;
 
 /// The published state. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Published {
     current: Arc<Mutex<Arc<State>>>,
+    /// The thread that follows the state, if one does.
+    watcher: Arc<OnceLock<Thread>>,
 }
 
 /// A state of the SM.
@@ -50,6 +67,35 @@ pub struct State {
     pub awaits_consent: Option<String>,
     /// The fabric; `None` before the first sweep.
     pub fabric: Option<FabricState>,
+    /// Problems of sweeps that last.
+    pub problems: Arc<StandingProblems>,
+    /// Links that flap, with the number of losses that was reported.
+    pub(super) flapping: Arc<BTreeMap<LinkKey, u32>>,
+    /// What is wrong with replicas of this master.
+    pub(super) replicas: Arc<ReplicaProblems>,
+    /// Why no engine found a routing; `None` if one did.
+    pub routing_failure: Option<String>,
+    /// This SM became master after it was standby: another SM has reported what was wrong then.
+    pub is_takeover: bool,
+    /// This SM has been standby since it started, or since it was master.
+    was_standby: bool,
+    /// Number of changes of the role.
+    pub term: u64,
+    /// What was seen within this time is expected: it stays visible if it is gone.
+    pub expect: Duration,
+    /// See [`QUIET_MIN`].
+    quiet: Duration,
+    /// What was seen before this SM became master.
+    earlier: Option<Earlier>,
+}
+
+/// What was seen before this SM became master.
+#[derive(Debug, Clone)]
+enum Earlier {
+    /// In an earlier run.
+    Saved(Arc<Seen>),
+    /// In this run, when it was master last.
+    Mastered(FabricState),
 }
 
 /// The fabric after a sweep.
@@ -85,9 +131,20 @@ impl Default for Published {
             maintenance: Arc::default(),
             awaits_consent: None,
             fabric: None,
+            problems: Arc::default(),
+            flapping: Arc::default(),
+            replicas: Arc::default(),
+            routing_failure: None,
+            is_takeover: false,
+            was_standby: false,
+            term: 0,
+            expect: Duration::MAX,
+            quiet: QUIET_MIN,
+            earlier: None,
         };
         Self {
             current: Arc::new(Mutex::new(Arc::new(state))),
+            watcher: Arc::default(),
         }
     }
 }
@@ -96,27 +153,144 @@ impl Published {
     /// The state published last.
     #[must_use]
     pub fn state(&self) -> Arc<State> {
-        let current = self.current.lock();
-        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.lock())
+    }
+
+    /// Wakes this thread after each change from now on. Only the first call has an effect.
+    pub(super) fn wake(&self, watcher: Thread) {
+        // A second watcher would be a defect of the service, and harmless.
+        let _ = self.watcher.set(watcher);
+    }
+
+    /// What was seen in an earlier run.
+    pub(super) fn remember(&self, seen: Seen) {
+        Arc::make_mut(&mut self.lock()).earlier = Some(Earlier::Saved(Arc::new(seen)));
     }
 
     /// The SM has another role.
     pub fn role_changed(&self, role: SmState, reason: String, sm: &SubnetManager) {
-        let fabric = self.fabric_after(None, sm);
+        let snapshot = self.snapshot_of(sm);
+        let basis = sm.routing_basis().map(Arc::new);
         self.publish(|state, now| {
+            if state.role == SmState::Master {
+                let mastered = state.fabric.take().filter(|fabric| fabric.report.is_some());
+                state.earlier = mastered
+                    .map(Earlier::Mastered)
+                    .or_else(|| state.earlier.take());
+            }
+            state.is_takeover = role == SmState::Master && state.was_standby;
+            state.was_standby = match role {
+                SmState::Standby => true,
+                SmState::Master => false,
+                // It discovers the fabric before it takes over.
+                _ => state.was_standby,
+            };
+            state.term += 1;
             state.role = role;
             state.role_since = now;
             state.role_reason = reason;
-            if fabric.snapshot.nodes().next().is_some() {
-                state.fabric = Some(fabric);
+            state.problems = Arc::default();
+            state.flapping = Arc::default();
+            state.routing_failure = None;
+            if snapshot.nodes().next().is_some() {
+                state.fabric = Some(FabricState {
+                    snapshot: Arc::new(snapshot),
+                    report: None,
+                    basis,
+                    at: now,
+                    history: Arc::default(),
+                });
             }
         });
     }
 
     /// A sweep is complete.
     pub fn sweep_completed(&self, report: &SweepReport, sm: &SubnetManager) {
-        let fabric = self.fabric_after(Some(report), sm);
-        self.publish(|state, _| state.fabric = Some(fabric));
+        let snapshot = self.snapshot_of(sm);
+        let basis = sm.routing_basis().map(Arc::new);
+        self.publish(|state, now| {
+            Arc::make_mut(&mut state.problems).on_sweep(report, &snapshot, now);
+            if !report.failed {
+                state.routing_failure = None;
+            }
+            state.fabric = Some(FabricState {
+                history: state.history_after(&snapshot, now),
+                snapshot: Arc::new(snapshot),
+                report: Some(Arc::new(report.clone())),
+                basis,
+                at: now,
+            });
+        });
+    }
+
+    /// A problem was found while no sweep ran.
+    pub fn problem_found(&self, problem: &Problem) {
+        self.publish(|state, now| Arc::make_mut(&mut state.problems).on_found(problem, now));
+    }
+
+    /// A link flaps.
+    pub fn link_flaps(&self, flaps: &LinkFlaps) {
+        self.publish(|state, _| {
+            let flapping = Arc::make_mut(&mut state.flapping);
+            if let Some(key) = key_of_ends(flaps.ends)
+                && flapping.len() < FLAPPING_MAX
+            {
+                flapping.insert(key, flaps.flaps);
+            }
+        });
+    }
+
+    /// A link that flapped is stable.
+    pub fn link_stable(&self, ends: [PortName; 2]) {
+        self.publish(|state, _| {
+            if let Some(key) = key_of_ends(ends) {
+                Arc::make_mut(&mut state.flapping).remove(&key);
+            }
+        });
+    }
+
+    /// No engine found a routing.
+    pub fn routing_failed(&self, reason: String) {
+        self.publish(|state, _| state.routing_failure = Some(reason));
+    }
+
+    /// What is wrong with replicas, if it has changed.
+    pub(super) fn replicas(&self, problems: ReplicaProblems) {
+        if *self.state().replicas != problems {
+            self.publish(|state, _| state.replicas = Arc::new(problems));
+        }
+    }
+
+    /// Time has passed: what is gone for too long is no longer expected, and problems that are no
+    /// longer reported are solved.
+    pub(super) fn expire(&self) {
+        let now = SystemTime::now();
+        let state = self.state();
+        let limit = now.checked_sub(state.expect).unwrap_or(UNIX_EPOCH);
+        let fabric = state.fabric.as_ref();
+        let is_over = fabric.is_some_and(|fabric| fabric.history.has_gone_before(limit));
+        if !is_over && !state.problems.has_quiet(state.quiet, now) {
+            return;
+        }
+        drop(state);
+        self.publish(|state, now| {
+            let quiet = state.quiet;
+            Arc::make_mut(&mut state.problems).remove_quiet(quiet, now);
+            if let Some(fabric) = &mut state.fabric {
+                History::remove_gone_before(&mut fabric.history, limit);
+            }
+        });
+    }
+
+    /// What is gone and has this name is no longer expected.
+    pub(super) fn forget(&self, name: &str) -> ForgottenEntries {
+        let mut forgotten = ForgottenEntries::default();
+        self.publish(|state, _| {
+            if let Some(fabric) = &mut state.fabric {
+                forgotten = History::forget(&mut fabric.history, name);
+            }
+        });
+        forgotten
     }
 
     /// The local port is unusable, or usable again.
@@ -131,8 +305,13 @@ impl Published {
 
     /// The SM has this configuration from now on.
     pub fn configuration(&self, cfg: &SmConfig) {
+        let sweep_interval = match cfg.sweep_interval {
+            Duration::ZERO => LONG_SWEEP_INTERVAL,
+            interval => interval,
+        };
         self.publish(|state, _| {
             state.priority = cfg.priority;
+            state.quiet = QUIET_MIN.max(sweep_interval.saturating_mul(3));
             if state.fabric.is_none() {
                 state.partitions = Arc::clone(&cfg.partitions);
             }
@@ -160,43 +339,117 @@ impl Published {
         });
     }
 
+    /// What was seen within this time is expected.
+    pub fn expect(&self, expect: Duration) {
+        self.publish(|state, _| state.expect = expect);
+    }
+
     /// The SM does something else. No new revision: nothing that answers describe has changed.
     pub fn activity(&self, activity: ActivityKind) {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.lock();
         if current.activity != activity {
             Arc::make_mut(&mut current).activity = activity;
         }
     }
 
-    fn fabric_after(&self, report: Option<&SweepReport>, sm: &SubnetManager) -> FabricState {
+    /// The fabric as the SM knows it, which shares what did not change with the last snapshot.
+    fn snapshot_of(&self, sm: &SubnetManager) -> Snapshot {
         let last = self.state();
         let observed = last.fabric.as_ref();
         // It shares what the SA replies from.
         let published = sm.view().map(|view| &***view);
         let base = published.or_else(|| observed.map(|before| &*before.snapshot));
-        let snapshot = sm.snapshot(base);
-        let now = SystemTime::now();
-        // What happened before the first sweep as master is no news: another SM has reported it.
-        let before = observed.filter(|before| report.is_some() && before.report.is_some());
-        let mut history = before.map_or_else(Arc::default, |before| Arc::clone(&before.history));
-        if let Some(before) = before {
-            History::update(&mut history, &before.snapshot, &snapshot, now);
-        }
-        FabricState {
-            snapshot: Arc::new(snapshot),
-            report: report.map(|report| Arc::new(report.clone())),
-            basis: sm.routing_basis().map(Arc::new),
-            at: now,
-            history,
-        }
+        sm.snapshot(base)
     }
 
     fn publish(&self, change: impl FnOnce(&mut State, SystemTime)) {
         let now = SystemTime::now();
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.lock();
         let state = Arc::make_mut(&mut current);
         change(state, now);
         state.revision += 1;
         state.at = now;
+        drop(current);
+        if let Some(watcher) = self.watcher.get() {
+            watcher.unpark();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<State>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// What was seen as master until now; `None` if nothing was.
+    pub(super) fn seen(&self, now: SystemTime) -> Option<Seen> {
+        let is_master = self.role == SmState::Master;
+        let fabric = self
+            .fabric
+            .as_ref()
+            .filter(|f| is_master && f.report.is_some());
+        match (fabric, &self.earlier) {
+            (Some(fabric), _) => Some(Seen::of(&fabric.snapshot, &fabric.history, now)),
+            (None, Some(Earlier::Saved(seen))) => Some(Seen::clone(seen)),
+            (None, Some(Earlier::Mastered(last))) => {
+                Some(Seen::of(&last.snapshot, &last.history, last.at))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// What changed until this snapshot. What happened before the first sweep as master is no news:
+    /// another SM has reported it.
+    fn history_after(&mut self, snapshot: &Snapshot, now: SystemTime) -> Arc<History> {
+        if self.role != SmState::Master {
+            return Arc::default();
+        }
+        let last = self.fabric.as_ref();
+        if let Some(before) = last.filter(|before| before.report.is_some()) {
+            let mut history = Arc::clone(&before.history);
+            History::update(&mut history, &before.snapshot, snapshot, now);
+            return history;
+        }
+        match self.earlier.take() {
+            None => Arc::default(),
+            Some(Earlier::Saved(seen)) => Arc::new(seen.missing_in(snapshot)),
+            Some(Earlier::Mastered(last)) => {
+                History::of_earlier_term(last.history, &last.snapshot, snapshot, last.at)
+            }
+        }
+    }
+}
+
+/// The key of a link of two named ports.
+fn key_of_ends(ends: [PortName; 2]) -> Option<LinkKey> {
+    let [a, b] = ends;
+    let mut key = [(a.node?.guid, a.port), (b.node?.guid, b.port)];
+    key.sort_unstable();
+    Some(key)
+}
+
+#[cfg(test)]
+impl Published {
+    /// Publishes a state.
+    pub(super) fn replace(&self, new: State) {
+        self.publish(|state, _| {
+            let revision = state.revision;
+            *state = State { revision, ..new };
+        });
+    }
+
+    /// The SM becomes master, and its first sweep finds an empty fabric.
+    pub(super) fn first_sweep_as_master(&self) {
+        self.publish(|state, now| {
+            state.role = SmState::Master;
+            let snapshot = Snapshot::default();
+            state.fabric = Some(FabricState {
+                history: state.history_after(&snapshot, now),
+                snapshot: Arc::new(snapshot),
+                report: Some(Arc::default()),
+                basis: None,
+                at: now,
+            });
+        });
     }
 }

@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use ferrosm_api::answer::Role;
-use ferrosm_api::fabric::{Link, LinkState};
-use ferrosm_api::maintenance::MaintenanceKind;
+use ferrosm_api::event::EventSeverity;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::status::{
     FabricSize, Finding, Health, HealthState, Limit, Limits, Sm, Sms, Status, SweepSummary,
 };
 use ferrosm_core::SweepReport;
-use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::foreign_p_keys::ForeignPKeys;
 use ferrosm_fabric::snapshot::Snapshot;
@@ -19,8 +17,9 @@ use ferrosm_mad::attr::{NodeType, SmState};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 
-use super::fabric::links;
+use super::alarms::{Alarms, conditions};
 use super::names::end_port_name;
+use super::problems::is_corrected;
 use super::published::{FabricState, State};
 use super::rfc3339;
 use crate::output::table::{count, count_nodes};
@@ -103,9 +102,8 @@ fn summary(report: &SweepReport, at: SystemTime) -> SweepSummary {
     }
 }
 
-/// The health of the subnet: what the last sweep found, and what was there since the service
-/// started and is not now.
-pub(super) fn health(state: &State) -> Health {
+/// The health of the subnet: what sweeps found, and what was there in the last days and is not now.
+pub(super) fn health(state: &State, alarms: &Alarms) -> Health {
     if let Some(why) = &state.no_link {
         return Health {
             state: HealthState::Down,
@@ -135,7 +133,17 @@ pub(super) fn health(state: &State) -> Health {
             findings: Vec::new(),
         };
     }
-    let findings = findings(fabric, &state.maintenance);
+    if fabric.report.is_none() {
+        return Health {
+            state: HealthState::Unknown,
+            summary: format!(
+                "this SM has become master, and its first sweep is not complete: {}",
+                state.activity
+            ),
+            findings: Vec::new(),
+        };
+    }
+    let findings = findings(state, fabric, alarms);
     let size = size(&fabric.snapshot);
     let sizes = format!(
         "{}, {}, {}",
@@ -185,46 +193,32 @@ pub(super) fn finding(problem: &Problem) -> Finding {
         location: problem.location.to_string(),
         text: problem.kind.to_string(),
         since: None,
+        alarm: None,
     }
 }
 
-fn findings(fabric: &FabricState, maintenance: &[Maintenance]) -> Vec<Finding> {
+/// What is wrong, with the numbers of its alarms, and what the last sweep corrected.
+fn findings(state: &State, fabric: &FabricState, alarms: &Alarms) -> Vec<Finding> {
+    let wrong = conditions(state).items;
+    let ids = alarms.ids(&wrong);
+    let lasting = wrong
+        .into_iter()
+        .zip(ids)
+        .map(|(condition, alarm)| Finding {
+            severe: condition.severity == EventSeverity::Error,
+            kind: condition.kind.to_owned(),
+            location: condition.place,
+            text: condition.text,
+            since: condition.since,
+            alarm,
+        });
     let problems = fabric.report.as_ref().map(|report| report.problems.iter());
-    let of_sweep = problems.into_iter().flatten().map(finding);
-    let absent = fabric.history.absent_nodes().map(|(guid, node)| Finding {
-        severe: true,
-        kind: "node-absent".to_owned(),
-        location: if node.name.is_empty() {
-            guid.to_string()
-        } else {
-            node.name.clone()
-        },
-        text: format!("absent; last seen at {}", node.location),
-        since: Some(rfc3339(node.since)),
-    });
-    // What is down by command is no deviation.
-    let is_disabled = |link: &Link| link.maintenance == Some(MaintenanceKind::DisabledPort);
-    let of_links = links(fabric, maintenance).filter(|link| !is_disabled(link));
-    let of_links = of_links.filter_map(|link| {
-        let location = format!("{} - {}", link.a.location(), link.b.location());
-        let (kind, text) = match link.state {
-            LinkState::Up | LinkState::NotActive => return None,
-            LinkState::Down if link.note.is_empty() => ("link-down", "down".to_owned()),
-            LinkState::Down => ("link-down", format!("down: {}", link.note)),
-            LinkState::Degraded => (
-                "link-degraded",
-                format!("runs at {} of {}", link.rate, link.possible_rate),
-            ),
-        };
-        Some(Finding {
-            severe: link.state == LinkState::Down,
-            kind: kind.to_owned(),
-            location,
-            text,
-            since: link.since,
-        })
-    });
-    let mut findings: Vec<Finding> = of_sweep.chain(absent).chain(of_links).collect();
+    let corrected = problems
+        .into_iter()
+        .flatten()
+        .filter(|problem| is_corrected(&problem.kind))
+        .map(finding);
+    let mut findings: Vec<Finding> = lasting.chain(corrected).collect();
     findings.sort_by_key(|finding| !finding.severe);
     findings
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fabric::{CabledFabric, CabledPort};
 use super::plan::{PlannedEnd, PlannedNode};
-use crate::api::is_match;
+use crate::pattern::is_match;
 
 /// The nodes of a fabric by GUID and by the names that plans use.
 pub(super) struct NodeIndex<'f> {

@@ -2,9 +2,11 @@
 //!
 //! Definitions only; [`crate::commands`] implements the commands.
 
+mod alarms;
 mod ask;
 mod cabling;
 mod change;
+mod changes;
 mod config;
 mod control;
 pub mod opensm_flags;
@@ -22,12 +24,14 @@ use ferrosm_mad::ids::{Lmc, PortGuid, PortNum};
 use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
+pub use alarms::{AlarmsArgs, AlarmsCommand, ForgetArgs, NotifyArgs, NotifyCommand};
 pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
 pub use cabling::{CabledFabricArgs, CablingArgs, CablingCommand};
 pub use change::{
     DrainArgs, InServiceArgs, PartitionAddArgs, PartitionArgs, PartitionCommand, PartitionSetArgs,
     PortChangeArgs, PortCommand,
 };
+pub use changes::{ChangesArgs, DiffArgs};
 pub use config::{
     ConfigArgs, ConfigChangeArgs, ConfigCommand, ConfigFileCommand, ConfigSendArgs, ExportArgs,
     ExportFormat, ImportArgs, RunningConfigCommand,
@@ -73,16 +77,16 @@ pub enum CliCommand {
     Simulator(SimulatorCommand),
     /// Show what the running service is and does.
     Status(AskArgs),
-    /// Show whether everything seen since this SM became master is up, addressed and routed.
+    /// Show whether everything seen in the last days (`health.expect`) is up, addressed and routed.
     ///
     /// Exit status: 0 ok, 1 degraded, 2 down, 3 unknown. It reads only what the service knows, and
     /// changes nothing.
     Health(AskArgs),
     /// List the SMs of the subnet.
     Sms(AskArgs),
-    /// List the nodes of the subnet, and those that left it since this SM became master.
+    /// List the nodes of the subnet, and those that left it in the last days (`health.expect`).
     Nodes(ListArgs),
-    /// List the links of the subnet, and those that went down since this SM became master.
+    /// List the links of the subnet, and those that went down in the last days (`health.expect`).
     Links(LinksArgs),
     /// Show how near limits of the fabric are.
     Limits(AskArgs),
@@ -153,6 +157,20 @@ pub enum CliCommand {
     ///
     /// After a restart of the service --follow continues with its events.
     Events(EventsArgs),
+    /// List what changed, with cause and effect, also before a restart of the service.
+    Changes(ChangesArgs),
+    /// List the nodes and links whose state differs between two times, and other changes between
+    /// them.
+    Diff(DiffArgs),
+    /// List the alarms: what is wrong, and since when.
+    ///
+    /// An alarm has the same number until it is cleared. A switch that is gone is one alarm with
+    /// its links.
+    Alarms(AlarmsArgs),
+    /// Expect a node or link no longer that was removed on purpose: its alarm ends.
+    Forget(ForgetArgs),
+    /// Test the notifications of alarms.
+    Notify(NotifyArgs),
     /// List the last commands of operators and signals, with who sent them, why, and their results.
     Commands(AskArgs),
     /// Show, export or import persisted state, also from OpenSM.
@@ -373,6 +391,11 @@ impl CliCommand {
             | Self::Path(_)
             | Self::Commands(_)
             | Self::Events(_)
+            | Self::Changes(_)
+            | Self::Diff(_)
+            | Self::Alarms(_)
+            | Self::Forget(_)
+            | Self::Notify(_)
             | Self::Partition(_)
             | Self::Drain(_)
             | Self::Undrain(_)

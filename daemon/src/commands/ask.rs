@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::thread::sleep;
 
 use ferrosm_api::answer::{Answer, Page};
+use ferrosm_api::change::{Changes, Diff};
 use ferrosm_api::event::{EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Where};
 use ferrosm_api::path::Path;
@@ -16,7 +17,10 @@ use serde::de::DeserializeOwned;
 use super::service::{self, failure};
 use crate::api::client::Call;
 use crate::api::socket_to_ask;
-use crate::cli::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+use crate::cli::{
+    AskArgs, ChangesArgs, DiffArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg,
+    WhereArgs,
+};
 use crate::failure::Failure;
 use crate::output::{self, answers};
 
@@ -112,6 +116,30 @@ pub fn path(args: &PathArgs) -> Result<(), Failure> {
         None => Ok(()),
         Some(_) => Err(Failure::Status(1)),
     }
+}
+
+/// Runs `changes`.
+///
+/// # Errors
+/// If no service answers, or a kind is unknown.
+pub fn changes(args: &ChangesArgs) -> Result<(), Failure> {
+    let mut query = vec![("limit", args.limit.to_string())];
+    let since_s = args.since.map(|since| since.as_secs().to_string());
+    query.extend(since_s.map(|since_s| ("since_s", since_s)));
+    query.extend(args.node.clone().map(|node| ("node", node)));
+    query.extend(args.kind.clone().map(|kind| ("kind", kind)));
+    ask::<Changes>(&args.ask, "changes", &query, answers::changes).map(drop)
+}
+
+/// Runs `diff`.
+///
+/// # Errors
+/// If no service answers, or the first time is after the second.
+pub fn diff(args: &DiffArgs) -> Result<(), Failure> {
+    let text = |at| humantime::format_rfc3339_millis(at).to_string();
+    let mut query = vec![("from", text(args.from))];
+    query.extend(args.to.map(|to| ("to", text(to))));
+    ask::<Diff>(&args.ask, "diff", &query, answers::diff).map(drop)
 }
 
 /// Runs `events`.

@@ -1,5 +1,6 @@
 //! One module per command. Each takes its flags and returns its failure.
 
+pub mod alarms;
 pub mod ask;
 pub mod cabling;
 pub mod change;
@@ -64,6 +65,11 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Port(args) => change::port(&args.command),
         CliCommand::Maintenance(args) => change::maintenance(&args),
         CliCommand::Events(args) => ask::events(&args),
+        CliCommand::Changes(args) => ask::changes(&args),
+        CliCommand::Diff(args) => ask::diff(&args),
+        CliCommand::Alarms(args) => alarms::run(&args),
+        CliCommand::Forget(args) => alarms::forget(&args),
+        CliCommand::Notify(args) => alarms::notify(&args),
         CliCommand::Commands(args) => control::commands(&args),
         CliCommand::State(args) => state::run(&args),
         CliCommand::Config(args) => match &args.command {

@@ -6,6 +6,7 @@
 
 use core::time::Duration;
 
+use ferrosm_api::event::EventSeverity;
 use ferrosm_core::config::DrainPolicy;
 use ferrosm_core::config::partitions::Enforcement;
 use ferrosm_replication::FABRIC_NAME_MAX;
@@ -13,8 +14,9 @@ use toml::de::DeValue;
 use toml::{Spanned, Value};
 
 use super::log_level::parse_log_level;
+use super::notify::{SYSLOG, URL};
 use super::replication::{has_port, is_etcd_member};
-use super::settings::{LogFormat, PartitionEntry, Settings};
+use super::settings::{LogFormat, NotifyEntry, PartitionEntry, Settings};
 use super::value::{
     DataVls, Engines, Flag, Format, Hex, Keyword, List, Mib, OptionalPortNum, PKey, PortGuids,
     Seconds, Secret, SocketAddress, SpannedError, TEXT, Text, Time, Whole,
@@ -54,7 +56,7 @@ impl<S> Key<S> {
 
 /// Keys whose values are never shown.
 pub(super) fn is_secret(key: &str) -> bool {
-    ["sm.sm-key", "subnet.m-key"].contains(&key)
+    ["sm.sm-key", "subnet.m-key", "notify.url"].contains(&key)
 }
 
 macro_rules! keys {
@@ -86,6 +88,8 @@ const fn ms(ms: u64) -> Duration {
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
+/// 365 days.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Longest `replication.fabric`. The subnet prefix and a blank precede it in the fabric's name.
 const FABRIC_MAX: usize = FABRIC_NAME_MAX - 17;
@@ -216,6 +220,8 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
 
     "metrics.listen" Restart settings.metrics => SocketAddress("127.0.0.1:9793");
 
+    "health.expect" Reload settings.health_expect => Time::within(MINUTE, YEAR);
+
     "log.format" Restart settings.log.format => Keyword(&[
         ("compact", LogFormat::Compact),
         ("json", LogFormat::Json),
@@ -247,4 +253,22 @@ pub(super) const PARTITION_KEYS: &[Key<PartitionEntry>] = keys! { |entry: Partit
     "partition.default-membership" Reload entry.default_membership => TEXT;
     "partition.members" Reload entry.members => List(TEXT);
     "partition.groups" Reload entry.groups => List(TEXT);
+};
+
+/// The name of the list of those who are notified of alarms.
+pub(super) const NOTIFY: &str = "notify";
+
+/// The keys of `[[notify]]`.
+#[rustfmt::skip]
+pub(super) const NOTIFY_KEYS: &[Key<NotifyEntry>] = keys! { |entry: NotifyEntry|
+    "notify.name" Reload entry.name => TEXT;
+    "notify.url" Reload entry.url => URL;
+    "notify.ca" Reload entry.ca => TEXT;
+    "notify.exec" Reload entry.exec => List(TEXT);
+    "notify.syslog" Reload entry.syslog => SYSLOG;
+    "notify.kinds" Reload entry.kinds => List(TEXT);
+    "notify.severity" Reload entry.severity => Keyword(&[
+        ("warning", EventSeverity::Warning),
+        ("error", EventSeverity::Error),
+    ]);
 };

@@ -11,6 +11,7 @@ mod error;
 mod input_files;
 mod keys;
 mod log_level;
+mod notify;
 mod parse;
 mod partitions;
 mod path_inputs;
@@ -36,7 +37,7 @@ use input_files::{InputReader, text_of};
 pub use log_level::parse_log_level;
 pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
-pub use settings::{LogFormat, LogSettings, PartitionEntry, Settings};
+pub use settings::{LogFormat, LogSettings, NotifyEntry, PartitionEntry, Settings};
 pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.

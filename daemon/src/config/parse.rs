@@ -8,8 +8,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::INSTANCE_DIR;
-use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, RENAMED};
-use super::settings::{PartitionEntry, Settings};
+use super::keys::{KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, RENAMED};
+use super::notify;
+use super::settings::{NotifyEntry, PartitionEntry, Settings};
 use super::value::SpannedError;
 
 /// What a text sets, and where.
@@ -50,6 +51,8 @@ impl ParsedText {
         let errors_before = self.errors.len();
         if section == PARTITION {
             self.read_partitions(value);
+        } else if section == NOTIFY {
+            self.read_notify_entries(value);
         } else if section == "fabric" {
             self.errors
                 .push((name.span(), replacement_of_fabrics(value)));
@@ -102,6 +105,35 @@ impl ParsedText {
     }
 }
 
+impl ParsedText {
+    fn read_notify_entries(&mut self, value: &Spanned<DeValue<'_>>) {
+        let Some(entries) = value.get_ref().as_array() else {
+            let message = format!("{NOTIFY}: expected a list of entries [[{NOTIFY}]]");
+            self.errors.push((value.span(), message));
+            return;
+        };
+        let keys: Vec<_> = NOTIFY_KEYS.iter().collect();
+        for value in entries {
+            let Some(table) = value.get_ref().as_table() else {
+                let message = format!("{NOTIFY}: expected an entry [[{NOTIFY}]]");
+                self.errors.push((value.span(), message));
+                continue;
+            };
+            let mut entry = NotifyEntry::default();
+            let mut read = read_table(&keys, NOTIFY, table, &mut entry);
+            // The error of a combination may be wrong if a value is invalid.
+            if read.errors.is_empty() {
+                let errors = notify::check(&entry, &self.settings.notify_entries)
+                    .into_iter()
+                    .map(|error| (value.span(), format!("{NOTIFY}: {error}")));
+                read.errors.extend(errors);
+                self.settings.notify_entries.push(entry);
+            }
+            self.errors.extend(read.errors);
+        }
+    }
+}
+
 /// What was read from a table.
 #[derive(Default)]
 struct ReadTable {
@@ -140,7 +172,11 @@ fn read_table<S>(
 /// All keys, in the order of the file.
 fn key_names() -> impl Iterator<Item = &'static str> {
     let of_partitions = PARTITION_KEYS.iter().map(|key| key.name);
-    KEYS.iter().map(|key| key.name).chain(of_partitions)
+    let of_notify = NOTIFY_KEYS.iter().map(|key| key.name);
+    KEYS.iter()
+        .map(|key| key.name)
+        .chain(of_partitions)
+        .chain(of_notify)
 }
 
 /// All sections, in the order of the file.
@@ -180,7 +216,7 @@ fn unknown_key(section: &str, name: &str) -> String {
         return format!("{full_name} was renamed: write `{new_name}`");
     }
     let header = match section {
-        PARTITION => format!("[[{PARTITION}]]"),
+        PARTITION | NOTIFY => format!("[[{section}]]"),
         _ => format!("[{section}]"),
     };
     let prefix = format!("{section}.");

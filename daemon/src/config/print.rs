@@ -5,9 +5,9 @@ use ferrosm_opensm_compat::options::conversion::Conversion;
 use ferrosm_opensm_compat::options::{self, Equivalent};
 use toml::Value;
 
-use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, is_secret};
+use super::keys::{KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, is_secret};
 use super::parse;
-use super::settings::{PartitionEntry, Settings};
+use super::settings::Settings;
 
 /// `etc/ferrosm.toml`: every key with its default and a comment.
 pub const DEFAULT_FILE: &str = include_str!("../../../etc/ferrosm.toml");
@@ -33,7 +33,10 @@ pub fn effective(settings: &Settings) -> String {
         }
     }
     for entry in &settings.partition_entries {
-        text.push_str(&print_partition(entry));
+        text.push_str(&print_entry(PARTITION, PARTITION_KEYS, entry));
+    }
+    for entry in &settings.notify_entries {
+        text.push_str(&print_entry(NOTIFY, NOTIFY_KEYS, entry));
     }
     text
 }
@@ -103,14 +106,20 @@ fn text_value(name: &str, text: &str, settings: &Settings) -> KeyValue {
     }
 }
 
-/// The keys of a partition that differ from their defaults.
-fn print_partition(entry: &PartitionEntry) -> String {
-    let default = PartitionEntry::default();
-    let mut text = format!("\n[[{PARTITION}]]\n");
-    for key in PARTITION_KEYS {
+/// The keys of an entry of a list that differ from their defaults.
+fn print_entry<S: Default>(list: &str, keys: &[Key<S>], entry: &S) -> String {
+    let default = S::default();
+    let mut text = format!("\n[[{list}]]\n");
+    for key in keys {
         let value = (key.print)(entry);
-        if value != (key.print)(&default) {
-            text.push_str(&format!("{} = {value}\n", key.section_and_name().1));
+        let (_, name) = key.section_and_name();
+        if value == (key.print)(&default) {
+            continue;
+        }
+        if is_secret(key.name) {
+            text.push_str(&format!("# {name} is set; not shown\n"));
+        } else {
+            text.push_str(&format!("{name} = {value}\n"));
         }
     }
     text

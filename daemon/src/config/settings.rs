@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ferrosm_api::event::EventSeverity;
 use ferrosm_core::config::SmConfig;
 use ferrosm_core::config::partitions::Enforcement;
 use ferrosm_opensm_compat::input::RoutingInputFiles;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub partitions: PartitionRules,
     /// The entries `[[partition]]`.
     pub partition_entries: Vec<PartitionEntry>,
+    /// The entries `[[notify]]`.
+    pub notify_entries: Vec<NotifyEntry>,
     /// Replication.
     pub replication: ReplicationSection,
     /// State directory, if any.
@@ -47,6 +50,8 @@ pub struct Settings {
     pub capture: Option<PathBuf>,
     /// Address of the metrics endpoint, if any.
     pub metrics: Option<SocketAddr>,
+    /// How long what was seen is expected after it is gone.
+    pub health_expect: Duration,
     /// Logging.
     pub log: LogSettings,
     /// Directory of the configuration file.
@@ -68,11 +73,13 @@ impl Default for Settings {
             qos_policy_file: None,
             partitions: PartitionRules::default(),
             partition_entries: Vec::new(),
+            notify_entries: Vec::new(),
             replication: ReplicationSection::default(),
             state_dir: Some(PathBuf::from("/var/lib/ferrosm")),
             dump_dir: None,
             capture: None,
             metrics: None,
+            health_expect: Duration::from_secs(7 * 24 * 3600),
             log: LogSettings::default(),
             dir: PathBuf::new(),
             warnings: Vec::new(),
@@ -139,6 +146,16 @@ impl Settings {
         names.into_iter().flatten().map(|name| &**name).collect()
     }
 
+    /// The targets of notifications, with the directory of their files.
+    #[must_use]
+    pub fn notify_targets(&self) -> Vec<NotifyEntry> {
+        let located = |entry: &NotifyEntry| NotifyEntry {
+            ca: entry.ca.as_ref().map(|file| self.dir.join(file)),
+            ..entry.clone()
+        };
+        self.notify_entries.iter().map(located).collect()
+    }
+
     /// Whether the configuration names OpenSM input files.
     #[must_use]
     pub fn names_input_files(&self) -> bool {
@@ -191,6 +208,39 @@ impl Default for PartitionEntry {
             default_membership: "limited".to_owned(),
             members: Vec::new(),
             groups: Vec::new(),
+        }
+    }
+}
+
+/// An entry `[[notify]]`: who is notified of alarms.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotifyEntry {
+    /// Name, for the log and `ferrosm notify test`.
+    pub name: String,
+    /// Address of a web server that gets a POST with JSON.
+    pub url: Option<String>,
+    /// CA certificates for https; `None` for those of the system.
+    pub ca: Option<PathBuf>,
+    /// A program and its arguments. It gets JSON on standard input.
+    pub exec: Vec<String>,
+    /// A socket such as `/dev/log`, or `udp://HOST:PORT`.
+    pub syslog: Option<String>,
+    /// Kinds of alarms, in which `*` stands for any text; empty for all.
+    pub kinds: Vec<String>,
+    /// Only alarms of at least this severity.
+    pub severity: EventSeverity,
+}
+
+impl Default for NotifyEntry {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            url: None,
+            ca: None,
+            exec: Vec::new(),
+            syslog: None,
+            kinds: Vec::new(),
+            severity: EventSeverity::Warning,
         }
     }
 }

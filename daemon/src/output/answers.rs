@@ -3,6 +3,7 @@
 use core::fmt::Write;
 
 use ferrosm_api::answer::{Answer, Page};
+use ferrosm_api::change::{Change, Changes, Diff};
 use ferrosm_api::command::{Command, Commands};
 use ferrosm_api::event::Events;
 use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
@@ -113,12 +114,14 @@ pub fn health(answer: &Answer<Health>) -> String {
             .since
             .as_deref()
             .map(|at| format!(" since {}", short(at)));
+        let alarm = finding.alarm.map(|id| format!("  alarm {id}"));
         let _ = writeln!(
             text,
-            "  {mark} {}: {}{}",
+            "  {mark} {}: {}{}{}",
             finding.location,
             finding.text,
-            since.unwrap_or_default()
+            since.unwrap_or_default(),
+            alarm.unwrap_or_default()
         );
     }
     text
@@ -177,6 +180,72 @@ pub fn members(answer: &Answer<Page<PartitionMember>>) -> String {
         ]);
     }
     format!("{out}\n{}", rest(page, "member", "members"))
+}
+
+/// `changes`.
+#[must_use]
+pub fn changes(answer: &Answer<Changes>) -> String {
+    let changes = &answer.body;
+    let known = match &changes.known_since {
+        Some(at) => format!("known since {}", short(at)),
+        None => "none is known yet".to_owned(),
+    };
+    if changes.items.is_empty() {
+        return format!("no changes; {known}\n");
+    }
+    let out = change_table(&changes.items);
+    let shown = changes.items.len();
+    let total = count(changes.total, "change", "changes");
+    let rest = match shown == changes.total {
+        true => total,
+        false => format!("the last {shown} of {total}; --limit shows more"),
+    };
+    format!("{out}\n{rest}; {known}\n")
+}
+
+fn change_table(changes: &[Change]) -> table::Table {
+    let mut out = table::new(["Number", "Time", "What", "Cause", "Effect"]);
+    table::right(&mut out, &[0]);
+    for change in changes {
+        out.add_row([
+            change.number.to_string(),
+            short(&change.at),
+            change.what.clone(),
+            change.cause.clone().unwrap_or_default(),
+            change.effect.clone().unwrap_or_default(),
+        ]);
+    }
+    out
+}
+
+/// `diff`.
+#[must_use]
+pub fn diff(answer: &Answer<Diff>) -> String {
+    let diff = &answer.body;
+    let mut text = String::new();
+    if let Some(at) = &diff.known_since {
+        let _ = writeln!(text, "changes before {} are not known", short(at));
+    }
+    if diff.items.is_empty() {
+        text.push_str("no node or link has another state\n");
+    } else {
+        let mut out = table::new(["Kind", "Object", "Before", "After", "Changes"]);
+        table::right(&mut out, &[4]);
+        for item in &diff.items {
+            out.add_row([
+                item.kind.name().to_owned(),
+                item.object.clone(),
+                item.before.clone(),
+                item.after.clone(),
+                item.changes.to_string(),
+            ]);
+        }
+        let _ = writeln!(text, "{out}");
+    }
+    if !diff.other.is_empty() {
+        let _ = writeln!(text, "{}", change_table(&diff.other));
+    }
+    text
 }
 
 /// `events`: number, time, severity, and the line of the log.
@@ -476,7 +545,7 @@ pub(super) fn short(rfc3339: &str) -> String {
 }
 
 /// How many objects a page does not show.
-fn rest<T>(page: &Page<T>, one: &str, many: &str) -> String {
+pub(super) fn rest<T>(page: &Page<T>, one: &str, many: &str) -> String {
     let shown = page.items.len();
     if shown == page.total {
         return format!("{}\n", count(shown, one, many));

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
-//! | [`answers`], [`changes`] | answers of the API; changes of the configuration |
+//! | [`answers`], [`alarms`], [`changes`] | answers of the API; alarms; changes of the configuration |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | [`import`] | imported configuration of OpenSM |
@@ -15,6 +15,7 @@
 //! | [`log`] | log lines and events; `opensm_format` has OpenSM's line format, `event_callsite` those of the event table |
 //! | [`progress`] | the progress bar |
 
+pub mod alarms;
 pub mod answers;
 pub mod cabling;
 pub mod changes;

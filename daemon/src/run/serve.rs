@@ -5,6 +5,7 @@ use core::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ferrosm_api::change::ChangeKind;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::event::{News, NoLinkReason};
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
@@ -17,6 +18,8 @@ use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
 use crate::api;
+use crate::api::alarms::AlarmThread;
+use crate::api::changes::ChangeLog;
 use crate::api::config::ConfigDesk;
 use crate::api::events::EventLog;
 use crate::api::published::Published;
@@ -24,6 +27,7 @@ use crate::clock::Clock;
 use crate::config::{self, ConfigSource, Settings};
 use crate::failure::Failure;
 use crate::metrics::{self, Metrics, ServiceMetrics};
+use crate::notify::Notifier;
 use crate::output::dump;
 use crate::output::dump::worker::DumpWorker;
 use crate::output::progress::{SweepBar, Terminal};
@@ -141,13 +145,22 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         .map(|writer| Arc::clone(writer.durability()));
     let link = start_replication(&settings, local.as_ref(), writer.as_ref())?;
     let counts = sa_server.as_ref().map(|a| a.counters());
-    let replication = link.as_ref().map(ReplicationLink::replication);
+    let replication = link.as_ref().map(|link| Arc::downgrade(link.replication()));
     let metrics = metrics.start_service(metrics::MetricsSource::new(
         counts.map(Arc::downgrade),
-        replication.map(Arc::downgrade),
+        replication.clone(),
     ));
     let published = api.published.clone();
     published.configuration(&settings.sm);
+    published.expect(settings.health_expect);
+    if !options.once {
+        api.notifier.configure(settings.notify_targets());
+    }
+    api.commands.report_to(&api.changes);
+    let state_dir = writer.as_ref().and(settings.state_dir.as_deref());
+    let alarm_thread = (!options.once)
+        .then(|| AlarmThread::start(api.followed(), state_dir, replication))
+        .flatten();
     service.set_ready();
     let heartbeat = service.supervise_loop();
     let (new_settings, settings_inbox) = std::sync::mpsc::channel();
@@ -181,6 +194,8 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         metrics,
         published,
         events: api.events.clone(),
+        notifier: api.notifier.clone(),
+        changes: api.changes.clone(),
         bar: terminal.bar(),
         log,
         engine: "",
@@ -226,6 +241,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
             )
         })?
     });
+    drop(alarm_thread);
     // Does not wait for routing jobs, or for dumps on a disk that hangs.
     runtime.shutdown_background();
     result
@@ -292,6 +308,8 @@ struct ServiceShell {
     metrics: ServiceMetrics,
     published: Published,
     events: EventLog,
+    notifier: Notifier,
+    changes: ChangeLog,
     bar: SweepBar,
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
@@ -459,6 +477,10 @@ impl ServiceShell {
                 self.published.consent(Some(api::awaited_removals(foreign)));
             }
             Event::ConsentGiven => self.published.consent(None),
+            Event::ProblemFound(problem) => self.published.problem_found(problem),
+            Event::LinkFlapping(flaps) => self.published.link_flaps(flaps),
+            Event::LinkStable(ends) => self.published.link_stable(*ends),
+            Event::RoutingFailed(failure) => self.published.routing_failed(failure.to_string()),
             _ => {}
         }
     }
@@ -467,9 +489,11 @@ impl ServiceShell {
     fn report(&mut self, event: &Event) {
         let metrics = &self.metrics;
         let events = &self.events;
+        let changes = &self.changes;
         self.news.report(event, &mut |event, severity| {
             metrics.count_event(event, severity);
-            events.add(event, severity);
+            let number = events.add(event, severity);
+            changes.on_event(event, number);
             log::event(event, severity);
         });
     }
@@ -518,6 +542,7 @@ impl ServiceShell {
         if !changes.live.is_empty() {
             info!(keys = changes.live.join(", "), "configuration applied");
         }
+        self.add_config_change(&changes.live, &new.partitions, partitions_changed);
         if !changes.restart.is_empty() {
             warn!(
                 keys = changes.restart.join(", "),
@@ -526,9 +551,29 @@ impl ServiceShell {
         }
         self.running = config::in_force(&self.running, settings);
         self.published.configuration(&self.running.sm);
+        self.published.expect(self.running.health_expect);
+        if !self.options.once {
+            self.notifier.configure(self.running.notify_targets());
+        }
         self.log.set_level(&self.running.log.level);
         let sm = self.running.sm.clone();
         Reload::Changed(Box::new(limited(sm, self.options.window_limit)))
+    }
+
+    fn add_config_change(&self, keys: &[&str], partitions: &Partitions, is_of_partitions: bool) {
+        let mut parts = Vec::new();
+        if !keys.is_empty() {
+            parts.push(keys.join(", "));
+        }
+        if is_of_partitions {
+            parts.push(format!("partitions {}", partition_names(partitions)));
+        }
+        if parts.is_empty() {
+            parts.push("input files".to_owned());
+        }
+        let what = format!("configuration applied: {}", parts.join("; "));
+        let cause = "reload".to_owned();
+        self.changes.add(ChangeKind::Config, what, cause, None);
     }
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {

@@ -50,6 +50,7 @@ pub fn serve_one(
     let served_dir = settings.state_dir.as_deref().filter(|_| !args.sm.once);
     let _sockets = served_dir.zip(http).map(|(dir, http)| {
         process.api.commands = CommandLog::open(dir);
+        process.api.changes.open(dir);
         api::server::start(http, &api::socket_to_serve(dir), dir, &process.api)
     });
     if !args.sm.once {

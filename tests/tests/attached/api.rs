@@ -13,32 +13,37 @@ use ferrosm_tests::programs::process::{Finished, Running, Signal, poll_until};
 use serde_json::Value;
 
 /// Upper bound for one wait, reached only on failure.
-const GUARD: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const GUARD: Duration = Duration::from_secs(60);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The state directory of a service, below the directory of the programs.
-fn state_dir(sim: &FabricServer, name: &str) -> String {
+pub(super) fn state_dir(sim: &FabricServer, name: &str) -> String {
     sim.dir().join(name).display().to_string()
 }
 
-fn start(sim: &FabricServer, node: Option<&str>, name: &str, args: &[&str]) -> Running {
+pub(super) fn start(sim: &FabricServer, node: Option<&str>, name: &str, args: &[&str]) -> Running {
     let dir = state_dir(sim, name);
     sim.spawn_ferrosm(node, &[&["run", "--state-dir", &dir], args].concat())
 }
 
-fn ask(sim: &FabricServer, name: &str, args: &[&str]) -> Finished {
+pub(super) fn ask(sim: &FabricServer, name: &str, args: &[&str]) -> Finished {
     let dir = state_dir(sim, name);
     sim.ferrosm(&[args, &["--state-dir", &dir]].concat())
 }
 
 /// The JSON answer of a service.
-fn json(sim: &FabricServer, name: &str, args: &[&str]) -> Value {
+pub(super) fn json(sim: &FabricServer, name: &str, args: &[&str]) -> Value {
     let asked = ask(sim, name, &[args, &["--json"]].concat());
     serde_json::from_str(&asked.stdout).unwrap_or_else(|e| panic!("{e}: {}", asked.describe()))
 }
 
 /// Waits until `health` exits with a status and prints these texts; returns its output.
-fn wait_for_health(sim: &FabricServer, name: &str, status: i32, texts: &[&str]) -> String {
+pub(super) fn wait_for_health(
+    sim: &FabricServer,
+    name: &str,
+    status: i32,
+    texts: &[&str],
+) -> String {
     let outcome = poll_until(GUARD, PAUSE, || {
         let health = ask(sim, name, &["health"]);
         let has_texts = texts.iter().all(|text| health.stdout.contains(text));

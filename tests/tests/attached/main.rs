@@ -1,6 +1,7 @@
 //! `ferrosm run` on a simulated fabric, with OpenSM, infiniband-diags and other real programs
 //! attached.
 
+mod alarms;
 mod api;
 mod cabling;
 mod capture;

@@ -90,7 +90,7 @@ impl Shell for Once {
     }
 
     fn reload(&mut self) -> Reload {
-        Reload::Rejected
+        Reload::NoEffect
     }
 
     fn stop(&mut self, _: &SubnetManager) -> Self::End {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
+use ferrosm_api::change::ChangeKind;
 use ferrosm_api::command::{Command as Entry, CommandKind, CommandState};
 use ferrosm_api::status::Finding;
 use ferrosm_core::config::maintenance::MaintenanceTarget;
@@ -21,6 +22,7 @@ use tokio::sync::oneshot;
 use tracing::info;
 
 use self::audit::AuditLog;
+use super::changes::ChangeLog;
 use super::{rfc3339, status};
 
 /// Commands that the service remembers.
@@ -53,6 +55,8 @@ struct Inner {
     /// The newest last.
     entries: VecDeque<Entry>,
     audit: Option<AuditLog>,
+    /// Where commands that ended are listed with other changes.
+    changes: ChangeLog,
 }
 
 impl CommandLog {
@@ -65,10 +69,16 @@ impl CommandLog {
             last: audit.as_ref().map_or(0, AuditLog::last_command),
             entries: VecDeque::new(),
             audit,
+            changes: ChangeLog::default(),
         };
         Self {
             inner: Arc::new(Mutex::new(inner)),
         }
+    }
+
+    /// Lists commands that end with other changes from now on.
+    pub fn report_to(&self, changes: &ChangeLog) {
+        self.lock().changes = changes.clone();
     }
 
     /// A command is received. Returns its number.
@@ -114,13 +124,49 @@ impl CommandLog {
             "command received"
         );
         inner.write(&entry);
-        inner.entries.push_back(entry);
-        if inner.entries.len() > REMEMBERED {
-            let mut entries = inner.entries.iter();
-            let ended = entries.position(|entry| entry.state != CommandState::InProgress);
-            inner.entries.remove(ended.unwrap_or(0));
-        }
+        inner.remember(entry);
         CommandId(inner.last)
+    }
+
+    /// The service itself has executed a command. Returns its number.
+    pub fn record(
+        &self,
+        kind: CommandKind,
+        by: String,
+        reason: Option<String>,
+        message: String,
+    ) -> u64 {
+        let mut inner = self.lock();
+        inner.last += 1;
+        let now = rfc3339(SystemTime::now());
+        let entry = Entry {
+            command: inner.last,
+            kind,
+            target: String::new(),
+            by,
+            reason,
+            received_at: now.clone(),
+            state: CommandState::Complete,
+            ended_at: Some(now),
+            message,
+            findings: Vec::new(),
+        };
+        let reason = entry.reason.as_deref();
+        let command = kind.name();
+        let result = &entry.message;
+        info!(
+            id = entry.command,
+            command,
+            by = entry.by,
+            reason,
+            result,
+            "command executed"
+        );
+        inner.write(&entry);
+        add_change(&inner.changes, &entry);
+        let number = entry.command;
+        inner.remember(entry);
+        number
     }
 
     /// A command ended. The first result counts: the loop and the client may both report the end.
@@ -140,7 +186,12 @@ impl CommandLog {
     /// A command ended with this result in a sentence. The first result counts.
     pub fn end_with(&self, id: CommandId, result: Result<String, String>, findings: Vec<Finding>) {
         let mut inner = self.lock();
-        let Inner { entries, audit, .. } = &mut *inner;
+        let Inner {
+            entries,
+            audit,
+            changes,
+            ..
+        } = &mut *inner;
         let is_running =
             |entry: &&mut Entry| entry.command == id.0 && entry.state == CommandState::InProgress;
         let Some(entry) = entries.iter_mut().find(is_running) else {
@@ -155,6 +206,7 @@ impl CommandLog {
         if let Some(audit) = audit {
             audit.write(entry);
         }
+        add_change(changes, entry);
     }
 
     /// The loop of the SM ends: no command in progress ends otherwise.
@@ -188,11 +240,30 @@ impl CommandLog {
 }
 
 impl Inner {
+    fn remember(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+        if self.entries.len() > REMEMBERED {
+            let mut entries = self.entries.iter();
+            let ended = entries.position(|entry| entry.state != CommandState::InProgress);
+            self.entries.remove(ended.unwrap_or(0));
+        }
+    }
+
     fn write(&self, entry: &Entry) {
         if let Some(audit) = &self.audit {
             audit.write(entry);
         }
     }
+}
+
+fn add_change(changes: &ChangeLog, entry: &Entry) {
+    let what = format!("command {}: {}", entry.command, entry.kind.name());
+    let cause = match &entry.reason {
+        Some(reason) => format!("{}: {reason}", entry.by),
+        None => entry.by.clone(),
+    };
+    let effect = format!("{}: {}", entry.state.name(), entry.message);
+    changes.add(ChangeKind::Command, what, cause, Some(effect));
 }
 
 pub(super) const fn kind(command: &Command) -> CommandKind {

@@ -11,10 +11,14 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post, put};
 use axum::{Extension, Router};
+use ferrosm_api::alarm::{
+    AcknowledgeQuery, Alarm, ForgetQuery, Forgotten, NotifyTest, NotifyTestQuery,
+};
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
+use ferrosm_api::change::{ChangeQuery, Changes, Diff, DiffQuery};
 use ferrosm_api::command::{
-    Command as CommandEntry, Commands, REASON_LEN_MAX, Removal, TakeoverQuery, WAIT_S_DEFAULT,
-    WAIT_S_MAX, WriteQuery,
+    Command as CommandEntry, CommandKind, Commands, REASON_LEN_MAX, Removal, TakeoverQuery,
+    WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
 use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
@@ -36,7 +40,9 @@ use super::access::Client;
 use super::commands::CommandRequest;
 use super::list::invalid;
 use super::published::{FabricState, State};
-use super::{Service, changes, commands, fabric, list, lookup, partition, path, rfc3339, status};
+use super::{
+    Service, commands, fabric, forget, list, lookup, partition, path, requests, rfc3339, status,
+};
 
 /// Longest wait for an event, in seconds.
 const EVENT_WAIT_S_MAX: u64 = 60;
@@ -71,6 +77,12 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/whatif", get(get_what_if))
         .route("/v1/whatif/single-losses", get(get_single_losses))
         .route("/v1/events", get(get_events))
+        .route("/v1/changes", get(get_changes))
+        .route("/v1/diff", get(get_diff))
+        .route("/v1/alarms", get(get_alarms))
+        .route("/v1/alarms/{id}/ack", post(post_acknowledge))
+        .route("/v1/forget", post(post_forget))
+        .route("/v1/notify/test", post(post_notify_test))
         .route("/v1/commands", get(get_commands))
         .route("/v1/commands/{number}", get(get_command))
         .route("/v1/sweep", post(post_sweep))
@@ -112,6 +124,12 @@ pub(super) fn router(service: Service) -> Router {
         get_what_if,
         get_single_losses,
         get_events,
+        get_changes,
+        get_diff,
+        get_alarms,
+        post_acknowledge,
+        post_forget,
+        post_notify_test,
         get_commands,
         get_command,
         post_sweep,
@@ -232,11 +250,11 @@ async fn get_status(Shared(service): Shared<Service>) -> Json<Answer<Status>> {
     answer(&state, state.at, status::status(&state))
 }
 
-/// Whether everything that was seen since this SM became master is up, addressed and routed.
+/// Whether everything that was seen in the last days (`health.expect`) is up, addressed and routed.
 #[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Answer<Health>)))]
 async fn get_health(Shared(service): Shared<Service>) -> Json<Answer<Health>> {
     let state = service.published.state();
-    answer(&state, state.at, status::health(&state))
+    answer(&state, state.at, status::health(&state, &service.alarms))
 }
 
 /// The SMs of the subnet, this one first.
@@ -255,7 +273,7 @@ async fn get_limits(Shared(service): Shared<Service>) -> Result<Limits> {
     Ok(answer(&state, fabric.at, status::limits(fabric)))
 }
 
-/// The nodes of the subnet, and those that left it since this SM became master.
+/// The nodes of the subnet, and those that left it in the last days (`health.expect`).
 #[utoipa::path(get, path = "/v1/nodes", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Node>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_nodes(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
@@ -273,7 +291,7 @@ async fn get_ports(Shared(service): Shared<Service>, query: ListOf) -> Result<Pa
     })
 }
 
-/// The links of the subnet, and those that went down since this SM became master.
+/// The links of the subnet, and those that went down in the last days (`health.expect`).
 #[utoipa::path(get, path = "/v1/links", params(ListQuery), responses(
     (status = 200, body = Answer<Page<Link>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn get_links(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
@@ -371,7 +389,7 @@ async fn put_partition(
     let (InPath(name), Json(definition)) = (name?, body?);
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
-    let command = changes::put_partition(ready(&state)?, name, definition)?;
+    let command = requests::put_partition(ready(&state)?, name, definition)?;
     execute(service.clone(), client, query, command).await
 }
 
@@ -391,7 +409,7 @@ async fn patch_members(
     let (InPath(name), Json(member_changes)) = (name?, body?);
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
-    let command = changes::change_members(ready(&state)?, &state, &name, &member_changes)?;
+    let command = requests::change_members(ready(&state)?, &state, &name, &member_changes)?;
     execute(service.clone(), client, query, command).await
 }
 
@@ -410,7 +428,7 @@ async fn delete_partition(
     let InPath(name) = name?;
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
-    let command = changes::remove_partition(&state, &name)?;
+    let command = requests::remove_partition(&state, &name)?;
     execute(service.clone(), client, query, command).await
 }
 
@@ -418,7 +436,7 @@ async fn delete_partition(
 #[utoipa::path(get, path = "/v1/maintenance", responses((status = 200, body = Answer<MaintenanceItems>)))]
 async fn get_maintenance(Shared(service): Shared<Service>) -> Json<Answer<MaintenanceItems>> {
     let state = service.published.state();
-    answer(&state, state.at, changes::maintenance(&state))
+    answer(&state, state.at, requests::maintenance(&state))
 }
 
 /// Takes a switch or link out of the routes. Complete when no route uses it.
@@ -434,7 +452,7 @@ async fn post_drain(
     client.require_admin()?;
     let Json(request) = body?;
     let state = service.published.state();
-    let command = changes::drain(ready(&state)?, request, reason(&query))?;
+    let command = requests::drain(ready(&state)?, request, reason(&query))?;
     execute(service, client, query, command).await
 }
 
@@ -450,7 +468,7 @@ async fn post_undrain(
 ) -> Executed {
     client.require_admin()?;
     let Json(request) = body?;
-    let command = changes::undrain(&service.published.state(), &request)?;
+    let command = requests::undrain(&service.published.state(), &request)?;
     execute(service, client, query, command).await
 }
 
@@ -467,7 +485,7 @@ async fn post_disable(
     client.require_admin()?;
     let Json(request) = body?;
     let state = service.published.state();
-    let command = changes::disable_port(ready(&state)?, request, reason(&query))?;
+    let command = requests::disable_port(ready(&state)?, request, reason(&query))?;
     execute(service, client, query, command).await
 }
 
@@ -483,7 +501,7 @@ async fn post_enable(
 ) -> Executed {
     client.require_admin()?;
     let Json(request) = body?;
-    let command = changes::enable_port(&service.published.state(), &request)?;
+    let command = requests::enable_port(&service.published.state(), &request)?;
     execute(service, client, query, command).await
 }
 
@@ -545,6 +563,111 @@ async fn get_events(
     let events = waited.unwrap_or_else(|_| service.events.since(since, severity));
     let state = service.published.state();
     Ok(answer(&state, SystemTime::now(), events))
+}
+
+/// What changed, also in earlier runs: the last changes that match, the oldest first.
+#[utoipa::path(get, path = "/v1/changes", params(ChangeQuery), responses(
+    (status = 200, body = Answer<Changes>), (status = 400, body = ErrorAnswer)))]
+async fn get_changes(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<ChangeQuery>, QueryRejection>,
+) -> Result<Changes> {
+    let Query(query) = query?;
+    let now = SystemTime::now();
+    let changes = service.changes.select(&query, now)?;
+    let state = service.published.state();
+    Ok(answer(&state, now, changes))
+}
+
+/// The difference between two times: nodes and links with another state, and other changes.
+#[utoipa::path(get, path = "/v1/diff", params(DiffQuery), responses(
+    (status = 200, body = Answer<Diff>), (status = 400, body = ErrorAnswer)))]
+async fn get_diff(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<DiffQuery>, QueryRejection>,
+) -> Result<Diff> {
+    let Query(query) = query?;
+    let now = SystemTime::now();
+    let diff = service.changes.diff(&query, now)?;
+    let state = service.published.state();
+    Ok(answer(&state, now, diff))
+}
+
+/// The alarms: the most severe first, then those that were cleared, the newest first.
+#[utoipa::path(get, path = "/v1/alarms", params(ListQuery), responses(
+    (status = 200, body = Answer<Page<Alarm>>), (status = 400, body = ErrorAnswer)))]
+async fn get_alarms(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
+    let Query(query) = query?;
+    let page = list::page(service.alarms.list(), &query)?;
+    let state = service.published.state();
+    Ok(answer(&state, SystemTime::now(), page))
+}
+
+/// Acknowledges an alarm: an operator knows of it. It stays until what is wrong has ended.
+#[utoipa::path(post, path = "/v1/alarms/{id}/ack",
+    params(("id" = u64, Path, description = "Number of the alarm"), AcknowledgeQuery),
+    responses((status = 200, body = Answer<Alarm>), (status = 400, body = ErrorAnswer),
+        (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+async fn post_acknowledge(
+    Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
+    id: core::result::Result<InPath<u64>, PathRejection>,
+    query: core::result::Result<Query<AcknowledgeQuery>, QueryRejection>,
+) -> Result<Alarm> {
+    let InPath(id) = id?;
+    let Query(query) = query?;
+    client.require_admin()?;
+    check_reason(query.reason.as_deref())?;
+    let by = client.to_string();
+    let alarm = service.alarms.acknowledge(id, by.clone(), &query)?;
+    let message = format!("alarm {id} acknowledged: {}", alarm.object.name);
+    service
+        .commands
+        .record(CommandKind::Acknowledge, by, query.reason, message);
+    let state = service.published.state();
+    Ok(answer(&state, SystemTime::now(), alarm))
+}
+
+/// Expects a node or link no longer that is gone: its alarm ends.
+#[utoipa::path(post, path = "/v1/forget", params(ForgetQuery), responses(
+    (status = 200, body = Answer<Forgotten>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+async fn post_forget(
+    Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
+    query: core::result::Result<Query<ForgetQuery>, QueryRejection>,
+) -> Result<Forgotten> {
+    let Query(query) = query?;
+    client.require_admin()?;
+    check_reason(query.reason.as_deref())?;
+    let forgotten = forget::forget(&service, client, query)?;
+    let state = service.published.state();
+    Ok(answer(&state, SystemTime::now(), forgotten))
+}
+
+/// Sends a test to a target of `[[notify]]`, or to all, once. The answer comes when it is sent, or
+/// after 30 s.
+#[utoipa::path(post, path = "/v1/notify/test", params(NotifyTestQuery), responses(
+    (status = 200, body = Answer<NotifyTest>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+async fn post_notify_test(
+    Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
+    query: core::result::Result<Query<NotifyTestQuery>, QueryRejection>,
+) -> Result<NotifyTest> {
+    let Query(NotifyTestQuery { name }) = query?;
+    client.require_admin()?;
+    let items = service.notifier.test(name.clone()).await;
+    if items.is_empty() {
+        let message = match name {
+            Some(name) => format!("no entry [[notify]] is named `{name}`"),
+            None => "the configuration has no entry [[notify]]".to_owned(),
+        };
+        let remedy = "Add an entry to the configuration, then reload it.";
+        return Err(ApiError::new(ErrorKind::NotFound, message, remedy).into());
+    }
+    let state = service.published.state();
+    Ok(answer(&state, SystemTime::now(), NotifyTest { items }))
 }
 
 /// The commands that the service remembers, the newest first.
@@ -692,20 +815,21 @@ async fn execute(
     Ok((status, answer(&state, SystemTime::now(), entry)).into_response())
 }
 
+/// Checks the reason of a write.
+fn check_reason(reason: Option<&str>) -> core::result::Result<(), ApiError> {
+    if reason.is_some_and(|reason| reason.chars().count() > REASON_LEN_MAX) {
+        let message = format!("reason has at most {REASON_LEN_MAX} characters");
+        return Err(invalid(message));
+    }
+    Ok(())
+}
+
 /// Checks the query of a write.
 fn check(service: &Service, query: &WriteQuery) -> core::result::Result<(), ApiError> {
     if query.wait_s.is_some_and(|wait_s| wait_s > WAIT_S_MAX) {
         return Err(invalid(format!("wait_s is at most {WAIT_S_MAX}")));
     }
-    if query
-        .reason
-        .as_ref()
-        .is_some_and(|reason| reason.chars().count() > REASON_LEN_MAX)
-    {
-        return Err(invalid(format!(
-            "reason has at most {REASON_LEN_MAX} characters"
-        )));
-    }
+    check_reason(query.reason.as_deref())?;
     let revision = service.published.state().revision;
     match query.expect_revision {
         Some(expected) if expected != revision => Err(ApiError::new(
