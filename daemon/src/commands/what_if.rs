@@ -1,4 +1,5 @@
-//! `ferrosm whatif`: what a loss of nodes or links would do, in the running service or a fabric file.
+//! `ferrosm whatif`: what a loss of nodes or links would do, by the running service or for a fabric
+//! file.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -31,7 +32,7 @@ const PAGE_LIMIT: usize = 100_000;
 /// a routing.
 pub fn run(args: &WhatIfArgs) -> Result<(), Failure> {
     if args.without.is_empty() && args.engine.is_empty() && !args.n_1 {
-        let message = "nothing is asked: name what is lost by --without, or use --engine or --n-1";
+        let message = "no loss is named: use --without, --engine or --n-1";
         return Err(Failure::Usage(message.to_owned()));
     }
     let source = Source::open(args)?;

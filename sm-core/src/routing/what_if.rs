@@ -37,7 +37,7 @@ pub struct RoutingBasis {
     groups: InstalledGroups,
 }
 
-/// What is asked.
+/// What is lost, and which engines route the rest.
 #[derive(Debug, Clone, Default)]
 pub struct WhatIfQuestion {
     /// What is lost.
