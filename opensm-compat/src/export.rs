@@ -32,7 +32,7 @@ pub struct ExportedKey {
 
 /// A key that OpenSM's files cannot express.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loss {
+pub struct ExportLoss {
     pub key: String,
     pub reason: String,
 }
@@ -41,7 +41,7 @@ pub struct Loss {
 #[derive(Debug, Clone, Default)]
 pub struct ExportedConf {
     pub text: String,
-    pub losses: Vec<Loss>,
+    pub losses: Vec<ExportLoss>,
 }
 
 /// Keys that are about files of partitions and QoS, which are written or named separately.
@@ -88,7 +88,7 @@ impl ExportedConf {
     }
 
     fn lose(&mut self, key: &str, reason: impl Into<String>) {
-        self.losses.push(Loss {
+        self.losses.push(ExportLoss {
             key: key.to_owned(),
             reason: reason.into(),
         });

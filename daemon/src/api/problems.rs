@@ -136,6 +136,7 @@ const fn solved(kind: &ProblemKind) -> SolvedBy {
         | ProblemKind::MembersLeftOut { .. }
         | ProblemKind::MulticastDisabled
         | ProblemKind::ForeignPKeysKept(_)
+        | ProblemKind::DrainedLinkUsed
         | ProblemKind::CannotJoinBroadcastGroup(..) => SolvedBy::Sweep,
         // Light sweeps and retries ask the device again, and report the problem again.
         ProblemKind::NoResponse { .. }

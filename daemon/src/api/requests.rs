@@ -58,7 +58,8 @@ pub(super) fn change_members(
         };
         Ok(checked(&entry)?.members)
     };
-    let (add, remove) = (parse(&changes.add)?, parse(&changes.remove)?);
+    let add = parse(&changes.add)?;
+    let remove = parse(&changes.remove)?;
     let is_replaced = |selector| {
         let mut named = add.iter().chain(&remove);
         named.any(|(other, _)| *other == selector)
@@ -206,7 +207,7 @@ fn switch_or_link(
     let (target, name) = switch_port(fabric, text)?;
     match target {
         MaintenanceTarget::Port(guid, port) => Ok((MaintenanceTarget::Link(guid, port), name)),
-        other => Ok((other, name)),
+        other @ (MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..)) => Ok((other, name)),
     }
 }
 

@@ -18,12 +18,12 @@ use super::plan::{CablingPlan, PlanError, PlannedCable};
 /// The plan has two cables at one port.
 pub fn compare(plan: &CablingPlan, fabric: &CabledFabric) -> Result<CablingReport, PlanError> {
     let index = NodeIndex::new(fabric);
-    let cables = plan.cables.iter().map(|planned| FoundCable {
+    let found = plan.cables.iter().map(|planned| FoundCable {
         planned,
         a: FoundEnd::new(&index, &planned.a),
         b: FoundEnd::new(&index, &planned.b),
     });
-    let cables: Vec<FoundCable<'_>> = cables.collect();
+    let cables: Vec<FoundCable<'_>> = found.collect();
     check_ports(&cables, fabric)?;
     let mut comparison = Comparison {
         fabric,
@@ -149,8 +149,8 @@ impl Comparison<'_> {
                 .push(cable);
         }
         for (node, cables) in by_node {
-            let ends = cables.iter().flat_map(|c| [c.a.exact(), c.b.exact()]);
-            let ends: Vec<CabledPort> = ends.flatten().collect();
+            let exact = cables.iter().flat_map(|c| [c.a.exact(), c.b.exact()]);
+            let ends: Vec<CabledPort> = exact.flatten().collect();
             let found = self.explain(&ends);
             let number = match cables.len() {
                 1 => "1 planned cable".to_owned(),

@@ -67,9 +67,9 @@ pub(super) fn read(text: &str) -> Result<Vec<PlannedCable>, PlanError> {
 
 /// The name of a column without case, spaces and prefix.
 fn plain(name: &str) -> String {
-    let name = name.trim().trim_start_matches('#');
-    let name = name.strip_prefix("Fields:").unwrap_or(name);
-    let letters = name.chars().filter(|c| c.is_ascii_alphanumeric());
+    let trimmed = name.trim().trim_start_matches('#');
+    let plain = trimmed.strip_prefix("Fields:").unwrap_or(trimmed);
+    let letters = plain.chars().filter(|c| c.is_ascii_alphanumeric());
     letters.collect::<String>().to_ascii_lowercase()
 }
 

@@ -1,8 +1,6 @@
-//! A plan of cables, and the detection of its format.
+//! A plan of cables.
 
 use core::fmt;
-
-use super::{ibnetdiscover, ndt, xml};
 
 /// Most cables in a plan.
 pub const CABLES_MAX: usize = 1_000_000;
@@ -105,37 +103,8 @@ impl fmt::Display for PlannedCable {
 }
 
 impl CablingPlan {
-    /// Reads a plan. The format is detected: UFM's NDT (CSV), output of ibnetdiscover, a topology
-    /// of opafm (XML), or ibfabricconf (XML).
-    ///
-    /// # Errors
-    /// The first line that is not valid.
-    pub fn read(text: &str) -> Result<Self, PlanError> {
-        let text = text.trim_start_matches('\u{feff}');
-        let cables = if text.trim_start().starts_with('<') {
-            xml::read(text)?
-        } else if ibnetdiscover::is_format(text) {
-            ibnetdiscover::read(text)?
-        } else {
-            ndt::read(text)?
-        };
-        if cables.is_empty() {
-            return Err(PlanError::new(1, "the plan has no cable"));
-        }
-        if cables.len() > CABLES_MAX {
-            let line = cables[CABLES_MAX].line;
-            return Err(PlanError::new(
-                line,
-                format!("more than {CABLES_MAX} cables"),
-            ));
-        }
-        let mut plan = Self { cables };
-        plan.remove_repetitions();
-        Ok(plan)
-    }
-
     /// Formats list a cable from both of its ends.
-    fn remove_repetitions(&mut self) {
+    pub(super) fn remove_repetitions(&mut self) {
         let mut known = std::collections::BTreeSet::new();
         self.cables.retain(|cable| {
             let mut ends = [&cable.a, &cable.b];

@@ -161,10 +161,10 @@ pub fn survey(survey: &SingleLossSurvey) -> String {
             count(losses.len(), one, many),
         );
     }
-    let worst = survey.losses.iter().filter(|loss| {
+    let effective = survey.losses.iter().filter(|loss| {
         loss.kind != LostKind::HostLink && (loss.cut_off > 0 || loss.lose_redundancy > 0)
     });
-    let worst: Vec<&SingleLossEffect> = worst.collect();
+    let worst: Vec<&SingleLossEffect> = effective.collect();
     if !worst.is_empty() {
         let mut out = table::new([
             "Loss",
@@ -241,8 +241,8 @@ fn named(ports: &NamedPorts) -> String {
     if ports.items.is_empty() {
         return String::new();
     }
-    let names = ports.items.iter().take(NAMES_SHOWN);
-    let names: Vec<String> = names
+    let shown = ports.items.iter().take(NAMES_SHOWN);
+    let names: Vec<String> = shown
         .map(|port| format!("{} ({})", port.name, port.location))
         .collect();
     let more = ports.total - names.len() as u64;

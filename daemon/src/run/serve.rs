@@ -157,9 +157,9 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         api.notifier.configure(settings.notify_targets());
     }
     api.commands.report_to(&api.changes);
-    let state_dir = writer.as_ref().and(settings.state_dir.as_deref());
+    let kept_in = writer.as_ref().and(settings.state_dir.as_deref());
     let alarm_thread = (!options.once)
-        .then(|| AlarmThread::start(api.followed(), state_dir, replication))
+        .then(|| AlarmThread::start(api.followed(), kept_in, replication))
         .flatten();
     service.set_ready();
     let heartbeat = service.supervise_loop();

@@ -17,7 +17,7 @@ const ROUNDS_MAX: usize = 64;
 
 /// Colours of switches: equal for equal positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Classes {
+pub struct PositionClasses {
     /// By switch.
     colours: Vec<u32>,
 }
@@ -31,7 +31,7 @@ pub struct LinkClass {
     vls: u8,
 }
 
-impl Classes {
+impl PositionClasses {
     /// The classes of a graph.
     #[must_use]
     pub fn of(topo: &Topology) -> Self {

@@ -142,7 +142,7 @@ impl CutPoints {
     }
 
     /// What the loss of a link leaves.
-    pub(super) fn after_link(&self, (a, b): (u32, u32), link: u32) -> AfterLoss {
+    pub(super) fn after_link(&self, a: u32, b: u32, link: u32) -> AfterLoss {
         let below = [a, b].into_iter().find_map(|s| {
             let at = self.positions[s as usize];
             let visit = self.visits.get(at as usize)?;

@@ -5,7 +5,7 @@ use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::certificate;
-use super::classes::{Classes, LinkClass};
+use super::classes::{LinkClass, PositionClasses};
 use super::cut_points::{AfterLoss, CutPoints};
 use super::multigraph::{Multigraph, Removed};
 use crate::topology::{Loss, SwitchIdx, Topology, index_to_u32};
@@ -62,12 +62,12 @@ enum ElementClass {
 pub fn single_losses(topo: &Topology) -> Vec<SingleLoss> {
     let graph = Multigraph::new(topo, &Loss::default());
     let survey = Survey::new(&graph);
-    let classes = Classes::of(topo);
-    let end_ports = topo.switches().flat_map(|s| {
+    let classes = PositionClasses::of(topo);
+    let ends = topo.switches().flat_map(|s| {
         let ends = topo.end_ports(s).iter();
         ends.map(move |end| (s, end.port))
     });
-    let end_ports: Vec<(SwitchIdx, PortNum)> = end_ports.collect();
+    let end_ports: Vec<(SwitchIdx, PortNum)> = ends.collect();
     let switches: Vec<SwitchIdx> = topo.switches().collect();
     let of_switches = switches.par_iter().map(|s| {
         let after = survey.before.after_switch(s.index());
@@ -78,7 +78,8 @@ pub fn single_losses(topo: &Topology) -> Vec<SingleLoss> {
     let of_links = (0..graph.links.len()).into_par_iter().map(|number| {
         let link = index_to_u32(number);
         let (s, port) = graph.ports[number];
-        let after = survey.before.after_link(graph.links[number], link);
+        let (a, b) = graph.links[number];
+        let after = survey.before.after_link(a, b, link);
         let lost = match survey.certificate_links.binary_search(&link) {
             Ok(at) => survey.lose_redundancy(Removed::Link(index_to_u32(at))),
             Err(_) => 0,

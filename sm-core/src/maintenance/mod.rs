@@ -105,7 +105,7 @@ impl MaintenanceList {
             MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => None,
         });
         let to_disable: Vec<PortRef> = targets
-            .filter_map(|at| switch_port(ctx.fabric, at))
+            .filter_map(|(guid, port)| switch_port(ctx.fabric, guid, port))
             .collect();
         for p in to_disable {
             if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
@@ -119,8 +119,8 @@ impl MaintenanceList {
             ctx.effects.push(Effect::RereadPort(p));
             ctx.effects.push(Effect::RequestLocalSweep);
         }
-        for at in core::mem::take(&mut self.to_enable) {
-            let Some(p) = switch_port(ctx.fabric, at) else {
+        for (guid, port) in core::mem::take(&mut self.to_enable) {
+            let Some(p) = switch_port(ctx.fabric, guid, port) else {
                 continue;
             };
             if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
@@ -132,7 +132,7 @@ impl MaintenanceList {
 }
 
 /// A port of a switch in the fabric.
-fn switch_port(fabric: &ObservedFabric, (guid, port): (NodeGuid, PortNum)) -> Option<PortRef> {
+fn switch_port(fabric: &ObservedFabric, guid: NodeGuid, port: PortNum) -> Option<PortRef> {
     let p = PortRef::new(fabric.node_by_guid(guid)?, port);
     let is_of_switch = fabric.get(p.node).is_some_and(Node::is_switch);
     (is_of_switch && port != PortNum::ZERO && fabric.port(p).is_some()).then_some(p)

@@ -24,7 +24,7 @@ pub(super) fn refusal(
     let hosts: Vec<PortRef> = match new.target {
         MaintenanceTarget::Switch(_) => hosts_at(fabric, node),
         MaintenanceTarget::Link(guid, port) | MaintenanceTarget::Port(guid, port) => {
-            let Some(p) = switch_port(fabric, (guid, port)) else {
+            let Some(p) = switch_port(fabric, guid, port) else {
                 return Some(MaintenanceRefusal::NotASwitch);
             };
             match fabric.peer(p) {

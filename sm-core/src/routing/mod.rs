@@ -3,6 +3,7 @@
 pub mod adopt;
 pub mod desired_lfts;
 pub mod drain;
+mod first_job;
 pub mod graph;
 pub mod installed_groups;
 mod job_state;

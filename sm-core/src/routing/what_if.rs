@@ -279,8 +279,8 @@ impl RoutingBasis {
         {
             return 0;
         }
-        let sources = after.topo.switches().zip(before);
-        let sources = sources.filter(|(s, _)| !after.topo.end_ports(*s).is_empty());
+        let switches = after.topo.switches().zip(before);
+        let sources = switches.filter(|(s, _)| !after.topo.end_ports(*s).is_empty());
         let mut changed = 0;
         for (s, old_s) in sources {
             let others = after.topo.destinations().iter().filter(|d| d.switch != s);

@@ -338,13 +338,10 @@ pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailur
     let (kind, remedy) = match failure {
         CommandFailure::NotMaster { .. } => (
             ErrorKind::NotMaster,
-            match command {
-                CommandKind::Takeover => {
-                    "To make this SM master, run `ferrosm handover` on the master."
-                }
-                _ => {
-                    "Run the command on the master. If the subnet has none, `ferrosm takeover` makes this SM master."
-                }
+            if matches!(command, CommandKind::Takeover) {
+                "To make this SM master, run `ferrosm handover` on the master."
+            } else {
+                "Run the command on the master. If the subnet has none, `ferrosm takeover` makes this SM master."
             },
         ),
         CommandFailure::MastershipLost { .. } => (

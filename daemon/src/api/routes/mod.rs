@@ -1,5 +1,6 @@
 //! The resources of the API, and their OpenAPI document.
 
+mod change;
 mod config;
 
 use core::time::Duration;
@@ -9,7 +10,7 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{get, post};
 use axum::{Extension, Router};
 use ferrosm_api::alarm::{
     AcknowledgeQuery, Alarm, ForgetQuery, Forgotten, NotifyTest, NotifyTestQuery,
@@ -22,10 +23,7 @@ use ferrosm_api::command::{
 };
 use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
-use ferrosm_api::maintenance::{
-    DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
-};
-use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
+use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
@@ -40,9 +38,7 @@ use super::access::Client;
 use super::commands::CommandRequest;
 use super::list::invalid;
 use super::published::{FabricState, State};
-use super::{
-    Service, commands, fabric, forget, list, lookup, partition, path, requests, rfc3339, status,
-};
+use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
 
 /// Longest wait for an event, in seconds.
 const EVENT_WAIT_S_MAX: u64 = 60;
@@ -61,19 +57,8 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/where", get(get_where))
         .route("/v1/paths", get(get_path))
         .route("/v1/partitions", get(get_partitions))
-        .route(
-            "/v1/partitions/{partition}",
-            put(put_partition).delete(delete_partition),
-        )
-        .route(
-            "/v1/partitions/{partition}/members",
-            get(get_members).patch(patch_members),
-        )
-        .route("/v1/maintenance", get(get_maintenance))
-        .route("/v1/drain", post(post_drain))
-        .route("/v1/undrain", post(post_undrain))
-        .route("/v1/ports/disable", post(post_disable))
-        .route("/v1/ports/enable", post(post_enable))
+        .route("/v1/partitions/{partition}/members", get(get_members))
+        .merge(change::router())
         .route("/v1/whatif", get(get_what_if))
         .route("/v1/whatif/single-losses", get(get_single_losses))
         .route("/v1/events", get(get_events))
@@ -113,14 +98,14 @@ pub(super) fn router(service: Service) -> Router {
         get_path,
         get_partitions,
         get_members,
-        put_partition,
-        delete_partition,
-        patch_members,
-        get_maintenance,
-        post_drain,
-        post_undrain,
-        post_disable,
-        post_enable,
+        change::put_partition,
+        change::delete_partition,
+        change::patch_members,
+        change::get_maintenance,
+        change::post_drain,
+        change::post_undrain,
+        change::post_disable,
+        change::post_enable,
         get_what_if,
         get_single_losses,
         get_events,
@@ -366,150 +351,6 @@ async fn get_members(
     listed(&service, query, |fabric, state| {
         partition::members(fabric, state, &name)
     })
-}
-
-/// A body, or why it is none.
-type BodyOf<T> = core::result::Result<Json<T>, JsonRejection>;
-type Executed = core::result::Result<Response, Failed>;
-
-/// Creates a partition, or replaces one that such a request created. Complete when its P_Keys are
-/// in the tables of its members.
-#[utoipa::path(put, path = "/v1/partitions/{partition}",
-    params(("partition" = String, Path, description = "Its name"), WriteQuery), request_body = PartitionDefinition, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn put_partition(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    name: core::result::Result<InPath<String>, PathRejection>,
-    query: WriteOf,
-    body: BodyOf<PartitionDefinition>,
-) -> Executed {
-    client.require_admin()?;
-    let (InPath(name), Json(definition)) = (name?, body?);
-    let _one_at_a_time = service.partition_changes.lock().await;
-    let state = service.published.state();
-    let command = requests::put_partition(ready(&state)?, name, definition)?;
-    execute(service.clone(), client, query, command).await
-}
-
-/// Changes the members of a partition that a request created.
-#[utoipa::path(patch, path = "/v1/partitions/{partition}/members",
-    params(("partition" = String, Path, description = "Name or P_Key"), WriteQuery), request_body = MemberChanges, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn patch_members(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    name: core::result::Result<InPath<String>, PathRejection>,
-    query: WriteOf,
-    body: BodyOf<MemberChanges>,
-) -> Executed {
-    client.require_admin()?;
-    let (InPath(name), Json(member_changes)) = (name?, body?);
-    let _one_at_a_time = service.partition_changes.lock().await;
-    let state = service.published.state();
-    let command = requests::change_members(ready(&state)?, &state, &name, &member_changes)?;
-    execute(service.clone(), client, query, command).await
-}
-
-/// Removes a partition that a request created.
-#[utoipa::path(delete, path = "/v1/partitions/{partition}",
-    params(("partition" = String, Path, description = "Name or P_Key"), WriteQuery), responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn delete_partition(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    name: core::result::Result<InPath<String>, PathRejection>,
-    query: WriteOf,
-) -> Executed {
-    client.require_admin()?;
-    let InPath(name) = name?;
-    let _one_at_a_time = service.partition_changes.lock().await;
-    let state = service.published.state();
-    let command = requests::remove_partition(&state, &name)?;
-    execute(service.clone(), client, query, command).await
-}
-
-/// What is out of service.
-#[utoipa::path(get, path = "/v1/maintenance", responses((status = 200, body = Answer<MaintenanceItems>)))]
-async fn get_maintenance(Shared(service): Shared<Service>) -> Json<Answer<MaintenanceItems>> {
-    let state = service.published.state();
-    answer(&state, state.at, requests::maintenance(&state))
-}
-
-/// Takes a switch or link out of the routes. Complete when no route uses it.
-#[utoipa::path(post, path = "/v1/drain", params(WriteQuery), request_body = DrainRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn post_drain(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    query: WriteOf,
-    body: BodyOf<DrainRequest>,
-) -> Executed {
-    client.require_admin()?;
-    let Json(request) = body?;
-    let state = service.published.state();
-    let command = requests::drain(ready(&state)?, request, reason(&query))?;
-    execute(service, client, query, command).await
-}
-
-/// Puts a drained switch or link back.
-#[utoipa::path(post, path = "/v1/undrain", params(WriteQuery), request_body = ServiceRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn post_undrain(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    query: WriteOf,
-    body: BodyOf<ServiceRequest>,
-) -> Executed {
-    client.require_admin()?;
-    let Json(request) = body?;
-    let command = requests::undrain(&service.published.state(), &request)?;
-    execute(service, client, query, command).await
-}
-
-/// Disables a port, after its routes are moved.
-#[utoipa::path(post, path = "/v1/ports/disable", params(WriteQuery), request_body = PortDisableRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn post_disable(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    query: WriteOf,
-    body: BodyOf<PortDisableRequest>,
-) -> Executed {
-    client.require_admin()?;
-    let Json(request) = body?;
-    let state = service.published.state();
-    let command = requests::disable_port(ready(&state)?, request, reason(&query))?;
-    execute(service, client, query, command).await
-}
-
-/// Enables a port that a request disabled.
-#[utoipa::path(post, path = "/v1/ports/enable", params(WriteQuery), request_body = ServiceRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn post_enable(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    query: WriteOf,
-    body: BodyOf<ServiceRequest>,
-) -> Executed {
-    client.require_admin()?;
-    let Json(request) = body?;
-    let command = requests::enable_port(&service.published.state(), &request)?;
-    execute(service, client, query, command).await
-}
-
-/// The reason in a query, or nothing.
-fn reason(query: &WriteOf) -> &str {
-    let query = query.as_ref().ok();
-    let reason = query.and_then(|Query(query)| query.reason.as_deref());
-    reason.unwrap_or_default()
 }
 
 /// What a loss, or another routing engine, would do. The routing is predicted as the SM would

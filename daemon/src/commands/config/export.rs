@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ferrosm_opensm_compat::export::{self, ExportedConf, KeyValue, Loss};
+use ferrosm_opensm_compat::export::{self, ExportLoss, ExportedConf, KeyValue};
 use ferrosm_store::atomic;
 
 use crate::cli::{ExportArgs, ExportFormat};
@@ -70,7 +70,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|e| Failure::runtime(format!("cannot write {}: {e}", path.display())))
 }
 
-fn report(conf: &Path, losses: &[Loss]) -> String {
+fn report(conf: &Path, losses: &[ExportLoss]) -> String {
     let mut text = String::new();
     if !losses.is_empty() {
         let mut rows = table::new(["Key", "Lost with OpenSM"]);
