@@ -1,7 +1,7 @@
 //! Notifications of alarms: by HTTP, by a program, by syslog (`[[notify]]`).
 //!
 //! A thread with a runtime of its own sends them: the SM never waits for a target. Each target has
-//! a bounded [`queue`], gets one notification at a time, and does not delay the others.
+//! a bounded `queue`, gets one notification at a time, and does not delay the others.
 
 mod exec;
 mod queue;

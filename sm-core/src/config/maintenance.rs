@@ -1,4 +1,4 @@
-//! What the operator takes out of service: plain data ([`crate::maintenance`] carries it out).
+//! What the operator takes out of service: plain data (the component of the same name carries it out).
 
 use core::fmt;
 

@@ -1,7 +1,7 @@
 //! Alarms: what is wrong, from the time that it is noticed until it ends.
 //!
-//! A thread follows the published state: [`conditions`] computes what is wrong, [`book`] compares
-//! it with the alarms, and what changes is an event. The thread also keeps [`history_file`]. The
+//! A thread follows the published state: `conditions` computes what is wrong, `book` compares
+//! it with the alarms, and what changes is an event. The thread also keeps `history_file`. The
 //! thread of the SM only wakes it.
 
 mod book;

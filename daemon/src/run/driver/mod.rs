@@ -619,6 +619,17 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         self.sm.handle(input, self.clock.now());
     }
 
+    /// When to look again for what is out of service for a time.
+    fn maintenance_due(&self) -> Option<Instant> {
+        let until_s = self.sm.maintenance().filter_map(|entry| entry.until_unix_s);
+        let is_master = self.sm.role() == SmState::Master;
+        let first_s = until_s.min().filter(|_| is_master)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let remaining_s = first_s.saturating_sub(now.map_or(0, |now| now.as_secs()));
+        let due = self.clock.now() + Duration::from_secs(remaining_s);
+        Some(due.max(self.next_tick))
+    }
+
     /// Puts back into service what is out of service for a time that is over.
     fn end_maintenance_if_due(&mut self) {
         if self.sm.role() != SmState::Master {
@@ -660,6 +671,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             self.stop_deadline,
             liveness_due,
             self.beat_due,
+            self.maintenance_due(),
             server.and_then(SaServer::snapshot_due),
         ];
         let deadline = deadlines
