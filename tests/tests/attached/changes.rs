@@ -179,7 +179,7 @@ fn partition_at_run_time_is_in_the_tables_when_the_command_ends() {
         ),
         (
             &["partition", "add", "TenantB", "--pkey", "zebra"],
-            1,
+            2,
             "zebra",
         ),
         (

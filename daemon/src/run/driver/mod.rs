@@ -272,6 +272,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 self.sm.handle(Input::Timeout, now);
                 busy = true;
             }
+            busy |= now >= self.next_tick && self.end_maintenance_if_due();
             flow = self.execute_outputs()?;
             if let Some(sa_server) = &mut self.sa_server {
                 sa_server.publish_if_due(|| self.sm.registry_snapshot(), &self.clock);
@@ -630,10 +631,11 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Some(due.max(self.next_tick))
     }
 
-    /// Puts back into service what is out of service for a time that is over.
-    fn end_maintenance_if_due(&mut self) {
+    /// Puts back into service what is out of service for a time that is over. Returns whether there
+    /// is any.
+    fn end_maintenance_if_due(&mut self) -> bool {
         if self.sm.role() != SmState::Master {
-            return;
+            return false;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_s = now.map_or(0, |now| now.as_secs());
@@ -646,6 +648,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         if let Some(target) = over {
             self.command(Command::EndMaintenance(target), "the end of its time");
         }
+        over.is_some()
     }
 
     fn on_request(&mut self, request: CommandRequest) {
@@ -750,7 +753,6 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         }
         self.next_tick = now + TICK;
         self.shell.tick(self.sm.progress());
-        self.end_maintenance_if_due();
         let errors = &mut self.send_errors;
         if now < errors.next {
             return;
