@@ -1,4 +1,5 @@
-//! What the operator takes out of service: plain data (the component of the same name carries it out).
+//! What the operator takes out of service: plain data, which the component of the same name carries
+//! out.
 
 use core::fmt;
 
