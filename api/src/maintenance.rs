@@ -37,7 +37,7 @@ pub struct PortDisableRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceRequest {
-    /// As it was named when it was taken out of service.
+    /// As the list of what is out of service names it.
     pub target: String,
 }
 

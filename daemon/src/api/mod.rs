@@ -14,6 +14,7 @@
 //! | [`alarms`] | alarms, and the thread that follows the published state |
 //! | [`changes`] | what changed, with cause and effect |
 //! | [`commands`] | commands of clients and signals, and the audit log |
+//! | `line_file` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
 //! | [`server`], [`access`] | the socket; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
@@ -33,6 +34,7 @@ pub mod events;
 mod fabric;
 mod forget;
 mod history;
+mod line_file;
 mod list;
 mod lookup;
 mod members;

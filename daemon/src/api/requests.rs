@@ -157,8 +157,7 @@ fn begin(
     })))
 }
 
-/// Ends what is out of service under this name, also if it is not in the subnet now; otherwise the
-/// SM answers that it is in service.
+/// Ends what is out of service under this name, also while it is absent from the subnet.
 fn end(
     state: &State,
     text: &str,

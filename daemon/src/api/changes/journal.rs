@@ -3,9 +3,8 @@
 //! A thread writes them, because a disk that hangs must not stop the SM.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
@@ -13,6 +12,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use ferrosm_api::change::Change;
 use tracing::warn;
 
+use crate::api::line_file;
 use crate::output::json;
 
 /// The file in the state directory.
@@ -106,19 +106,8 @@ struct Writer {
 
 impl Writer {
     fn open(dir: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).read(true).mode(0o600);
-        let mut file = options.open(dir.join(FILE))?;
+        let file = line_file::open(&dir.join(FILE))?;
         let len = file.metadata()?.len();
-        // Ends a line that a crash cut off.
-        if len > 0 {
-            let mut last = [0];
-            file.seek(SeekFrom::End(-1))?;
-            file.read_exact(&mut last)?;
-            if last != [b'\n'] {
-                file.write_all(b"\n")?;
-            }
-        }
         Ok(Self {
             dir: dir.to_owned(),
             file,

@@ -2,15 +2,15 @@
 //!
 //! A thread writes it, because a disk that hangs must stop neither the SM nor the API.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use ferrosm_api::command::Command as Entry;
 use tracing::warn;
 
+use crate::api::line_file;
 use crate::output::json;
 
 /// The file in the state directory.
@@ -77,10 +77,7 @@ struct Writer {
 
 impl Writer {
     fn open(dir: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).read(true).mode(0o600);
-        let file = options.open(dir.join(FILE_NAME))?;
-        end_line(&file)?;
+        let file = line_file::open(&dir.join(FILE_NAME))?;
         Ok(Self {
             len: file.metadata()?.len(),
             dir: dir.to_owned(),
@@ -107,24 +104,11 @@ impl Writer {
             *self = Self::open(&self.dir)?;
         }
         if self.has_failed {
-            end_line(&self.file)?;
+            line_file::end_line(&self.file)?;
         }
         self.file.write_all(line.as_bytes())?;
         self.len += line.len() as u64;
         Ok(())
-    }
-}
-
-/// Ends a line that a crash or a full disk cut off.
-fn end_line(mut file: &File) -> io::Result<()> {
-    let len = file.metadata()?.len();
-    let mut last = [b'\n'];
-    if len > 0 {
-        file.read_exact_at(&mut last, len - 1)?;
-    }
-    match last {
-        [b'\n'] => Ok(()),
-        [_] => file.write_all(b"\n"),
     }
 }
 
@@ -142,6 +126,8 @@ fn last_command(dir: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+
     use ferrosm_core::{Command, CommandFailure};
 
     use super::super::CommandLog;
