@@ -31,6 +31,27 @@ pub struct WriteQuery {
     pub expect_revision: Option<u64>,
 }
 
+/// The query of a full sweep.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FullSweepQuery {
+    /// Exclude devices that do not respond from the subnet, also switches that may still forward.
+    #[serde(default)]
+    pub exclude: bool,
+    /// Why, for the audit log; at most 500 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(max_length = 500)]
+    pub reason: Option<String>,
+    /// Seconds to wait for the result, at most 86400; 30 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 86_400)]
+    pub wait_s: Option<u64>,
+    /// Execute it only if this is the revision of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_revision: Option<u64>,
+}
+
 /// What a takeover may remove that another SM configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]

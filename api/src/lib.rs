@@ -34,6 +34,7 @@ pub mod change;
 pub mod command;
 pub mod config;
 pub mod event;
+pub mod explain;
 pub mod fabric;
 pub mod maintenance;
 pub mod object;

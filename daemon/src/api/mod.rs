@@ -31,6 +31,7 @@ pub mod client;
 pub mod commands;
 pub mod config;
 pub mod events;
+pub mod explain;
 mod fabric;
 mod forget;
 mod history;
@@ -72,6 +73,7 @@ use self::changes::ChangeLog;
 use self::commands::{CommandLog, CommandRequest};
 use self::config::ConfigDesk;
 use self::events::EventLog;
+use self::explain::sweep_log::SweepLog;
 use self::published::Published;
 use crate::notify::Notifier;
 
@@ -107,6 +109,7 @@ pub struct Service {
     pub alarms: Alarms,
     pub notifier: Notifier,
     pub changes: ChangeLog,
+    pub sweeps: SweepLog,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

@@ -19,6 +19,7 @@ use ferrosm_fabric::location::PortName;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 
+use super::explain::route_history::RouteHistory;
 use super::history::{ForgottenEntries, History, LinkKey};
 use super::problems::StandingProblems;
 use super::replicas::ReplicaProblems;
@@ -110,6 +111,8 @@ pub struct FabricState {
     pub at: SystemTime,
     /// What changed since the first sweep as master.
     pub history: Arc<History>,
+    /// Which LFT entries changed since then.
+    pub(super) routes: Arc<RouteHistory>,
 }
 
 impl Default for Published {
@@ -199,6 +202,7 @@ impl Published {
                     basis,
                     at: now,
                     history: Arc::default(),
+                    routes: Arc::default(),
                 });
             }
         });
@@ -208,6 +212,7 @@ impl Published {
     pub fn sweep_completed(&self, report: &SweepReport, sm: &SubnetManager) {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
+        let routes = self.routes_after(report, &snapshot, basis.as_deref());
         self.publish(|state, now| {
             Arc::make_mut(&mut state.problems).on_sweep(report, &snapshot, now);
             if !report.failed {
@@ -219,8 +224,32 @@ impl Published {
                 report: Some(Arc::new(report.clone())),
                 basis,
                 at: now,
+                routes,
             });
         });
+    }
+
+    /// The changes of LFT entries until this snapshot.
+    fn routes_after(
+        &self,
+        report: &SweepReport,
+        snapshot: &Snapshot,
+        basis: Option<&RoutingBasis>,
+    ) -> Arc<RouteHistory> {
+        let state = self.state();
+        let last = state.fabric.as_ref();
+        let before = last.filter(|before| before.report.is_some());
+        let mut routes = before.map_or_else(Arc::default, |before| Arc::clone(&before.routes));
+        let before = before.map(|before| &*before.snapshot);
+        RouteHistory::on_sweep(
+            &mut routes,
+            report,
+            before,
+            snapshot,
+            basis,
+            SystemTime::now(),
+        );
+        routes
     }
 
     /// A problem was found while no sweep ran.
@@ -449,6 +478,7 @@ impl Published {
                 report: Some(Arc::default()),
                 basis: None,
                 at: now,
+                routes: Arc::default(),
             });
         });
     }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
-use ferrosm_core::routing::what_if::{Cancellation, RoutingBasis};
+use ferrosm_core::report::routing_failure::RoutingFailure;
+use ferrosm_core::routing::what_if::{
+    Cancellation, PredictedRoutes, RoutingBasis, WhatIfQuestion, what_if as predict,
+};
 use ferrosm_fabric::snapshot::Snapshot;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -90,6 +93,24 @@ impl Predictor {
             what_if::predict(shared.as_routed(), &without, &engines, cancellation)
         };
         self.run(budget, compute).await?
+    }
+
+    /// The routes as the configured engines compute them anew, without regard to the installed
+    /// ones.
+    pub(super) async fn reroute(
+        &self,
+        fabric: &FabricState,
+    ) -> Result<Result<PredictedRoutes, RoutingFailure>, ApiError> {
+        let shared = SharedFabric::new(fabric)?;
+        let question = WhatIfQuestion {
+            from_scratch: true,
+            ..WhatIfQuestion::default()
+        };
+        let budget = shared.basis.budget();
+        let compute = move |cancellation: &Cancellation| {
+            predict(&shared.basis, &question, cancellation).routes
+        };
+        self.run(budget, compute).await
     }
 
     /// What each single loss would do.

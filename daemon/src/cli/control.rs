@@ -45,6 +45,10 @@ pub struct SweepArgs {
     /// Also compute routes without regard to the installed ones.
     #[arg(long)]
     pub reroute: bool,
+    /// Sweep although devices do not respond: they leave the subnet, also switches that may still
+    /// forward, with the hosts that only they connect.
+    #[arg(long)]
+    pub exclude: bool,
 }
 
 /// Flags of `takeover`.

@@ -9,6 +9,7 @@ mod change;
 mod changes;
 mod config;
 mod control;
+mod explain;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
@@ -38,7 +39,13 @@ pub use config::{
 };
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
 #[cfg(feature = "simulator")]
-pub use routing::{ExplainArgs, RouteArgs};
+pub use explain::OfflineExplainArgs;
+pub use explain::{
+    ExplainAlarmArgs, ExplainArgs, ExplainCommand, ExplainEngineArgs, ExplainObjectArgs,
+    ExplainRouteArgs, ExplainSweepArgs,
+};
+#[cfg(feature = "simulator")]
+pub use routing::RouteArgs;
 #[cfg(feature = "simulator")]
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
@@ -109,7 +116,10 @@ pub enum CliCommand {
     /// neither a running service nor mastership. The Sets of the plan are those of the first sweep
     /// if nothing changes meanwhile.
     Plan(PlanArgs),
-    /// List the ports of this host, and which of them ferrosm can serve.
+    /// List the ports of the subnet; with --local those of this host, and which of them ferrosm can
+    /// serve.
+    ///
+    /// Without a running service it lists those of this host.
     Ports(PortsArgs),
     /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
     Topology(TopologyArgs),
@@ -117,17 +127,19 @@ pub enum CliCommand {
     /// balance.
     #[cfg(feature = "simulator")]
     Route(RouteArgs),
-    /// Route a fabric file offline; explain the choice of the engine and the path between two
-    /// ports.
-    #[cfg(feature = "simulator")]
-    Explain(ExplainArgs),
+    /// Explain routes, ports, nodes, sweeps, alarms and the routing engine of the running service.
+    ///
+    /// `explain --from FILE [SRC DST]` routes a fabric file offline instead; the installed routes
+    /// may differ from its result.
+    Explain(Box<ExplainArgs>),
     /// Replay a recording of `run --record` or `demo --record` and compare all outputs.
     Replay(ReplayArgs),
     /// Make the running service sweep the whole fabric, and print the problems found (exit status 1
     /// if there are any).
     ///
-    /// A full sweep removes switches and hosts that do not respond from the routes, also a hung
-    /// switch that still forwards, with all hosts behind it. Light sweeps leave them in.
+    /// A full sweep excludes switches and hosts that do not respond, also a hung switch that still
+    /// forwards, with all hosts behind it. If such devices are known, it is refused without
+    /// --exclude; light sweeps leave them in the routes. `ferrosm health` asks without a sweep.
     Sweep(SweepArgs),
     /// Make the running service hand over mastership to another SM and become standby.
     ///
@@ -188,7 +200,7 @@ pub enum CliCommand {
 /// link.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as listed by `ferrosm ports`. Without --ca and --port-guid, the port of the
+    /// Channel adapter, as listed by `ferrosm ports --local`. Without --ca and --port-guid, the port of the
     /// configuration file, otherwise the only one with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
@@ -327,9 +339,12 @@ pub struct PlanArgs {
 /// Flags of `ports`.
 #[derive(Debug, Clone, Args)]
 pub struct PortsArgs {
-    /// Print JSON.
+    /// The list.
+    #[command(flatten)]
+    pub list: ListArgs,
+    /// List the ports of this host instead.
     #[arg(long)]
-    pub json: bool,
+    pub local: bool,
 }
 
 /// Flags of `topology`.
@@ -379,8 +394,7 @@ impl CliCommand {
             Self::Simulator(command) => command.engines(),
             #[cfg(feature = "simulator")]
             Self::Route(args) => Some(&args.common.engine[..]),
-            #[cfg(feature = "simulator")]
-            Self::Explain(args) => Some(&args.common.engine[..]),
+            Self::Explain(args) => args.engines(),
             Self::Status(_)
             | Self::Health(_)
             | Self::Sms(_)

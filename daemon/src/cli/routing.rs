@@ -9,6 +9,10 @@ use crate::offline::args::OfflineArgs;
 /// Flags of `route`.
 #[derive(Debug, Clone, Args)]
 pub struct RouteArgs {
+    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as
+    /// fat-tree:8 (`ferrosm demo --help` lists all topologies).
+    #[arg(long, value_name = "FILE|SPEC")]
+    pub from: String,
     /// Common flags.
     #[command(flatten)]
     pub common: OfflineArgs,
@@ -16,23 +20,6 @@ pub struct RouteArgs {
     /// to this directory.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Flags of `explain`.
-#[derive(Debug, Clone, Args)]
-pub struct ExplainArgs {
-    /// Common flags.
-    #[command(flatten)]
-    pub common: OfflineArgs,
-    /// Source: name, GUID or LID of a node or port.
-    #[arg(value_name = "SRC", requires = "to")]
-    pub source: Option<String>,
-    /// Destination. Without SRC and DST, only the choice of the engine is explained.
-    #[arg(value_name = "DST")]
-    pub to: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -22,7 +22,11 @@ use crate::output::{self, answers};
 /// fully up.
 pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let resource = if args.reroute { "reroute" } else { "sweep" };
-    execute(&args.service, &Request::new(Method::POST, resource))
+    let request = Request {
+        option: args.exclude.then_some(("exclude", "true")),
+        ..Request::new(Method::POST, resource)
+    };
+    execute(&args.service, &request)
 }
 
 /// Runs `handover`.

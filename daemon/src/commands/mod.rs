@@ -7,7 +7,6 @@ pub mod change;
 pub mod config;
 pub mod config_change;
 pub mod control;
-#[cfg(feature = "simulator")]
 pub mod explain;
 pub mod plan;
 pub mod ports;
@@ -53,7 +52,6 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Topology(args) => topology::run(&args),
         #[cfg(feature = "simulator")]
         CliCommand::Route(args) => route::run(&args),
-        #[cfg(feature = "simulator")]
         CliCommand::Explain(args) => explain::run(&args),
         CliCommand::Replay(args) => replay::run(&args),
         CliCommand::Sweep(args) => control::sweep(&args),

@@ -115,7 +115,7 @@ impl Shell for PlanShell {
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("local port unusable: {why}"),
-                "Choose another port: `ferrosm ports` lists them.",
+                "Choose another port: `ferrosm ports --local` lists them.",
             ))),
             _ => ControlFlow::Continue(()),
         }

@@ -1,10 +1,13 @@
-//! `ferrosm ports`: the ports of this host.
+//! `ferrosm ports --local`: the ports of this host.
 
+use ferrosm_api::answer::Page;
+use ferrosm_api::fabric::Port;
 use ferrosm_umad::libibumad::{self, LocalPort, PortChoiceError, PortSelection};
 
+use super::ask::{ask, list_query};
 use crate::cli::PortsArgs;
 use crate::failure::Failure;
-use crate::output::{self, json, table};
+use crate::output::{self, answers, json, table};
 use crate::port::local_port::{self, DEMO, LOAD_DRIVER, NAME_ONE};
 
 /// Runs the command.
@@ -12,11 +15,27 @@ use crate::port::local_port::{self, DEMO, LOAD_DRIVER, NAME_ONE};
 /// # Errors
 /// The ports cannot be listed.
 pub fn run(args: &PortsArgs) -> Result<(), Failure> {
+    if args.local {
+        return local(args.list.ask.json);
+    }
+    let query = list_query(&args.list, None);
+    match ask::<Page<Port>>(&args.list.ask, "ports", &query, answers::ports) {
+        // A program that reads JSON asked for the other list.
+        Err(Failure::NoService { message, .. }) if !args.list.ask.json => {
+            eprintln!("{message}; the ports of this host:");
+            local(false)
+        }
+        other => other.map(drop),
+    }
+}
+
+/// Lists the ports of this host.
+fn local(is_json: bool) -> Result<(), Failure> {
     let ports = local_port::enumerate()?;
     let choice = libibumad::choose_port(&ports, &PortSelection::default(), None);
     let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
-    if args.json {
+    if is_json {
         #[cfg(feature = "verbs")]
         let devices = crate::run::verbs::devices()
             .map_err(|e| Failure::runtime(format!("verbs cannot list the devices: {e}")))?;

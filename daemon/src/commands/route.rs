@@ -11,7 +11,7 @@ use crate::output::{self, json, proof};
 /// # Errors
 /// The fabric does not exist, an input file is invalid, or every engine is rejected.
 pub fn run(args: &RouteArgs) -> Result<(), Failure> {
-    let routed = offline::route(&args.common)?;
+    let routed = offline::route(&args.from, &args.common)?;
     if let Some(failure) = routed.failure() {
         if args.json {
             output::print(&json::pretty(&json::routing::document(&routed, None)))?;

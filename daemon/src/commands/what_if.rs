@@ -94,7 +94,7 @@ impl<'a> Source<'a> {
     fn open(args: &'a WhatIfArgs) -> Result<Self, Failure> {
         #[cfg(feature = "simulator")]
         if let Some(from) = &args.from {
-            let routed = offline::route(&OfflineArgs::of_fabric(from))?;
+            let routed = offline::route(from, &OfflineArgs::with_engines(&["auto"]))?;
             return match routed.failure() {
                 Some(failure) => Err(failure),
                 None => Ok(Self::File(Box::new(routed))),

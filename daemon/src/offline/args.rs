@@ -10,10 +10,6 @@ use crate::config::parse_engine;
 /// Flags of offline routing.
 #[derive(Debug, Clone, Args)]
 pub struct OfflineArgs {
-    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as
-    /// fat-tree:8 (`ferrosm demo --help` lists all topologies).
-    #[arg(long, value_name = "FILE|SPEC")]
-    pub from: String,
     /// If the fabric is disconnected, route the part with this port: a name, NAME/PORT or GUID
     /// [default: the part with most hosts].
     #[arg(long, value_name = "PORT")]
@@ -103,15 +99,9 @@ impl FileArgs {
 }
 
 impl OfflineArgs {
-    /// The flags of `ferrosm route --from FROM`, all others at their defaults.
-    pub(crate) fn of_fabric(from: &str) -> Self {
-        Self::with_engines(from, &["auto"])
-    }
-
-    /// The flags of `ferrosm route --from FROM --engine ENGINES`, all others at their defaults.
-    pub(crate) fn with_engines(from: &str, engines: &[&str]) -> Self {
+    /// The flags of `ferrosm route --engine ENGINES`, all others at their defaults.
+    pub(crate) fn with_engines(engines: &[&str]) -> Self {
         Self {
-            from: from.to_owned(),
             node: None,
             engine: engines.iter().map(|name| (*name).to_owned()).collect(),
             budget: core::time::Duration::from_secs(2).into(),

@@ -207,7 +207,7 @@ impl SelectedRouting {
 ///
 /// # Errors
 /// The fabric does not exist, or an input file is invalid.
-pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
+pub fn route(from: &str, args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
     let (hints, warnings) = args
         .files
         .input_files()
@@ -216,7 +216,7 @@ pub fn route(args: &OfflineArgs) -> Result<OfflineRouting, Failure> {
     for warning in warnings {
         warn!(%warning, "input file warning");
     }
-    let mut fabric = spec::observed(&fabric::load(&args.from)?);
+    let mut fabric = spec::observed(&fabric::load(from)?);
     let omitted = select_component(&mut fabric, args.node.as_deref())?;
     route_fabric(fabric, omitted, args, &hints)
 }
@@ -500,7 +500,7 @@ mod tests {
     use ferrosm_sim::spec::LinkSpec;
 
     fn args(engines: &str) -> OfflineArgs {
-        OfflineArgs::with_engines("", &engines.split(',').collect::<Vec<_>>())
+        OfflineArgs::with_engines(&engines.split(',').collect::<Vec<_>>())
     }
 
     fn fabric(spec: &str) -> ObservedFabric {

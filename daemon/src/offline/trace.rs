@@ -272,8 +272,8 @@ mod tests {
     use crate::offline::args::OfflineArgs;
 
     fn routed(spec: &str, engine: &str) -> Snapshot {
-        let args = OfflineArgs::with_engines(spec, &[engine]);
-        offline::route(&args).unwrap().snapshot
+        let args = OfflineArgs::with_engines(&[engine]);
+        offline::route(spec, &args).unwrap().snapshot
     }
 
     fn hosts(snapshot: &Snapshot) -> Vec<u32> {

@@ -6,7 +6,7 @@ use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::change::{Change, Changes, Diff};
 use ferrosm_api::command::{Command, Commands};
 use ferrosm_api::event::Events;
-use ferrosm_api::fabric::{Link, LinkState, Node, Presence, Where};
+use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Port, Presence, Where};
 use ferrosm_api::maintenance::MaintenanceItems;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::partition::{PartitionMember, Partitions};
@@ -372,6 +372,40 @@ pub fn nodes(answer: &Answer<Page<Node>>) -> String {
     format!("{out}\n{}", rest(&answer.body, "node", "nodes"))
 }
 
+/// `ports`.
+#[must_use]
+pub fn ports(answer: &Answer<Page<Port>>) -> String {
+    let page = &answer.body;
+    let mut out = table::new([
+        "Port",
+        "GUID",
+        "LID",
+        "State",
+        "Rate",
+        "MTU",
+        "Connected to",
+    ]);
+    table::right(&mut out, &[2, 5]);
+    for port in &page.items {
+        let lid = match port.lid {
+            0 => String::new(),
+            lid => lid.to_string(),
+        };
+        out.add_row([
+            format!("{}/{}", port.name, port.port),
+            port.guid.clone(),
+            lid,
+            format!("{} / {}", port.state, port.physical_state),
+            port.rate.clone(),
+            port.mtu.to_string(),
+            port.peer
+                .as_ref()
+                .map_or_else(String::new, LinkEnd::location),
+        ]);
+    }
+    format!("{out}\n{}", rest(page, "port", "ports"))
+}
+
 /// `links`.
 #[must_use]
 pub fn links(answer: &Answer<Page<Link>>) -> String {
@@ -487,7 +521,11 @@ pub fn maintenance(answer: &Answer<MaintenanceItems>) -> String {
 /// `path`.
 #[must_use]
 pub fn path(answer: &Answer<Path>) -> String {
-    let path = &answer.body;
+    path_lines(&answer.body, &answer.at)
+}
+
+/// A path, from tables of this time.
+pub(super) fn path_lines(path: &Path, at: &str) -> String {
     let mut text = path.from.name.clone();
     for hop in &path.hops {
         let _ = write!(text, " -> {} {}>{}", hop.name, hop.in_port, hop.out_port);
@@ -524,7 +562,7 @@ pub fn path(answer: &Answer<Path>) -> String {
     } else {
         format!("P_Keys {}", path.p_keys.join(" "))
     };
-    let _ = writeln!(text, "  {p_keys} | tables as of {}", short(&answer.at));
+    let _ = writeln!(text, "  {p_keys} | tables as of {}", short(at));
     text
 }
 

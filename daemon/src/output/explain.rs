@@ -48,7 +48,7 @@ pub fn vl_usage(selected: &SelectedRouting, allowed: u8) -> String {
     let used = selected.proof.vls_used.max(1);
     let replies = sl_of_replies(&selected.proof);
     let planned = selected.routing().vl_plan.vls;
-    let vls = count(used.into(), "data VL", "data VLs");
+    let vls = count(used, "data VL", "data VLs");
     if planned > used {
         format!("It uses {vls}, with SLtoVL tables for {planned} of {allowed}; {replies}.")
     } else {
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn rejected_engines_vls_and_paths_are_shown() {
-        let args = OfflineArgs::with_engines("ring:5,1", &["minhop", "updn"]);
-        let routed = offline::route(&args).unwrap();
+        let args = OfflineArgs::with_engines(&["minhop", "updn"]);
+        let routed = offline::route("ring:5,1", &args).unwrap();
         let hosts = routed.snapshot.nodes().filter(|n| !n.is_switch());
         let names: Vec<String> = hosts.map(|n| n.guid.to_string()).collect();
         let port = |n: usize| trace::find(&routed.snapshot, &names[n]).unwrap();

@@ -24,6 +24,7 @@ pub mod dump;
 mod event_callsite;
 #[cfg(feature = "simulator")]
 pub mod explain;
+pub mod explained;
 pub mod ibnet;
 pub mod import;
 pub mod json;

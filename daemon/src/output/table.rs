@@ -1,5 +1,7 @@
 //! Text tables.
 
+use core::fmt;
+
 pub use comfy_table::Table;
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
@@ -116,8 +118,12 @@ pub fn count_nodes(snapshot: &Snapshot, node_type: NodeType) -> usize {
 
 /// A number with its noun.
 #[must_use]
-pub fn count(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
+pub fn count<N>(n: N, one: &str, many: &str) -> String
+where
+    N: fmt::Display + PartialEq + From<u8>,
+{
+    let noun = if n == N::from(1) { one } else { many };
+    format!("{n} {noun}")
 }
 
 /// Neighbours of a switch, counted by type.

@@ -17,7 +17,7 @@ pub(crate) const DEMO: &str =
     "`ferrosm demo` runs the same subnet manager on a simulated fabric, without hardware.";
 pub(crate) const LOAD_DRIVER: &str =
     "With an InfiniBand adapter, load its driver and ib_umad: `modprobe mlx5_ib ib_umad`.";
-const LIST: &str = "`ferrosm ports` lists the ports of this host.";
+const LIST: &str = "`ferrosm ports --local` lists the ports of this host.";
 pub(crate) const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-guid GUID; in the configuration port.ca and port.number, or \
                         port.guid. A service for each port serves both: ferrosm@NAME with /etc/ferrosm/NAME.toml.";
 

@@ -20,8 +20,10 @@ use super::other_ports::OtherPorts;
 use crate::api;
 use crate::api::alarms::AlarmThread;
 use crate::api::changes::ChangeLog;
+use crate::api::commands::CommandLog;
 use crate::api::config::ConfigDesk;
 use crate::api::events::EventLog;
+use crate::api::explain::sweep_log::SweepLog;
 use crate::api::published::Published;
 use crate::clock::Clock;
 use crate::config::{self, ConfigSource, Settings};
@@ -196,6 +198,8 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         events: api.events.clone(),
         notifier: api.notifier.clone(),
         changes: api.changes.clone(),
+        sweeps: api.sweeps.clone(),
+        commands: api.commands.clone(),
         bar: terminal.bar(),
         log,
         engine: "",
@@ -310,6 +314,8 @@ struct ServiceShell {
     events: EventLog,
     notifier: Notifier,
     changes: ChangeLog,
+    sweeps: SweepLog,
+    commands: CommandLog,
     bar: SweepBar,
     log: log::Handle,
     /// The engine of the last routed sweep; empty before it.
@@ -359,7 +365,7 @@ impl Shell for ServiceShell {
             Event::LocalPortUnusable(why) if self.options.once => {
                 let hint = match why {
                     NoLinkReason::PortDown(_) => {
-                        "Plug in a cable, or choose another port: `ferrosm ports` lists them."
+                        "Plug in a cable, or choose another port: `ferrosm ports --local` lists them."
                     }
                     NoLinkReason::PortSilent(_)
                     | NoLinkReason::NeighbourSilent(_)
@@ -367,7 +373,7 @@ impl Shell for ServiceShell {
                         "If another SM protects the port with an M_Key, set subnet.m-key to it. Otherwise restart the HCA's driver."
                     }
                     NoLinkReason::LocalNodeImplausible(_) | NoLinkReason::LocalNodeUnknown => {
-                        "Check the HCA and its firmware, or choose another port: `ferrosm ports` lists them."
+                        "Check the HCA and its firmware, or choose another port: `ferrosm ports --local` lists them."
                     }
                 };
                 return ControlFlow::Break(Err(Failure::with_hint(
@@ -490,6 +496,7 @@ impl ServiceShell {
         let metrics = &self.metrics;
         let events = &self.events;
         let changes = &self.changes;
+        self.sweeps.on_event(event, &self.commands);
         self.news.report(event, &mut |event, severity| {
             metrics.count_event(event, severity);
             let number = events.add(event, severity);

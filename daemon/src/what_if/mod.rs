@@ -45,6 +45,7 @@ pub fn predict(
     let question = WhatIfQuestion {
         loss: lost.loss.clone(),
         engines: engines.to_vec(),
+        from_scratch: false,
     };
     let prediction = what_if(fabric.basis, &question, cancellation);
     Ok(fabric.answer(lost, prediction))

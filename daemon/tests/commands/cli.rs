@@ -141,7 +141,7 @@ fn engine_list_without_an_engine_is_rejected() {
 /// Skipped on hosts with an InfiniBand port.
 #[test]
 fn missing_port_error_names_the_demo() {
-    let (code, out, _) = run_ferrosm(&["ports", "--json"]);
+    let (code, out, _) = run_ferrosm(&["ports", "--local", "--json"]);
     if code == Some(0) && out.contains("\"usable\": true") {
         println!("skipped: this host has an InfiniBand port");
         return;

@@ -44,6 +44,10 @@ pub struct WhatIfQuestion {
     pub loss: Loss,
     /// Engines to route with instead of the configured ones; empty: as the SM would.
     pub engines: Vec<String>,
+    /// The routes are computed without regard to the installed ones, as by [`Command::Reroute`].
+    ///
+    /// [`Command::Reroute`]: crate::Command::Reroute
+    pub from_scratch: bool,
 }
 
 /// Stops the computation of an answer.
@@ -149,6 +153,12 @@ impl RoutingBasis {
         &self.run
     }
 
+    /// The configured engines, in the order in which they are tried.
+    #[must_use]
+    pub fn engines(&self) -> &[String] {
+        &self.inputs.engines
+    }
+
     /// The proof of the routing in force.
     #[must_use]
     pub const fn proof(&self) -> &Proof {
@@ -197,7 +207,9 @@ impl RoutingBasis {
                 .collect(),
             ..PreviousRouting::none()
         };
-        let start = if question.engines.is_empty() {
+        let start = if question.from_scratch {
+            RoutingStart::Scratch
+        } else if question.engines.is_empty() {
             RoutingStart::Incremental
         } else {
             RoutingStart::InstalledTables
@@ -213,6 +225,9 @@ impl RoutingBasis {
             }
             previous.pinned_engine = is_subgraph(&topology, &nodes, &self.run.topo, &inputs.nodes)
                 .then_some(self.run.routing.engine);
+        }
+        if start == RoutingStart::Scratch {
+            previous = PreviousRouting::none();
         }
         let engines = match question.engines[..] {
             [] => inputs.engines.clone(),

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::programs::clients::Clients;
 use crate::programs::fabric_server::FabricServer;
-use crate::programs::process::{Running, Signal, poll_until};
+use crate::programs::process::{Finished, Running, Signal, poll_until};
 
 /// Time limit until the SA replies.
 const UP_TIMEOUT: Duration = Duration::from_secs(60);
@@ -56,6 +58,24 @@ impl ManagedFabric {
             panic!("{reason}\n{}", fabric.sm.stderr());
         }
         fabric
+    }
+
+    /// Runs a command of ferrosm that asks this SM.
+    #[must_use]
+    pub fn ask(&self, args: &[&str]) -> Finished {
+        let state = self.sim.dir().join("state").display().to_string();
+        self.sim.ferrosm(&[args, &["--state-dir", &state]].concat())
+    }
+
+    /// The same with `--json`.
+    ///
+    /// # Panics
+    ///
+    /// If the command fails, or prints no JSON.
+    #[must_use]
+    pub fn ask_json(&self, args: &[&str]) -> Value {
+        let done = self.ask(&[args, &["--json"]].concat()).expect_success();
+        serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.describe()))
     }
 
     /// The SM's log.

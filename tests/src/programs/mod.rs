@@ -30,6 +30,7 @@ pub mod clients;
 pub mod diags;
 pub mod etcd;
 pub mod fabric_server;
+pub mod forwarding_tables;
 pub mod ibdmchk;
 pub mod ibnetdiscover;
 pub mod ibsim;

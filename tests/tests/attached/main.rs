@@ -11,6 +11,7 @@ mod config_killed;
 mod diags;
 mod differential;
 mod etcd;
+mod explain;
 mod failover;
 mod failover_load;
 mod first_contact;

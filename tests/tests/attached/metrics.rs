@@ -24,7 +24,10 @@ const METRICS: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
 #[test]
 fn metrics_of_a_subnet_exist_while_it_is_served() {
     let sim = FabricServer::shape("fat-tree:4");
-    let listed = sim.ferrosm(&["ports", "--json"]).expect_success().stdout;
+    let listed = sim
+        .ferrosm(&["ports", "--local", "--json"])
+        .expect_success()
+        .stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let guid = listed["ports"][0]["port_guid"].as_str().unwrap();
     let config = sim.dir().join("f.toml").display().to_string();

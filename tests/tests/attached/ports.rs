@@ -230,7 +230,10 @@ fn second_port_in_the_served_subnet_is_reported_as_such() {
 #[test]
 fn virtual_function_is_no_candidate() {
     let rails = Rails::new();
-    let _ = rails.ferrosm(&["ports"]).wait(GUARD).expect_success();
+    let _ = rails
+        .ferrosm(&["ports", "--local"])
+        .wait(GUARD)
+        .expect_success();
     let sibling_path = PathBuf::from(format!("{}.d", rails.0.socket().display()));
     let devices = fs::read_dir(sibling_path).unwrap().flatten();
     let functions: Vec<PathBuf> = devices

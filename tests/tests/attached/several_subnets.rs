@@ -32,7 +32,10 @@ fn wait_for(sim: &FabricServer, port: &str, text: &str) {
 #[test]
 fn services_of_two_subnets_do_not_affect_each_other() {
     let sim = FabricServer::shape("fat-tree:4;planes=2");
-    let listed = sim.ferrosm(&["ports", "--json"]).expect_success().stdout;
+    let listed = sim
+        .ferrosm(&["ports", "--local", "--json"])
+        .expect_success()
+        .stdout;
     let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
     let ports = listed["ports"].as_array().unwrap().iter();
     let guids: Vec<String> = ports

@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_tests::programs::clients::Clients;
 use ferrosm_tests::programs::fabric_server::FabricServer;
+use ferrosm_tests::programs::forwarding_tables::forwarding_tables;
 use ferrosm_tests::programs::process::{Finished, poll_until};
 use serde_json::Value;
 
@@ -31,32 +31,6 @@ fn wait_for_health(sim: &FabricServer, text: &str) {
 
 fn json(done: &Finished) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.describe()))
-}
-
-/// The output port of each LID, by switch, as the devices have them.
-fn forwarding_tables(sim: &FabricServer) -> BTreeMap<(String, u16), String> {
-    let dump = sim.run("dump_fts", &[]).expect_success().stdout;
-    let mut entries = BTreeMap::new();
-    let mut switch = String::new();
-    for line in dump.lines() {
-        if let Some((_, rest)) = line.split_once(" guid ") {
-            switch = rest
-                .split_whitespace()
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-        } else if let Some(hex) = line.strip_prefix("0x") {
-            let mut words = hex.split_whitespace();
-            let lid = words
-                .next()
-                .and_then(|lid| u16::from_str_radix(lid, 16).ok());
-            if let Some((lid, port)) = lid.zip(words.next()) {
-                entries.insert((switch.clone(), lid), port.to_owned());
-            }
-        }
-    }
-    assert!(entries.len() > 100, "{dump}");
-    entries
 }
 
 /// Predicts, cuts, and counts the entries that really moved and were removed.

@@ -49,7 +49,7 @@ impl Predicted {
     fn predict(&self, loss: &Loss) -> Prediction {
         let question = WhatIfQuestion {
             loss: loss.clone(),
-            engines: Vec::new(),
+            ..WhatIfQuestion::default()
         };
         what_if(&self.basis, &question, &Cancellation::default())
     }

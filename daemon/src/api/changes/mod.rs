@@ -4,7 +4,7 @@
 
 mod diff;
 mod journal;
-mod of_event;
+pub(super) mod of_event;
 
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -9,9 +9,9 @@ use crate::output::table::count;
 
 /// A change as an event describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Described {
+pub(in crate::api) struct Described {
     pub(super) kind: ChangeKind,
-    pub(super) what: String,
+    pub(in crate::api) what: String,
     pub(super) object: Option<String>,
     pub(super) state: Option<&'static str>,
     pub(super) nodes: Vec<String>,
@@ -55,7 +55,7 @@ impl Described {
     clippy::wildcard_enum_match_arm,
     reason = "other events are no changes"
 )]
-pub(super) fn describe(event: &Event) -> Option<Described> {
+pub(in crate::api) fn describe(event: &Event) -> Option<Described> {
     use ChangeKind::{Link, Mastership, Node, Partition, Routing};
     let of_link = |what: &str, ends: [PortName; 2]| {
         let text = format!("{what} {}", link(&ends));
@@ -114,7 +114,7 @@ pub(super) fn describe(event: &Event) -> Option<Described> {
     clippy::wildcard_enum_match_arm,
     reason = "other events notice nothing"
 )]
-pub(super) fn notice(event: &Event) -> Option<String> {
+pub(in crate::api) fn notice(event: &Event) -> Option<String> {
     match event {
         Event::TrapReceived {
             number, location, ..
@@ -126,11 +126,10 @@ pub(super) fn notice(event: &Event) -> Option<String> {
 }
 
 /// What a sweep wrote.
-pub(super) fn effect(report: &SweepReport) -> String {
+pub(in crate::api) fn effect(report: &SweepReport) -> String {
     let mut parts = Vec::new();
     let mut add = |n: u64, one: &str, many: &str| {
         if n > 0 {
-            let n = usize::try_from(n).unwrap_or(usize::MAX); // saturates: a count.
             parts.push(count(n, one, many));
         }
     };

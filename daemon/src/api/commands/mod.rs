@@ -234,6 +234,23 @@ impl CommandLog {
         self.lock().entries.iter().rev().cloned().collect()
     }
 
+    /// The commands in progress, each with its client and reason.
+    #[must_use]
+    pub fn in_progress(&self) -> Vec<String> {
+        let inner = self.lock();
+        let entries = inner.entries.iter();
+        entries
+            .filter(|entry| entry.state == CommandState::InProgress)
+            .map(|entry| {
+                let command = format!("command {} ({})", entry.command, entry.kind.name());
+                match &entry.reason {
+                    Some(reason) => format!("{command} by {}: {reason}", entry.by),
+                    None => format!("{command} by {}", entry.by),
+                }
+            })
+            .collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -351,7 +368,7 @@ pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailur
         CommandFailure::AlreadyMaster => (ErrorKind::AlreadyMaster, ""),
         CommandFailure::NoLink => (
             ErrorKind::NoLink,
-            "`ferrosm ports` shows the state of the local ports.",
+            "`ferrosm ports --local` shows the state of the local ports.",
         ),
         CommandFailure::RoutingFailed(_) => (
             ErrorKind::RoutingFailed,

@@ -2,6 +2,7 @@
 
 mod change;
 mod config;
+mod explain;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -18,8 +19,8 @@ use ferrosm_api::alarm::{
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
 use ferrosm_api::change::{ChangeQuery, Changes, Diff, DiffQuery};
 use ferrosm_api::command::{
-    Command as CommandEntry, CommandKind, Commands, REASON_LEN_MAX, Removal, TakeoverQuery,
-    WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
+    Command as CommandEntry, CommandKind, Commands, FullSweepQuery, REASON_LEN_MAX, Removal,
+    TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
 use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
@@ -27,7 +28,9 @@ use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
+use ferrosm_core::report::ProblemKind;
 use ferrosm_core::{Command, CommandFailure};
+use ferrosm_mad::attr::SmState;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -40,6 +43,8 @@ use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
 
+/// Devices that a message names.
+const DEVICES_NAMED: usize = 5;
 /// Longest wait for an event, in seconds.
 const EVENT_WAIT_S_MAX: u64 = 60;
 
@@ -75,6 +80,7 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/handover", post(post_handover))
         .route("/v1/takeover", post(post_takeover))
         .merge(config::router())
+        .merge(explain::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .with_state(service)
@@ -96,6 +102,12 @@ pub(super) fn router(service: Service) -> Router {
         get_links,
         get_where,
         get_path,
+        explain::get_route,
+        explain::get_engine,
+        explain::get_sweep,
+        explain::get_node,
+        explain::get_port,
+        explain::get_alarm,
         get_partitions,
         get_members,
         change::put_partition,
@@ -541,28 +553,80 @@ async fn get_command(
 /// A query of a write, or why it is none.
 type WriteOf = core::result::Result<Query<WriteQuery>, QueryRejection>;
 
-/// Sweeps the whole fabric. Nodes that do not respond are removed from the routes.
-#[utoipa::path(post, path = "/v1/sweep", params(WriteQuery), responses(
+/// Sweeps the whole fabric, unless that would exclude a device that does not respond (`exclude`).
+#[utoipa::path(post, path = "/v1/sweep", params(FullSweepQuery), responses(
     (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn post_sweep(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    execute(service, client, query, Command::Sweep).await
+    full_sweep(service, client, query, Command::Sweep).await
 }
 
 /// Sweeps the whole fabric and computes routes without regard to the installed ones.
-#[utoipa::path(post, path = "/v1/reroute", params(WriteQuery), responses(
+#[utoipa::path(post, path = "/v1/reroute", params(FullSweepQuery), responses(
     (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 async fn post_reroute(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    execute(service, client, query, Command::Reroute).await
+    full_sweep(service, client, query, Command::Reroute).await
+}
+
+async fn full_sweep(
+    Shared(service): Shared<Service>,
+    client: Extension<Client>,
+    query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
+    command: Command,
+) -> core::result::Result<Response, Failed> {
+    let Query(FullSweepQuery {
+        exclude,
+        reason,
+        wait_s,
+        expect_revision,
+    }) = query?;
+    if !exclude {
+        refuse_exclusions(&service.published.state())?;
+    }
+    let query = WriteQuery {
+        reason,
+        wait_s,
+        expect_revision,
+    };
+    execute(Shared(service), client, Ok(Query(query)), command).await
+}
+
+/// Fails if a full sweep would exclude devices that are in the routes.
+fn refuse_exclusions(state: &State) -> core::result::Result<(), ApiError> {
+    let problems = state.problems.iter().map(|standing| &standing.problem);
+    let silent: Vec<String> = problems
+        .filter(|problem| matches!(problem.kind, ProblemKind::NoResponse { .. }))
+        .map(|problem| problem.location.to_string())
+        .collect();
+    if silent.is_empty() || state.role != SmState::Master {
+        return Ok(());
+    }
+    let named: Vec<&str> = silent
+        .iter()
+        .take(DEVICES_NAMED)
+        .map(String::as_str)
+        .collect();
+    let more = match silent.len().saturating_sub(DEVICES_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Err(ApiError::new(
+        ErrorKind::Conflict,
+        format!(
+            "a full sweep would exclude what does not respond, although it may still forward: {}{more}",
+            named.join(", ")
+        ),
+        "Nothing was changed. `ferrosm health` shows what is wrong; `ferrosm sweep --exclude` takes these devices, and the hosts that only they connect, out of the subnet.",
+    ))
 }
 
 /// Hands over mastership to another SM and becomes standby.

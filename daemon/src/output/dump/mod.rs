@@ -103,7 +103,7 @@ mod tests {
     }
 
     fn routed_spec(spec: &FabricSpec, engine: &str) -> Snapshot {
-        let args = OfflineArgs::with_engines("", &[engine]);
+        let args = OfflineArgs::with_engines(&[engine]);
         let fabric = offline::spec::observed(spec);
         let (omitted, hints) = (OmittedNodes::default(), GuidHints::default());
         let routed = offline::route_fabric(fabric, omitted, &args, &hints);

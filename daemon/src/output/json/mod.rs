@@ -11,7 +11,7 @@
 //! | sweep report | `ferrosm run --json`, `ferrosm demo --json` | [`sweep`] |
 //! | routing proof | `ferrosm route --json` | `routing` |
 //! | explanation | `ferrosm explain --json` | `explain` |
-//! | local ports | `ferrosm ports --json` | [`ports`] |
+//! | local ports | `ferrosm ports --local --json` | [`ports`] |
 //! | imported configuration | `ferrosm config import --json` | [`import`] |
 //! | persisted state | `ferrosm state show --json` | [`state`] |
 //!

@@ -376,7 +376,7 @@ impl PartitionsParser {
                     Some((first, _)) => format!("missing `,` or `;` after `{first}`"),
                     None => format!(
                         "invalid member `{text}`: expected a port GUID such as 0x0002c90300a1b2c3, or ALL, ALL_CAS, ALL_SWITCHES, \
-                         ALL_ROUTERS or SELF. Names of hosts are not accepted; `ferrosm ports` on a host lists the GUIDs of its ports"
+                         ALL_ROUTERS or SELF. Names of hosts are not accepted; `ferrosm ports --local` on a host lists the GUIDs of its ports"
                     ),
                 };
                 self.fail(word, message);

@@ -271,7 +271,7 @@ fn errors_are_reported_with_positions() {
     }
     let two_errors = errors("a=x:ALL;\nb=2:host;\n");
     assert_eq!(two_errors.len(), 2, "{two_errors:?}");
-    assert!(two_errors[1].contains("`ferrosm ports` on a host"));
+    assert!(two_errors[1].contains("`ferrosm ports --local` on a host"));
     assert!(errors(&"x;\n".repeat(100)).len() <= ERRORS_MAX + 1);
     let long = format!("a=1:ALL;#{}\n", "x".repeat(5000));
     assert!(errors(&long)[0].starts_with("1:1: the line is longer"));

@@ -1,7 +1,7 @@
-//! `ferrosm explain`: offline routing, with the reason for the engine and the path between two
-//! ports.
+//! `ferrosm explain --from`: offline routing, with the reason for the engine and the path between
+//! two ports.
 
-use crate::cli::ExplainArgs;
+use crate::cli::OfflineExplainArgs;
 use crate::failure::Failure;
 use crate::offline::{self, trace};
 use crate::output::{self, explain, json};
@@ -10,8 +10,8 @@ use crate::output::{self, explain, json};
 ///
 /// # Errors
 /// The fabric or port does not exist, an input file is invalid, or every engine is rejected.
-pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let routed = offline::route(&args.common)?;
+pub(super) fn run(from: &str, args: &OfflineExplainArgs) -> Result<(), Failure> {
+    let routed = offline::route(from, &args.common)?;
     if let Some(failure) = routed.failure() {
         if args.json {
             output::print(&json::pretty(&json::explain::document(&routed, &[])))?;
