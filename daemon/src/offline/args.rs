@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 use ferrosm_opensm_compat::input::RoutingInputFiles;
 
 use crate::config::parse_engine;
@@ -16,12 +17,13 @@ pub struct OfflineArgs {
     pub node: Option<String>,
     /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree,
     /// updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc, nue, file; `no_fallback`
-    /// disables the fallback engines.
+    /// disables the fallback engines. With --lfts-file, `file`.
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         default_value = "auto",
+        default_value_if("lfts_file", ArgPredicate::IsPresent, "file"),
         value_parser = parse_engine
     )]
     pub engine: Vec<String>,

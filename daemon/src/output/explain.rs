@@ -19,7 +19,11 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
         None => line("No switch: hosts are connected directly, nothing is routed."),
         Some(selected) => {
             let routing = selected.routing();
-            line(&format!("Routed by {}.", routing.engine));
+            line(&format!(
+                "Routed by {}{}.",
+                routing.engine,
+                origin(routing.engine)
+            ));
             for message in &routed.messages {
                 line(&format!("  {message}"));
             }
@@ -40,6 +44,15 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
         out.push_str(&path(&routed.snapshot, trace, engine));
     }
     out
+}
+
+/// Where an offline routing is from.
+#[must_use]
+pub fn origin(engine: &str) -> &'static str {
+    match engine {
+        "file" => "",
+        _ => ", computed now; the installed routes may differ (--lfts-file reads them)",
+    }
 }
 
 /// VLs that the routing uses, and whether replies may use the SL of their request.
@@ -122,7 +135,7 @@ mod tests {
         let port = |n: usize| trace::find(&routed.snapshot, &names[n]).unwrap();
         let trace = trace::follow(&routed.snapshot, port(0), port(1)).unwrap();
         let text = render(&routed, &[trace]);
-        assert!(text.starts_with("Routed by updn.\n"), "{text}");
+        assert!(text.starts_with("Routed by updn, computed now; "), "{text}");
         assert!(
             text.contains("It uses 1 data VL of 8; replies may use"),
             "{text}"

@@ -5,6 +5,7 @@ use core::time::Duration;
 use ferrosm_routing::Proof;
 use ferrosm_routing::quality::{Quality, ShiftCongestion};
 
+use super::explain;
 use super::report::duration;
 use super::table::{self, count};
 use crate::offline::{OfflineRouting, SelectedRouting};
@@ -53,7 +54,8 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
     match &routed.selected {
         None => row("routes", "nothing to route: no switch".to_owned()),
         Some(selected) => {
-            row("engine", selected.routing().engine.to_owned());
+            let engine = selected.routing().engine;
+            row("engine", format!("{engine}{}", explain::origin(engine)));
             for message in &routed.messages {
                 row("", message.to_string());
             }

@@ -7,6 +7,8 @@
 //! 9 lids dumped
 //! ```
 //!
+//! Also the output of `dump_fts`, with its heads of columns and `9 valid lids dumped`.
+//!
 //! The port GUIDs in the comments are read: LIDs may have changed since the dump.
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
@@ -16,6 +18,9 @@ use crate::error::InputError;
 
 /// The LFT of each switch, and the port that owned each LID.
 pub type SwitchLfts = (Vec<(NodeGuid, Box<[u8]>)>, Vec<Option<PortGuid>>);
+
+/// Most words behind the first one in lines that are no entries.
+const REST_WORDS_MAX: usize = 4;
 
 /// Parser state.
 #[derive(Default)]
@@ -79,9 +84,15 @@ impl LftsParser {
         if word.starts_with("0x") {
             return self.parse_entry(line, at, word);
         }
-        // `9 lids dumped`
-        let rest = [line.next_word(), line.next_word()].map(|w| w.map(|(_, w)| w));
-        if parse_digits(word, 10).is_some() && rest == [Some("lids"), Some("dumped")] {
+        let rest = core::iter::from_fn(|| line.next_word().map(|(_, word)| word));
+        let rest: Vec<&str> = rest.take(REST_WORDS_MAX).collect();
+        let is_known = match &rest[..] {
+            ["lids", "dumped"] | ["valid", "lids", "dumped"] => parse_digits(word, 10).is_some(),
+            ["Out", "Destination"] => word == "Lid",
+            ["Info"] => word == "Port",
+            _ => false,
+        };
+        if is_known {
             return Ok(());
         }
         Err(full_line.error(at, "expected `Unicast lids ...` or `0xLID PORT`"))

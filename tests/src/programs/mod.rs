@@ -8,6 +8,7 @@
 //! | [`loopback`] | addresses for servers, unique per test |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
 //! | [`fabric_server`] | `ferrosm sim` with one fabric |
+//! | [`forwarding_tables`] | the LFTs of all switches, as `dump_fts` reads them |
 //! | [`managed_fabric`] | a simulated fabric with a running SM |
 //! | [`sm_pair`] | two or more `ferrosm run` processes with replication |
 //! | [`etcd`] | an etcd cluster |

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ferrosm_tests::programs::clients::Clients;
 use ferrosm_tests::programs::forwarding_tables::forwarding_tables;
 use ferrosm_tests::programs::managed_fabric::ManagedFabric;
 use ferrosm_tests::programs::process::poll_until;
@@ -104,6 +105,52 @@ fn changed_entries_have_their_port_before_and_their_cause() {
         sweep.stdout.contains("(reroute) by ")
     });
     assert!(was_by_command, "{last} sweeps");
+}
+
+/// The path of a saved fabric with the tables of `dump_fts` is the installed one, also after
+/// incremental reroutes. Without the tables, the command says that it may differ.
+#[test]
+fn a_saved_fabric_with_its_tables_has_the_installed_path() {
+    let lab = ManagedFabric::start("fat-tree:4", &[]);
+    lab.sim.execute("cut leaf-0-1[3]");
+    let settled = poll_until(GUARD, PAUSE, || {
+        let links = lab.ask(&["links", "--problems"]);
+        let is_down = links.stdout.contains("down");
+        is_down.then_some(()).ok_or_else(|| links.describe())
+    });
+    settled.unwrap_or_else(|error| panic!("{error}"));
+    let save = |name: &str, text: String| {
+        let path = lab.sim.dir().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let topology = lab.sim.ferrosm(&["topology", "--format", "ibnet"]);
+    let fabric = save("saved.net", topology.expect_success().stdout);
+    let dump = lab.sim.run("dump_fts", &[]).expect_success().stdout;
+    let tables = save("saved.fts", dump);
+    let ends = ["host-0-1-1", "host-3-0-1"];
+    let offline = |flags: &[&str]| {
+        let args = [&["explain", "--from", &fabric], flags, &ends].concat();
+        lab.sim.ferrosm(&args).expect_success().stdout
+    };
+    let path = offline(&["--lfts-file", &tables]);
+    assert!(path.starts_with("Routed by file.\n"), "{path}");
+    let (_, entries) = explained(&lab, ends[0], ends[1]);
+    for (hop, _) in entries {
+        let name = text(&hop, "name");
+        let line = format!(
+            "{name} ({}): in port {}, out port {}",
+            text(&hop, "guid"),
+            hop["in_port"],
+            hop["out_port"]
+        );
+        assert!(path.contains(&line), "{line}\n{path}");
+    }
+    let computed = offline(&[]);
+    assert!(
+        computed.contains("the installed routes may differ"),
+        "{computed}"
+    );
 }
 
 /// Nodes, ports and alarms: what is wrong is named, also for a host that is gone. What does not
