@@ -36,6 +36,7 @@ pub mod config;
 pub mod event;
 pub mod explain;
 pub mod fabric;
+pub mod group;
 pub mod maintenance;
 pub mod object;
 pub mod partition;

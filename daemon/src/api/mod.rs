@@ -34,6 +34,7 @@ pub mod events;
 pub mod explain;
 mod fabric;
 mod forget;
+pub mod group;
 mod history;
 mod line_file;
 mod list;
@@ -74,6 +75,7 @@ use self::commands::{CommandLog, CommandRequest};
 use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::explain::sweep_log::SweepLog;
+use self::group::Registrations;
 use self::published::Published;
 use crate::notify::Notifier;
 
@@ -110,6 +112,7 @@ pub struct Service {
     pub notifier: Notifier,
     pub changes: ChangeLog,
     pub sweeps: SweepLog,
+    pub registrations: Registrations,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

@@ -102,7 +102,7 @@ fn memberships(snapshot: &Snapshot) -> impl Iterator<Item = (EndPortIdx, PKey)> 
     })
 }
 
-const fn membership(key: PKey) -> Membership {
+pub(super) const fn membership(key: PKey) -> Membership {
     if key.0 & FULL == 0 {
         Membership::Limited
     } else {

@@ -10,6 +10,7 @@ mod changes;
 mod config;
 mod control;
 mod explain;
+mod group;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
@@ -44,6 +45,7 @@ pub use explain::{
     ExplainAlarmArgs, ExplainArgs, ExplainCommand, ExplainEngineArgs, ExplainObjectArgs,
     ExplainRouteArgs, ExplainSweepArgs,
 };
+pub use group::{GroupArgs, GroupCommand, HostArgs, HostCommand};
 #[cfg(feature = "simulator")]
 pub use routing::RouteArgs;
 #[cfg(feature = "simulator")]
@@ -154,6 +156,10 @@ pub enum CliCommand {
     Takeover(TakeoverArgs),
     /// List partitions and who is in them; create, change and remove partitions.
     Partition(PartitionArgs),
+    /// List multicast groups and who is in them.
+    Group(GroupArgs),
+    /// Show the ports of a host, with their partitions and multicast groups.
+    Host(HostArgs),
     /// Take a switch or link out of the routes, for maintenance, without losing a packet.
     ///
     /// Refused if it would cut off a host. It survives restarts and failover, and ends with
@@ -411,6 +417,8 @@ impl CliCommand {
             | Self::Forget(_)
             | Self::Notify(_)
             | Self::Partition(_)
+            | Self::Group(_)
+            | Self::Host(_)
             | Self::Drain(_)
             | Self::Undrain(_)
             | Self::Port(_)

@@ -8,6 +8,7 @@ pub mod config;
 pub mod config_change;
 pub mod control;
 pub mod explain;
+pub mod group;
 pub mod plan;
 pub mod ports;
 pub mod replay;
@@ -58,6 +59,8 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Handover(args) => control::handover(&args),
         CliCommand::Takeover(args) => control::takeover(&args),
         CliCommand::Partition(args) => change::partition(&args.command),
+        CliCommand::Group(args) => group::run(&args.command),
+        CliCommand::Host(args) => group::host(&args.command),
         CliCommand::Drain(args) => change::drain(&args),
         CliCommand::Undrain(args) => change::undrain(&args),
         CliCommand::Port(args) => change::port(&args.command),

@@ -25,6 +25,7 @@ mod event_callsite;
 #[cfg(feature = "simulator")]
 pub mod explain;
 pub mod explained;
+pub mod groups;
 pub mod ibnet;
 pub mod import;
 pub mod json;

@@ -230,7 +230,8 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
             .with_heartbeat(heartbeat)
             .with_durability(durable)
             .with_replication(link)
-            .with_requests(api.accept_commands(), api.commands.clone());
+            .with_requests(api.accept_commands(), api.commands.clone())
+            .with_registry_reads(api.registrations.accept_reads());
         let end_state = driver.run().await;
         drop(control);
         api.refuse_commands();

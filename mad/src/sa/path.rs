@@ -118,6 +118,12 @@ impl RateCode {
         Self::ASCENDING[n.max(1) - 1]
     }
 
+    /// The rate in Mb/s; `None` for an undefined code.
+    #[must_use]
+    pub fn mbps(self) -> Option<u32> {
+        self.rank().map(|rank| Self::MBPS[rank])
+    }
+
     /// Index in [`Self::ASCENDING`]; `None` for an undefined code.
     #[must_use]
     pub fn rank(self) -> Option<usize> {

@@ -89,6 +89,12 @@ impl Registry {
 }
 
 impl RegistrySnapshot {
+    /// The multicast groups.
+    #[must_use]
+    pub const fn groups(&self) -> &Arc<MulticastGroups> {
+        &self.groups
+    }
+
     /// The last change in this snapshot.
     #[must_use]
     pub const fn revision(&self) -> u64 {

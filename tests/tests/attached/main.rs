@@ -15,6 +15,7 @@ mod explain;
 mod failover;
 mod failover_load;
 mod first_contact;
+mod groups;
 mod hung_switch;
 mod ibacm;
 mod invalid_input;

@@ -3,6 +3,7 @@
 mod change;
 mod config;
 mod explain;
+mod group;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -81,6 +82,7 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/takeover", post(post_takeover))
         .merge(config::router())
         .merge(explain::router())
+        .merge(group::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .with_state(service)
@@ -102,6 +104,9 @@ pub(super) fn router(service: Service) -> Router {
         get_links,
         get_where,
         get_path,
+        group::get_groups,
+        group::get_group_members,
+        group::get_host,
         explain::get_route,
         explain::get_engine,
         explain::get_sweep,

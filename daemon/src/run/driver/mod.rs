@@ -22,12 +22,14 @@ use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 use ferrosm_recording::RecordedManager;
+use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use ferrosm_umad::transport::{Received, TransportError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::api::commands::{CommandLog, CommandRequest};
+use crate::api::group::RegistryReads;
 use crate::clock::{Clock, since_boot};
 use crate::port::MadPort;
 use crate::run::replication_link::{LIVENESS_INTERVAL, ReplicationLink};
@@ -124,6 +126,7 @@ pub struct Driver<P, S> {
     control: mpsc::Receiver<Control>,
     /// Commands of clients; `None` without an API, or after it is closed.
     requests: Option<mpsc::Receiver<CommandRequest>>,
+    registry_reads: Option<RegistryReads>,
     jobs: JoinSet<Option<RoutingJobResult>>,
     sa_server: Option<SaServer>,
     /// Tickets of the store that are durable.
@@ -158,6 +161,16 @@ struct SendErrors {
     next: Instant,
 }
 
+/// What arrives next. Without a channel, or when its senders are gone, nothing does.
+async fn received<T>(channel: &mut Option<mpsc::Receiver<T>>) -> T {
+    if let Some(channel) = channel
+        && let Some(message) = channel.recv().await
+    {
+        return message;
+    }
+    core::future::pending().await
+}
+
 impl<P: MadPort, S: Shell> Driver<P, S> {
     /// A driver of `sm`, whose clock is `clock`.
     pub fn new(
@@ -173,6 +186,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             shell,
             control,
             requests: None,
+            registry_reads: None,
             jobs: JoinSet::new(),
             sa_server: None,
             durable: None,
@@ -237,6 +251,15 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         }
     }
 
+    /// With clients that read the registrations of the SA.
+    #[must_use]
+    pub fn with_registry_reads(self, reads: RegistryReads) -> Self {
+        Self {
+            registry_reads: Some(reads),
+            ..self
+        }
+    }
+
     /// Runs until the shell ends it.
     ///
     /// # Errors
@@ -266,6 +289,10 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             while let Some(request) = self.requests.as_mut().and_then(|r| r.try_recv().ok()) {
                 self.on_request(request);
                 busy = true;
+            }
+            let read = self.registry_reads.as_mut();
+            if let Some(answer) = read.and_then(|reads| reads.try_recv().ok()) {
+                self.answer_registry_read(answer);
             }
             let now = self.clock.now();
             if self.sm.poll_timeout().is_some_and(|t| t <= now) {
@@ -715,16 +742,8 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 None => core::future::pending().await,
             }
         };
-        let requests = async {
-            let request = match &mut self.requests {
-                Some(requests) => requests.recv().await,
-                None => None,
-            };
-            match request {
-                Some(request) => request,
-                None => core::future::pending().await,
-            }
-        };
+        let requests = received(&mut self.requests);
+        let registry_reads = received(&mut self.registry_reads);
         tokio::select! {
             () = durable => {}
             input = replication => self.sm.handle(input, self.clock.now()),
@@ -733,9 +752,15 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
             Some(control) = self.control.recv() => return self.on_control(control),
             request = requests => self.on_request(request),
+            answer = registry_reads => self.answer_registry_read(answer),
             () = timer => {}
         }
         ControlFlow::Continue(())
+    }
+
+    fn answer_registry_read(&mut self, answer: oneshot::Sender<RegistrySnapshot>) {
+        // The client may no longer wait.
+        let _ = answer.send(self.sm.registry_snapshot());
     }
 
     fn beat_if_due(&mut self, now: Instant) {
