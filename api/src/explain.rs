@@ -32,7 +32,7 @@ pub struct RouteExplanation {
     /// Since when changes of entries are known, in UTC (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_since: Option<String>,
-    /// What computing the routes anew would change, if it was asked for.
+    /// What computing the routes anew would change, if wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Reroute>,
 }
@@ -59,7 +59,7 @@ pub struct EntryReason {
     /// The port is not on a shortest path.
     #[serde(default)]
     pub detour: bool,
-    /// The port after computing the routes anew, if that was asked for.
+    /// The port after computing the routes anew, if wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_reroute: Option<u8>,
 }
@@ -114,7 +114,7 @@ pub struct EngineExplanation {
     pub candidates: Vec<EngineCandidate>,
     /// What the engine and its choice reported.
     pub messages: Vec<String>,
-    /// What computing the routes anew would change, if it was asked for.
+    /// What computing the routes anew would change, if wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Reroute>,
 }

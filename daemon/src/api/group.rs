@@ -28,18 +28,18 @@ const REUSED_FOR: Duration = Duration::from_secs(1);
 /// Time that the SM has to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where the loop of the SM is asked for its registrations.
+/// Where clients ask the loop of the SM for its registrations.
 pub type RegistryReads = mpsc::Receiver<oneshot::Sender<RegistrySnapshot>>;
 
 /// The registrations of the SA. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Registrations {
+pub struct RegistryDesk {
     reads: Arc<Mutex<Option<mpsc::Sender<oneshot::Sender<RegistrySnapshot>>>>>,
-    /// The last answer. Locked while the next one is awaited, so that the SM is asked once.
+    /// The last answer. Locked while the next one is awaited, so that the SM answers once.
     last: Arc<tokio::sync::Mutex<Option<(Instant, Arc<MulticastGroups>)>>>,
 }
 
-impl Registrations {
+impl RegistryDesk {
     /// The loop of the SM answers from now on.
     #[must_use]
     pub fn accept_reads(&self) -> RegistryReads {
@@ -66,8 +66,8 @@ impl Registrations {
             reads?.send(answer).await.ok()?;
             done.await.ok()
         };
-        let snapshot = timeout(ANSWER_TIMEOUT, asked).await.ok().flatten();
-        let snapshot = snapshot.ok_or_else(|| {
+        let answered = timeout(ANSWER_TIMEOUT, asked).await.ok().flatten();
+        let snapshot = answered.ok_or_else(|| {
             ApiError::new(
                 ErrorKind::NotReady,
                 "the SM does not answer",
@@ -213,8 +213,8 @@ fn host_port(
     let named = partitions.map(|key| {
         let number = partition_number(*key);
         let mut in_force = state.partitions.list().iter();
-        let name = in_force.find(|partition| partition.number == number);
-        let name = name.map_or_else(|| format!("{number:#06x}"), |p| p.name.clone());
+        let known = in_force.find(|partition| partition.number == number);
+        let name = known.map_or_else(|| format!("{number:#06x}"), |p| p.name.clone());
         match partition::membership(*key) {
             Membership::Full => name,
             Membership::Limited => format!("{name}=limited"),

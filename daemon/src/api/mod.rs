@@ -31,7 +31,7 @@ pub mod client;
 pub mod commands;
 pub mod config;
 pub mod events;
-pub mod explain;
+mod explain;
 mod fabric;
 mod forget;
 pub mod group;
@@ -47,6 +47,7 @@ mod problems;
 pub mod published;
 mod replicas;
 mod requests;
+mod route_history;
 #[allow(
     unused_qualifications,
     reason = "utoipa's attribute expands to paths that are in scope"
@@ -55,6 +56,7 @@ mod routes;
 mod seen;
 pub mod server;
 mod status;
+pub mod sweep_log;
 mod what_if;
 
 pub(crate) use status::{awaited_removals, role};
@@ -74,9 +76,9 @@ use self::changes::ChangeLog;
 use self::commands::{CommandLog, CommandRequest};
 use self::config::ConfigDesk;
 use self::events::EventLog;
-use self::explain::sweep_log::SweepLog;
-use self::group::Registrations;
+use self::group::RegistryDesk;
 use self::published::Published;
+use self::sweep_log::SweepLog;
 use crate::notify::Notifier;
 
 /// Name of the socket in its directory.
@@ -112,7 +114,7 @@ pub struct Service {
     pub notifier: Notifier,
     pub changes: ChangeLog,
     pub sweeps: SweepLog,
-    pub registrations: Registrations,
+    pub registrations: RegistryDesk,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

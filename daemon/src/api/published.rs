@@ -19,10 +19,10 @@ use ferrosm_fabric::location::PortName;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 
-use super::explain::route_history::RouteHistory;
 use super::history::{ForgottenEntries, History, LinkKey};
 use super::problems::StandingProblems;
 use super::replicas::ReplicaProblems;
+use super::route_history::RouteHistory;
 use super::seen::Seen;
 
 /// Shortest time after which a problem of a device that is read in each light sweep counts as

@@ -206,8 +206,8 @@ pub enum CliCommand {
 /// link.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as listed by `ferrosm ports --local`. Without --ca and --port-guid, the port of the
-    /// configuration file, otherwise the only one with a link.
+    /// Channel adapter, as listed by `ferrosm ports --local`. Without --ca and --port-guid, the
+    /// port of the configuration file, otherwise the only one with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
     /// Port number of the adapter; 0 (default): the only one with a link.

@@ -2,7 +2,7 @@
 
 use ferrosm_fabric::snapshot::Snapshot;
 
-use super::proof::sl_of_replies;
+use super::proof::{origin, sl_of_replies};
 use super::table::count;
 use crate::offline::trace::{Hop, Trace};
 use crate::offline::{OfflineRouting, SelectedRouting};
@@ -44,15 +44,6 @@ pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
         out.push_str(&path(&routed.snapshot, trace, engine));
     }
     out
-}
-
-/// Where an offline routing is from.
-#[must_use]
-pub fn origin(engine: &str) -> &'static str {
-    match engine {
-        "file" => "",
-        _ => ", computed now; the installed routes may differ (--lfts-file reads them)",
-    }
 }
 
 /// VLs that the routing uses, and whether replies may use the SL of their request.

@@ -95,10 +95,10 @@ fn reroute_line(reroute: &Reroute) -> String {
 #[must_use]
 pub fn engine(answer: &Answer<EngineExplanation>) -> String {
     let explained = &answer.body;
-    let since = short(&explained.since);
+    let at = short(&explained.since);
     let since = match explained.is_older {
-        true => format!("since before {since}, when this SM became master"),
-        false => format!("since {since}"),
+        true => format!("since before {at}, when this SM became master"),
+        false => format!("since {at}"),
     };
     let mut text = format!(
         "{} {since}; configured: {}\n",

@@ -5,7 +5,6 @@ use core::time::Duration;
 use ferrosm_routing::Proof;
 use ferrosm_routing::quality::{Quality, ShiftCongestion};
 
-use super::explain;
 use super::report::duration;
 use super::table::{self, count};
 use crate::offline::{OfflineRouting, SelectedRouting};
@@ -55,7 +54,7 @@ pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) ->
         None => row("routes", "nothing to route: no switch".to_owned()),
         Some(selected) => {
             let engine = selected.routing().engine;
-            row("engine", format!("{engine}{}", explain::origin(engine)));
+            row("engine", format!("{engine}{}", origin(engine)));
             for message in &routed.messages {
                 row("", message.to_string());
             }
@@ -215,4 +214,12 @@ fn times(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) -> Stri
         text.push_str(&format!("; quality measured in {}", duration(*took)));
     }
     text
+}
+/// Where an offline routing is from.
+#[must_use]
+pub fn origin(engine: &str) -> &'static str {
+    match engine {
+        "file" => "",
+        _ => ", computed now; the installed routes may differ (--lfts-file reads them)",
+    }
 }

@@ -84,8 +84,8 @@ impl LftsParser {
         if word.starts_with("0x") {
             return self.parse_entry(line, at, word);
         }
-        let rest = core::iter::from_fn(|| line.next_word().map(|(_, word)| word));
-        let rest: Vec<&str> = rest.take(REST_WORDS_MAX).collect();
+        let words = core::iter::from_fn(|| line.next_word().map(|(_, word)| word));
+        let rest: Vec<&str> = words.take(REST_WORDS_MAX).collect();
         let is_known = match &rest[..] {
             ["lids", "dumped"] | ["valid", "lids", "dumped"] => parse_digits(word, 10).is_some(),
             ["Out", "Destination"] => word == "Lid",

@@ -31,7 +31,8 @@ fn paths(lab: &ManagedFabric) -> BTreeSet<(u16, u16)> {
 
 /// A core switch hangs, then one of its links fails: the SM cannot write its LFT. All pairs of
 /// hosts still have paths, because the other switches no longer use it for destinations that it
-/// cannot reach; its other entries are unchanged. It stays in the subnet until the operator excludes it.
+/// cannot reach; its other entries are unchanged. It stays in the subnet until the operator
+/// excludes it.
 #[test]
 fn paths_through_a_hung_switch_remain() {
     let lab = ManagedFabric::start("fat-tree:4", &[]);

@@ -4,8 +4,6 @@ mod alarm;
 mod engine;
 mod object;
 mod route;
-pub(super) mod route_history;
-pub mod sweep_log;
 
 pub(super) use alarm::alarm;
 pub(super) use engine::engine;
@@ -18,8 +16,8 @@ use ferrosm_api::explain::{Reroute, SweepExplanation, SweepQuery};
 use ferrosm_core::report::routing_failure::RoutingFailure;
 use ferrosm_core::routing::what_if::PredictedRoutes;
 
-use self::sweep_log::SweepLog;
 use super::changes::ChangeLog;
+use super::sweep_log::SweepLog;
 
 /// Changes that an explanation lists.
 const CHANGES_SHOWN: usize = 20;

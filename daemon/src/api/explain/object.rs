@@ -17,7 +17,7 @@ use crate::api::names::port_location;
 use crate::api::published::{FabricState, State};
 use crate::api::{fabric as rows, lookup, rfc3339};
 
-/// What is asked, of which state.
+/// The state that a query is about.
 struct Question<'a> {
     state: &'a State,
     fabric: &'a FabricState,
@@ -54,9 +54,10 @@ pub(in crate::api) fn node(
             fabric.snapshot.node(slot).guid.to_string()
         }
     };
-    let node = rows::nodes(fabric).find(|node| node.guid == guid);
-    let node = node.ok_or_else(|| not_found(&query.name))?;
-    Ok(question.of_node(&node))
+    match rows::nodes(fabric).find(|node| node.guid == guid) {
+        Some(node) => Ok(question.of_node(&node)),
+        None => Err(not_found(&query.name)),
+    }
 }
 
 /// Explains a port of the subnet.

@@ -11,12 +11,11 @@ use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx, Snapshot};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 
 use super::reroute_of;
-use super::sweep_log::SweepLog;
 use crate::api::published::FabricState;
+use crate::api::sweep_log::SweepLog;
 use crate::api::{lookup, path, rfc3339};
 
-/// Explains the path between two ports. `computed` are the routes computed anew, if that was asked
-/// for.
+/// Explains the path between two ports. `computed` are the routes computed anew, if wanted.
 pub(in crate::api) fn route(
     fabric: &FabricState,
     sweeps: &SweepLog,

@@ -22,9 +22,8 @@ use ferrosm_mad::gmp::Peer;
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 use ferrosm_recording::RecordedManager;
-use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use ferrosm_umad::transport::{Received, TransportError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
@@ -292,7 +291,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             }
             let read = self.registry_reads.as_mut();
             if let Some(answer) = read.and_then(|reads| reads.try_recv().ok()) {
-                self.answer_registry_read(answer);
+                drop(answer.send(self.sm.registry_snapshot()));
             }
             let now = self.clock.now();
             if self.sm.poll_timeout().is_some_and(|t| t <= now) {
@@ -752,15 +751,10 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
             Some(control) = self.control.recv() => return self.on_control(control),
             request = requests => self.on_request(request),
-            answer = registry_reads => self.answer_registry_read(answer),
+            answer = registry_reads => drop(answer.send(self.sm.registry_snapshot())),
             () = timer => {}
         }
         ControlFlow::Continue(())
-    }
-
-    fn answer_registry_read(&mut self, answer: oneshot::Sender<RegistrySnapshot>) {
-        // The client may no longer wait.
-        let _ = answer.send(self.sm.registry_snapshot());
     }
 
     fn beat_if_due(&mut self, now: Instant) {

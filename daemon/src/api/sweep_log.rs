@@ -9,9 +9,9 @@ use ferrosm_core::{Event, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::attr::id;
 
-use crate::api::changes::of_event::{describe, effect, notice};
-use crate::api::commands::CommandLog;
-use crate::api::rfc3339;
+use super::changes::of_event::{describe, effect, notice};
+use super::commands::CommandLog;
+use super::rfc3339;
 
 /// Sweeps that the service remembers.
 const REMEMBERED: usize = 256;
@@ -65,7 +65,7 @@ impl SweepLog {
     }
 
     /// The sweep with a number, or the last one.
-    pub(in crate::api) fn get(&self, number: Option<u32>) -> Option<Arc<SweepExplanation>> {
+    pub(super) fn get(&self, number: Option<u32>) -> Option<Arc<SweepExplanation>> {
         let inner = self.lock();
         let mut newest_first = inner.sweeps.iter().rev();
         newest_first

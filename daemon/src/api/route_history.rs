@@ -22,7 +22,7 @@ const BLOCK_LIDS: u16 = 64;
 
 /// The changes of LFT entries.
 #[derive(Debug, Clone, Default)]
-pub(in crate::api) struct RouteHistory {
+pub(super) struct RouteHistory {
     /// The newest last.
     updates: VecDeque<Update>,
     /// Entries in `updates`.
@@ -34,14 +34,14 @@ pub(in crate::api) struct RouteHistory {
 
 /// A run of an engine, and what changed its routes since.
 #[derive(Debug, Clone)]
-pub(in crate::api) struct EngineRun {
-    pub(in crate::api) since: SystemTime,
+pub(super) struct EngineRun {
+    pub(super) since: SystemTime,
     /// This SM found the routes when it became master.
-    pub(in crate::api) is_older: bool,
+    pub(super) is_older: bool,
     /// Sweeps since then that changed entries.
-    pub(in crate::api) updates: u32,
+    pub(super) updates: u32,
     /// Entries that they changed.
-    pub(in crate::api) entries: u64,
+    pub(super) entries: u64,
 }
 
 /// What a sweep changed.
@@ -63,16 +63,16 @@ struct ChangedLft {
 
 /// The last change of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::api) struct EntryChange {
-    pub(in crate::api) sweep: u32,
-    pub(in crate::api) at: SystemTime,
+pub(super) struct EntryChange {
+    pub(super) sweep: u32,
+    pub(super) at: SystemTime,
     /// The port before; `None` if it is not known, or the switch had no table.
-    pub(in crate::api) before: Option<PortNum>,
+    pub(super) before: Option<PortNum>,
 }
 
 impl RouteHistory {
     /// The last change of an entry; `None` if it has not changed since [`Self::known_since`].
-    pub(in crate::api) fn last_change(&self, switch: NodeGuid, lid: Lid) -> Option<EntryChange> {
+    pub(super) fn last_change(&self, switch: NodeGuid, lid: Lid) -> Option<EntryChange> {
         self.updates.iter().rev().find_map(|update| {
             let found = update
                 .switches
@@ -92,17 +92,17 @@ impl RouteHistory {
         })
     }
 
-    pub(in crate::api) const fn known_since(&self) -> Option<SystemTime> {
+    pub(super) const fn known_since(&self) -> Option<SystemTime> {
         self.known_since
     }
 
-    pub(in crate::api) const fn engine_run(&self) -> Option<&EngineRun> {
+    pub(super) const fn engine_run(&self) -> Option<&EngineRun> {
         self.engine_run.as_ref()
     }
 
     /// A sweep of this SM as master is complete. `before` is the snapshot of the sweep before, of
     /// which there is none if this is the first one.
-    pub(in crate::api) fn on_sweep(
+    pub(super) fn on_sweep(
         history: &mut Arc<Self>,
         report: &SweepReport,
         before: Option<&Snapshot>,
