@@ -91,6 +91,13 @@ impl MKeyRing {
         }
     }
 
+    /// Whether some port may have this key, besides the configured one.
+    pub(crate) fn may_have_ports(&self, key: MKey) -> bool {
+        key != MKey::NONE
+            && ([self.common, self.previous].contains(&key)
+                || self.exceptions.values().any(|exception| *exception == key))
+    }
+
     /// The M_Key that the target of a request is expected to have. Retries try the other keys that
     /// it may have: after a key change, or if a response was lost, the expected key can be wrong.
     pub(crate) fn key_for(

@@ -247,7 +247,7 @@ impl SubnetManager {
             return;
         };
         if !self.read_only
-            && self.mastership.is_first_as_master()
+            && (self.mastership.is_first_as_master() || self.mastership.knew_other_sm())
             && let Some(reason) = isolation(&self.fabric, local)
         {
             self.report_isolation(reason);
