@@ -15,6 +15,7 @@
 //! | [`fabric`] | nodes, ports and links |
 //! | [`partition`] | partitions and their members |
 //! | [`maintenance`] | drained switches and links, disabled ports |
+//! | [`key`] | management keys, and who has them |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
 //! | [`alarm`] | alarms, and notifications of them |
@@ -35,6 +36,7 @@ pub mod command;
 pub mod config;
 pub mod event;
 pub mod fabric;
+pub mod key;
 pub mod maintenance;
 pub mod object;
 pub mod partition;

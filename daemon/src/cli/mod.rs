@@ -9,6 +9,7 @@ mod change;
 mod changes;
 mod config;
 mod control;
+mod keys;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
@@ -37,6 +38,7 @@ pub use config::{
     ExportFormat, ImportArgs, RunningConfigCommand,
 };
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
+pub use keys::{KeysArgs, KeysCommand, Lockout, RotatedKey};
 #[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, RouteArgs};
 #[cfg(feature = "simulator")]
@@ -153,6 +155,8 @@ pub enum CliCommand {
     Port(PortChangeArgs),
     /// List what is drained or disabled, why, and until when.
     Maintenance(AskArgs),
+    /// Show management keys and who has them; put another M_Key in force.
+    Keys(KeysArgs),
     /// List the last events of the service, as in its log.
     ///
     /// After a restart of the service --follow continues with its events.
@@ -401,6 +405,7 @@ impl CliCommand {
             | Self::Undrain(_)
             | Self::Port(_)
             | Self::Maintenance(_)
+            | Self::Keys(_)
             | Self::WhatIf(_)
             | Self::Cabling(_)
             | Self::Plan(_)

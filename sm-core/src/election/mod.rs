@@ -303,7 +303,10 @@ impl Election {
     /// Whether this SM yields to the other one: the other competes, could configure the subnet,
     /// outranks this one and did not refuse.
     fn is_preferred(&self, peer: &OtherSm) -> bool {
-        peer.competes() && !peer.lacks_m_key() && peer.rank() > self.rank() && !self.refusals.contains_key(&peer.guid)
+        peer.competes()
+            && !peer.lacks_m_key()
+            && peer.rank() > self.rank()
+            && !self.refusals.contains_key(&peer.guid)
     }
 
     fn record_refusal(&mut self, peer: &OtherSm) {

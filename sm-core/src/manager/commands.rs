@@ -63,6 +63,7 @@ impl SubnetManager {
             | Command::RemovePartition(_)
             | Command::BeginMaintenance(_)
             | Command::EndMaintenance(_) => self.begin_change(id, command),
+            Command::RotateMKey(m_key) => self.rotate_m_key(id, m_key),
         }
     }
 

@@ -133,8 +133,8 @@ impl Mastership {
             || has_earlier_key && !is_handover;
         // An SM with another key is told so, to choose another successor. A master tells nothing:
         // an SM that found it would remain standby, though it could not configure the subnet.
-        let is_told = self.role() != SmState::Master
-            && compare_m_key(ctx, received) == SmMKey::Other;
+        let is_told =
+            self.role() != SmState::Master && compare_m_key(ctx, received) == SmMKey::Other;
         if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2 && !is_told) {
             return;
         }

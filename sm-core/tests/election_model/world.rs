@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 
 use ferrosm_core::election::{
-    AfterHandover, ControlSource, Decision, Election, ElectionInput, OtherSm, RoleChangeReason, SmMKey,
+    AfterHandover, ControlSource, Decision, Election, ElectionInput, OtherSm, RoleChangeReason,
+    SmMKey,
 };
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
