@@ -1,5 +1,5 @@
-//! Management keys: which are in force, who has them, and requests to rotate them. Answers contain no
-//! key.
+//! Management keys: which are in force, who has them, and requests to rotate them. Answers contain
+//! no key.
 
 use std::fs::File;
 use std::io::Read;
@@ -81,13 +81,15 @@ pub(super) fn rotation(
     if let Some(first) = plan.without.first()
         && accepted.is_none()
     {
-        let name = [&first.name, &first.guid];
-        let name = name.into_iter().find(|name| !name.is_empty());
+        let name = if first.name.is_empty() {
+            &first.guid
+        } else {
+            &first.name
+        };
         return Err(ApiError::new(
             ErrorKind::Conflict,
             format!(
-                "SM {} does not replicate from this master: it would not have the new M_Key, and could not take over",
-                name.map_or("", String::as_str)
+                "SM {name} does not replicate from this master: it would not have the new M_Key, and could not take over"
             ),
             "Nothing was changed. Configure [replication] on all SMs, or stop that SM. `--accept lockout` rotates the key in spite of it; set `subnet.m-key` of that SM afterwards.",
         ));

@@ -131,11 +131,12 @@ impl Mastership {
         let has_m_key = ctx.cfg.m_key == MKey::NONE
             || smp::m_key(mad) == ctx.cfg.m_key
             || has_earlier_key && !is_handover;
-        // An SM with another key is told so, to choose another successor. A master tells nothing:
-        // an SM that found it would remain standby, though it could not configure the subnet.
-        let is_told =
+        // An SM with another key gets a response that says so, to choose another successor; but
+        // not from a master: an SM that found it would remain standby, though it could not
+        // configure the subnet.
+        let shows_difference =
             self.role() != SmState::Master && compare_m_key(ctx, received) == SmMKey::Other;
-        if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2 && !is_told) {
+        if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2 && !shows_difference) {
             return;
         }
         let sender = Sender::of(ctx.fabric, received);

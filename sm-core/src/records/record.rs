@@ -416,6 +416,10 @@ mod tests {
                 number: 300,
                 sm_port: port,
             }),
+            Record::MKeyRotation(MKeyRotation {
+                m_key: MKey::new(78),
+                configured: MKey::new(77),
+            }),
         ]
     }
 
@@ -440,6 +444,7 @@ mod tests {
         assert_eq!(restored.m_keys.len(), 1);
         assert_eq!(restored.neighbours.len(), 1);
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
+        assert!(restored.m_key_rotation.is_some());
     }
 
     /// A field that is added to a type of a record, or moved, changes the format.
@@ -463,6 +468,7 @@ mod tests {
             0x8181_ac5d_f593_e5fe,
             0x9c3e_d39e_7cab_c38e,
             0x1d0a_9e5f_c45d_fa0b,
+            0x92f4_a90b_c380_66f4,
         ];
         assert_eq!(digests, expected);
     }

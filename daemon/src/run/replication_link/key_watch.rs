@@ -1,5 +1,5 @@
-//! Follows the rotated M_Key in the records that a standby receives: it needs the key as soon as the
-//! master has it, to read its own port and the master's.
+//! Follows the rotated M_Key in the records that a standby receives: it needs the key as soon as
+//! the master has it, to read its own port and the master's.
 
 use ferrosm_core::config::m_key_rotation::MKeyRotation;
 use ferrosm_core::records::{Record, RecordBatch, RecordChange, RecordKey, RecordKind};
