@@ -117,7 +117,12 @@ fn rotated_key_is_on_all_ports_and_at_the_standby() {
 
     let state = pair.sim.dir().join("state0").display().to_string();
     let handover = ["handover", "--state-dir", &state];
-    pair.sim.ferrosm(&handover).expect_success();
+    let done = pair.sim.ferrosm(&handover).expect_success();
+    assert!(
+        done.stdout.starts_with("handed over to SM"),
+        "{}",
+        done.stdout
+    );
     pair.wait(1, "sweep complete", 1);
     assert_all_have(&pair.sim, NEW);
     let audit = fs::read_to_string(pair.sim.dir().join("state0/audit.jsonl")).unwrap();
@@ -131,7 +136,8 @@ fn rotated_key_is_on_all_ports_and_at_the_standby() {
     }
 }
 
-/// kill -9 of the master in the middle of a rotation: the standby continues it, with all ports reachable.
+/// kill -9 of the master in the middle of a rotation: the standby continues it, with all ports
+/// reachable.
 #[test]
 fn master_killed_in_a_rotation_is_replaced() {
     let mut pair = SmPair::new(prepare);
@@ -144,6 +150,7 @@ fn master_killed_in_a_rotation_is_replaced() {
         }
     });
     outcome.unwrap_or_else(|e| panic!("{e}"));
+    pair.wait(1, "M_Key rotated", 1);
     pair.terminate(0, Signal::Kill);
     pair.wait(1, "sweep complete", 1);
     let outcome = poll_until(GUARD, PAUSE, || {
@@ -262,5 +269,5 @@ fn handover_after_a_reload_of_the_key_is_refused() {
         log.contains("handover failed") && log.contains("another M_Key"),
         "{log}"
     );
-    assert_ne!(site.role(0), "master");
+    assert_eq!(site.role(1), "standby");
 }
