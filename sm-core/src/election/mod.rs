@@ -28,8 +28,8 @@
 //! * An SM that is starting or has no complete replica is not handed the subnet. A master that is
 //!   to stop repeats the SMInfo scan for a while, and hands over to such an SM only if there is no
 //!   other.
-//! * An SM with another M_Key could not configure the subnet: it is not handed the subnet. If it was
-//!   the polled master, the standby discovers the subnet at the next poll.
+//! * An SM with another M_Key could not configure the subnet: it is not handed the subnet. If it
+//!   was the polled master, the standby discovers the subnet at the next poll.
 //! * An SM that handed over on the operator's request has priority 0 until it is master again or
 //!   its priority is set. The handover goes to an SM that outranks it then, so the subnet is not
 //!   handed back.

@@ -171,37 +171,6 @@ fn handover_needs_a_readable_port_of_the_master() {
     assert_ne!(lab.role(second), SmState::Master);
 }
 
-/// All ports get another key from outside, and the former master knows it: the master that is
-/// locked out is replaced like one that does not respond, yields, and one master remains.
-#[test]
-fn locked_out_master_yields_to_its_predecessor() {
-    let (mut lab, second) = pair();
-    let first = lab.sm;
-    let handed_over = lab.command(Command::Handover);
-    lab.run_until("the other master", 10, |lab| {
-        lab.role(second) == SmState::Master
-    });
-    lab.world.run_for(Duration::from_secs(5));
-    assert!(matches!(
-        result_of(lab.manager(), handed_over),
-        Some(Ok(CommandOutcome::HandedOver(_)))
-    ));
-    let ports: Vec<PortAt> = lab.world.fabric().end_ports().collect();
-    for at in ports {
-        set_key(&mut lab, at, OLD, NEW, 2);
-    }
-    assert_eq!(ports_without(&lab, NEW), 0);
-    lab.configure(cfg(5, NEW));
-    lab.run_until("the first master again", 90, |lab| {
-        lab.role(first) == SmState::Master
-    });
-    lab.run_until_correct(30);
-    lab.world.run_for(Duration::from_mins(3));
-    assert_ne!(lab.role(second), SmState::Master, "{}", lab.describe_run());
-    lab.assert_correct();
-    assert_eq!(ports_without(&lab, NEW), 0);
-}
-
 /// `takeover` makes a standby discover the subnet as soon as a poll of the master failed. While the
 /// master responds, it is refused.
 #[test]
