@@ -105,6 +105,8 @@ pub enum CommandKind {
     DisablePort,
     /// Enable it again.
     EnablePort,
+    /// Put another M_Key in force.
+    RotateMKey,
     /// Stop the service.
     Stop,
     /// Put a new configuration in force.
@@ -134,6 +136,7 @@ impl CommandKind {
             Self::Undrain => "undrain",
             Self::DisablePort => "disable-port",
             Self::EnablePort => "enable-port",
+            Self::RotateMKey => "rotate-m-key",
             Self::Stop => "stop",
             Self::ConfigApply => "config-apply",
             Self::ConfigConfirm => "config-confirm",

@@ -15,6 +15,7 @@
 //! | [`fabric`] | nodes, ports and links |
 //! | [`partition`] | partitions and their members |
 //! | [`maintenance`] | drained switches and links, disabled ports |
+//! | [`key`] | management keys, and who has them |
 //! | [`path`] | where a port is, and the path between two ports |
 //! | [`event`] | events |
 //! | [`alarm`] | alarms, and notifications of them |
@@ -37,6 +38,7 @@ pub mod event;
 pub mod explain;
 pub mod fabric;
 pub mod group;
+pub mod key;
 pub mod maintenance;
 pub mod object;
 pub mod partition;

@@ -16,6 +16,7 @@ use crate::io::commands::{
 };
 use crate::outbox::Outbox;
 use crate::report::SweepReport;
+use crate::report::m_keys::MKeyReport;
 use crate::report::routing_failure::RoutingFailure;
 
 /// Most commands in progress; further ones fail.
@@ -68,6 +69,9 @@ impl CommandTracker {
                 | (Command::Handover, SmState::Discovering)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::Standby)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::NotActive) => {
+                    Some(CommandFailure::NotMaster { state, master })
+                }
+                (Command::RotateMKey(_), state) if state != SmState::Master => {
                     Some(CommandFailure::NotMaster { state, master })
                 }
                 (change, state) if change.is_change() && state != SmState::Master => {
@@ -173,9 +177,17 @@ impl CommandTracker {
         }
     }
 
-    /// A full sweep is complete.
-    pub(crate) fn on_full_sweep_done(&mut self, out: &mut Outbox, report: &SweepReport) {
-        let swept = |_: &Pending| {
+    /// A full sweep is complete. `m_keys` reports the M_Keys of ports.
+    pub(crate) fn on_full_sweep_done(
+        &mut self,
+        out: &mut Outbox,
+        report: &SweepReport,
+        m_keys: impl Fn() -> MKeyReport,
+    ) {
+        let swept = |pending: &Pending| {
+            if let Command::RotateMKey(_) = pending.command {
+                return Ok(CommandOutcome::MKeyRotated(Box::new(m_keys())));
+            }
             Ok(CommandOutcome::Swept {
                 number: report.number,
                 problems: report.problems.clone(),
@@ -228,7 +240,8 @@ impl CommandTracker {
             | Command::PutPartition(_)
             | Command::RemovePartition(_)
             | Command::BeginMaintenance(_)
-            | Command::EndMaintenance(_) => true,
+            | Command::EndMaintenance(_)
+            | Command::RotateMKey(_) => true,
             Command::Sweep | Command::Reroute | Command::Takeover | Command::AcceptRemovals => {
                 state != SmState::Discovering
             }
@@ -377,10 +390,12 @@ mod tests {
         let mut b = Bench::new();
         b.commands.on_full_sweep_started(&mut b.out, 1);
         assert!(b.accept(1, Command::Sweep, SmState::Master));
-        b.commands.on_full_sweep_done(&mut b.out, &report(1));
+        b.commands
+            .on_full_sweep_done(&mut b.out, &report(1), MKeyReport::default);
         assert!(b.results().is_empty());
         b.commands.on_full_sweep_started(&mut b.out, 2);
-        b.commands.on_full_sweep_done(&mut b.out, &report(2));
+        b.commands
+            .on_full_sweep_done(&mut b.out, &report(2), MKeyReport::default);
         let results = b.results();
         assert!(
             matches!(&results[..], [(1, Ok(CommandOutcome::Swept { number: 2, problems }))] if problems.is_empty())

@@ -7,6 +7,10 @@
 //! therefore knows all of them. A replica replaces them by the keys and links that another SM knew:
 //! the key of a port is then known before the port was read.
 //!
+//! An operator can put another key in force than the configured one ([`MKeyRotation`]); it is a
+//! record as well. A standby without a replica persists its key, so that it can still read ports
+//! after a restart with another one.
+//!
 //! Keys are secrets: they are sent only to ports.
 
 use std::collections::BTreeMap;
@@ -14,9 +18,11 @@ use std::collections::BTreeMap;
 use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
+use crate::config::m_key_rotation::MKeyRotation;
 use crate::ctx::Ctx;
 use crate::records::lid_map::LidMap;
 use crate::records::{Record, RecordUpdate, RestoredState};
+use crate::report::m_keys::MKeyReport;
 use crate::smp::op::Target;
 use crate::smp::queue::MAX_RETRIES;
 
@@ -36,8 +42,15 @@ pub(crate) struct MKeyRing {
     exceptions: BTreeMap<PortGuid, MKey>,
     /// Neighbours of ports, as the SM that wrote the records knew them.
     neighbours: BTreeMap<(PortGuid, PortNum), PortGuid>,
-    /// The configured key before the last reload that changed it.
+    /// The key in force before the last change.
     previous: MKey,
+    /// `previous` is in the records.
+    is_previous_persisted: bool,
+    configured: MKey,
+    rotation: Option<MKeyRotation>,
+    /// The key in force changed after ports were read: they may have it although they reported
+    /// another one.
+    is_new: bool,
     /// Other keys of `exceptions`, tried where the port behind a link is unknown.
     fallbacks: [MKey; FALLBACKS_MAX],
 }
@@ -47,33 +60,89 @@ impl MKeyRing {
     pub(crate) fn new(restored: &RestoredState, configured: MKey) -> Self {
         let mut exceptions = restored.m_keys.clone();
         let common = exceptions.remove(&Record::ALL_PORTS).unwrap_or_default();
+        let previous = exceptions.remove(&Record::EARLIER_KEY);
         let links = restored.neighbours.iter();
         let mut keys = Self {
             common,
             exceptions,
             neighbours: links.map(|(of, (to, _))| (*of, *to)).collect(),
+            previous: previous.unwrap_or_default(),
+            is_previous_persisted: previous.is_some(),
+            configured,
+            rotation: restored.m_key_rotation,
             ..Self::default()
         };
-        keys.choose_fallbacks(configured);
+        keys.choose_fallbacks(keys.in_force());
         keys
     }
 
-    /// The configured key changed.
-    pub(crate) fn change_configured(&mut self, from: MKey, to: MKey) {
+    /// The M_Key that all ports are to have.
+    pub(crate) fn in_force(&self) -> MKey {
+        let rotation = self.rotation.filter(|r| r.applies_to(self.configured));
+        rotation.map_or(self.configured, |rotation| rotation.m_key)
+    }
+
+    /// Whether the key in force is not the configured one.
+    pub(crate) fn is_rotated(&self) -> bool {
+        self.in_force() != self.configured
+    }
+
+    /// The configured key, from now on.
+    pub(crate) const fn configure(&mut self, configured: MKey) {
+        self.configured = configured;
+    }
+
+    /// The rotated key of the master's records, from now on.
+    pub(crate) const fn set_rotation(&mut self, rotation: Option<MKeyRotation>) {
+        self.rotation = rotation;
+    }
+
+    /// Puts another key in force.
+    pub(crate) fn rotate(&mut self, m_key: MKey) -> RecordUpdate {
+        let rotation = MKeyRotation {
+            m_key,
+            configured: self.configured,
+        };
+        self.rotation = Some(rotation);
+        RecordUpdate::Put(Record::MKeyRotation(rotation))
+    }
+
+    /// This SM is standby: persists a key that ports may have when it becomes master.
+    pub(crate) fn persist_as_standby(&mut self, ctx: &mut Ctx<'_>) {
+        let own = ctx.fabric.local().map(|p| reported_key(ctx.fabric, p));
+        if own == Some(ctx.cfg.m_key) && self.previous == MKey::NONE {
+            self.previous = ctx.cfg.m_key;
+        }
+        if self.previous != MKey::NONE {
+            self.is_previous_persisted = true;
+            let update = put_m_key(Record::EARLIER_KEY, self.previous);
+            ctx.outbox.persist(vec![update]);
+        }
+    }
+
+    /// Ports are read from now on.
+    pub(crate) const fn begin_full_sweep(&mut self) {
+        self.is_new = false;
+    }
+
+    /// The key in force changed.
+    pub(crate) fn change_in_force(&mut self, from: MKey, to: MKey) {
         if from != to {
             self.previous = from;
+            self.is_new = true;
             self.choose_fallbacks(to);
         }
     }
 
     /// Replaces the known keys and links by those of a replica.
-    pub(crate) fn load_replica(&mut self, restored: &RestoredState, configured: MKey) {
-        let previous = self.previous;
-        *self = Self {
-            previous,
-            ..Self::new(restored, configured)
+    pub(crate) fn load_replica(&mut self, restored: &RestoredState) {
+        let loaded = Self::new(restored, self.configured);
+        let previous = match self.previous {
+            MKey::NONE => loaded.previous,
+            known => known,
         };
-        self.choose_fallbacks(configured);
+        *self = Self { previous, ..loaded };
+        self.choose_fallbacks(self.in_force());
     }
 
     fn choose_fallbacks(&mut self, configured: MKey) {
@@ -89,6 +158,13 @@ impl MKeyRing {
                 }
             }
         }
+    }
+
+    /// Whether some port may have this key, besides the configured one.
+    pub(crate) fn may_have_ports(&self, key: MKey) -> bool {
+        key != MKey::NONE
+            && ([self.common, self.previous].contains(&key)
+                || self.exceptions.values().any(|exception| *exception == key))
     }
 
     /// The M_Key that the target of a request is expected to have. Retries try the other keys that
@@ -144,7 +220,15 @@ impl MKeyRing {
         let exception = exception.unwrap_or_default();
         let unknown = reported == MKey::NONE && exception == MKey::NONE;
         let fallbacks = self.fallbacks.into_iter().filter(|_| unknown);
-        let candidates = [reported, exception, self.common, configured, self.previous];
+        let likely = if self.is_new { configured } else { MKey::NONE };
+        let candidates = [
+            likely,
+            reported,
+            exception,
+            self.common,
+            configured,
+            self.previous,
+        ];
         let mut distinct = [MKey::NONE; CANDIDATES_MAX];
         let mut count = 0;
         for key in candidates.into_iter().chain(fallbacks) {
@@ -173,14 +257,57 @@ impl MKeyRing {
         (None, behind.copied())
     }
 
-    /// Persists the configured key, and which ports may have another one, before it is written to
+    /// Counts the end ports by their keys, without those of SMs.
+    pub(crate) fn report(&self, fabric: &ObservedFabric) -> MKeyReport {
+        let in_force = self.in_force();
+        let mut report = MKeyReport {
+            has_key: in_force != MKey::NONE,
+            is_rotated: self.is_rotated(),
+            ..MKeyReport::default()
+        };
+        for p in fabric.end_ports() {
+            let port = fabric.port(p).filter(|port| port.known);
+            let is_hidden = port.is_some_and(|port| {
+                let info = port.info();
+                // With these protection bits a key of 0 may be hidden (IBA vol. 1, 14.2.4).
+                info.m_key == MKey::NONE && info.m_key_protect_bits == 1
+            });
+            let count = match port.filter(|_| !is_hidden).map(Port::m_key) {
+                Some(key) if key == in_force => {
+                    report.current += 1;
+                    continue;
+                }
+                Some(MKey::NONE) => &mut report.without,
+                Some(key) if self.may_have_ports(key) => &mut report.earlier,
+                Some(_) | None => &mut report.unknown,
+            };
+            *count += 1;
+            report.add_straggler(fabric.port_name(p));
+        }
+        report
+    }
+
+    /// Persists the key in force, and which ports may have another one, before it is written to
     /// any port.
     pub(crate) fn persist_change(&mut self, ctx: &mut Ctx<'_>, lids: &LidMap) {
-        let (old, new) = (self.common, ctx.cfg.m_key);
+        let mut updates = Vec::new();
+        // The configuration has another key than at the rotation: it is newer.
+        let configured = self.configured;
+        if self
+            .rotation
+            .take_if(|r| !r.applies_to(configured))
+            .is_some()
+        {
+            updates.push(RecordUpdate::Remove(Record::m_key_rotation_key()));
+        }
+        let old = self.common;
+        let new = ctx.cfg.m_key;
         if old == new {
+            if !updates.is_empty() {
+                ctx.outbox.persist(updates);
+            }
             return;
         }
-        let mut updates = Vec::new();
         for guid in lids.keys() {
             let at = ctx.fabric.port_by_guid(*guid);
             let reported = at.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
@@ -217,7 +344,7 @@ impl MKeyRing {
     /// Removes the exceptions of ports that report the common key. Call it when a sweep as master
     /// is complete.
     pub(crate) fn remove_exceptions(&mut self, ctx: &mut Ctx<'_>) {
-        if self.exceptions.is_empty() {
+        if self.exceptions.is_empty() && !self.is_previous_persisted {
             return;
         }
         let common = self.common;
@@ -240,6 +367,9 @@ impl MKeyRing {
             }
             stays
         });
+        if self.exceptions.is_empty() && core::mem::take(&mut self.is_previous_persisted) {
+            updates.push(RecordUpdate::Remove(Record::m_key_key(Record::EARLIER_KEY)));
+        }
         if !updates.is_empty() {
             self.choose_fallbacks(ctx.cfg.m_key);
             ctx.outbox.persist(updates);
@@ -300,7 +430,8 @@ mod tests {
             previous: keys[3],
             ..MKeyRing::default()
         };
-        ring.load_replica(&restored, keys[4]);
+        ring.configure(keys[4]);
+        ring.load_replica(&restored);
         let fabric = ObservedFabric::default();
         let tried = |attempt| ring.key_for(&fabric, keys[4], Target::LocalNode, attempt);
         let tried: Vec<MKey> = (0..5).map(tried).collect();

@@ -112,7 +112,8 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         | Record::SlToVlEpoch(_)
         | Record::AwaitsConsent
         | Record::Partition(_)
-        | Record::Maintenance(_) => None,
+        | Record::Maintenance(_)
+        | Record::MKeyRotation(_) => None,
     };
     ExportLine {
         description,

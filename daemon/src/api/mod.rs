@@ -21,6 +21,7 @@
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
+//! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
 //! | `what_if` | predictions, which take longer |
 
@@ -36,6 +37,7 @@ mod fabric;
 mod forget;
 pub mod group;
 mod history;
+mod keys;
 mod line_file;
 mod list;
 mod lookup;

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::event::LinkFlaps;
+use ferrosm_core::report::m_keys::MKeyReport;
 use ferrosm_core::report::{ActivityKind, Problem};
 use ferrosm_core::routing::what_if::RoutingBasis;
 use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
@@ -21,7 +22,7 @@ use ferrosm_mad::attr::SmState;
 
 use super::history::{ForgottenEntries, History, LinkKey};
 use super::problems::StandingProblems;
-use super::replicas::ReplicaProblems;
+use super::replicas::Replicas;
 use super::route_history::RouteHistory;
 use super::seen::Seen;
 
@@ -64,6 +65,10 @@ pub struct State {
     pub added_partitions: Arc<BTreeSet<u16>>,
     /// What is out of service.
     pub maintenance: Arc<[Maintenance]>,
+    /// Who has which M_Key, as of the last sweep.
+    pub m_keys: Arc<MKeyReport>,
+    /// The SM_Key is the default, which is known to all.
+    pub is_sm_key_default: bool,
     /// What waits for the consent of the operator.
     pub awaits_consent: Option<String>,
     /// The fabric; `None` before the first sweep.
@@ -72,8 +77,8 @@ pub struct State {
     pub problems: Arc<StandingProblems>,
     /// Links that flap, with the number of losses that was reported.
     pub(super) flapping: Arc<BTreeMap<LinkKey, u32>>,
-    /// What is wrong with replicas of this master.
-    pub(super) replicas: Arc<ReplicaProblems>,
+    /// The replicas of this master.
+    pub(super) replicas: Arc<Replicas>,
     /// Why no engine found a routing; `None` if one did.
     pub routing_failure: Option<String>,
     /// This SM became master after it was standby: another SM has reported what was wrong then.
@@ -132,6 +137,8 @@ impl Default for Published {
             partitions: Arc::default(),
             added_partitions: Arc::default(),
             maintenance: Arc::default(),
+            m_keys: Arc::default(),
+            is_sm_key_default: true,
             awaits_consent: None,
             fabric: None,
             problems: Arc::default(),
@@ -174,7 +181,9 @@ impl Published {
     pub fn role_changed(&self, role: SmState, reason: String, sm: &SubnetManager) {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
+        let m_keys = Arc::new(sm.m_key_report());
         self.publish(|state, now| {
+            state.m_keys = m_keys;
             if state.role == SmState::Master {
                 let mastered = state.fabric.take().filter(|fabric| fabric.report.is_some());
                 state.earlier = mastered
@@ -213,7 +222,9 @@ impl Published {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
         let routes = self.routes_after(report, &snapshot, basis.as_deref());
+        let m_keys = Arc::new(sm.m_key_report());
         self.publish(|state, now| {
+            state.m_keys = m_keys;
             Arc::make_mut(&mut state.problems).on_sweep(report, &snapshot, now);
             if !report.failed {
                 state.routing_failure = None;
@@ -283,10 +294,18 @@ impl Published {
         self.publish(|state, _| state.routing_failure = Some(reason));
     }
 
-    /// What is wrong with replicas, if it has changed.
-    pub(super) fn replicas(&self, problems: ReplicaProblems) {
-        if *self.state().replicas != problems {
-            self.publish(|state, _| state.replicas = Arc::new(problems));
+    /// An SMInfo scan between sweeps has shown other SMs, or another M_Key is in force.
+    pub fn keys(&self, sm: &SubnetManager) {
+        let m_keys = sm.m_key_report();
+        if *self.state().m_keys != m_keys {
+            self.publish(|state, _| state.m_keys = Arc::new(m_keys));
+        }
+    }
+
+    /// The replicas, if they have changed.
+    pub(super) fn replicas(&self, replicas: Replicas) {
+        if *self.state().replicas != replicas {
+            self.publish(|state, _| state.replicas = Arc::new(replicas));
         }
     }
 
@@ -340,6 +359,7 @@ impl Published {
         };
         self.publish(|state, _| {
             state.priority = cfg.priority;
+            state.is_sm_key_default = cfg.sm_key == SmConfig::default().sm_key;
             state.quiet = QUIET_MIN.max(sweep_interval.saturating_mul(3));
             if state.fabric.is_none() {
                 state.partitions = Arc::clone(&cfg.partitions);

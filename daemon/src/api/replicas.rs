@@ -1,4 +1,4 @@
-//! Whether standbys have what this master has written.
+//! Whether standbys have what this master has written, and which have.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -11,9 +11,13 @@ use ferrosm_replication::{Replication, ReplicationStatus};
 /// Time within which a standby may synchronise, and standbys may connect to a new master.
 const SYNCHRONISE_WITHIN: Duration = Duration::from_secs(10);
 
-/// What is wrong with the replicas of a master.
+/// The replicas of a master, and what is wrong with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ReplicaProblems {
+pub(super) struct Replicas {
+    /// Standbys that have all records.
+    pub(super) in_sync: Vec<PortGuid>,
+    /// All records are in etcd, where all standbys read them.
+    pub(super) is_in_etcd: bool,
     /// No standby, nor etcd, has all records.
     pub(super) is_unprotected: bool,
     /// Standbys that do not have all records.
@@ -38,14 +42,14 @@ impl ReplicationWatch {
         }
     }
 
-    /// What is wrong now.
-    pub(super) fn problems(&mut self) -> ReplicaProblems {
+    /// The replicas now.
+    pub(super) fn replicas(&mut self) -> Replicas {
         let replication = self.replication.as_ref().and_then(Weak::upgrade);
         let status = replication.map(|replication| replication.status());
         self.update(&status.unwrap_or_default(), Instant::now())
     }
 
-    fn update(&mut self, status: &ReplicationStatus, now: Instant) -> ReplicaProblems {
+    fn update(&mut self, status: &ReplicationStatus, now: Instant) -> Replicas {
         let is_master = status.committed.is_some();
         let is_unprotected = is_master && !status.protected;
         self.unprotected_since = self
@@ -62,7 +66,11 @@ impl ReplicationWatch {
             .collect();
         let is_late = |since: &Instant| now.duration_since(*since) >= SYNCHRONISE_WITHIN;
         let late = self.out_of_sync_since.iter().filter(|(_, s)| is_late(s));
-        ReplicaProblems {
+        let standbys = status.standbys.iter().flatten();
+        let in_sync = standbys.filter(|standby| is_master && standby.in_sync);
+        Replicas {
+            in_sync: in_sync.map(|standby| PortGuid(standby.guid)).collect(),
+            is_in_etcd: is_master && status.protected && status.standbys.is_none(),
             is_unprotected: self.unprotected_since.as_ref().is_some_and(is_late),
             out_of_sync: late.map(|(guid, _)| *guid).collect(),
         }
@@ -87,13 +95,17 @@ mod tests {
             standbys: Some(vec![PeerStatus { guid: 5, in_sync }]),
             ..ReplicationStatus::default()
         };
-        let none = ReplicaProblems::default();
+        let none = Replicas::default();
         assert_eq!(watch.update(&status(false, false), at(0)), none);
         assert_eq!(watch.update(&status(false, false), at(9)), none);
         let found = watch.update(&status(false, false), at(10));
         assert!(found.is_unprotected);
         assert_eq!(found.out_of_sync, [PortGuid(5)]);
-        assert_eq!(watch.update(&status(true, true), at(11)), none);
+        let synchronised = Replicas {
+            in_sync: vec![PortGuid(5)],
+            ..Replicas::default()
+        };
+        assert_eq!(watch.update(&status(true, true), at(11)), synchronised);
         assert_eq!(watch.update(&status(true, false), at(12)), none);
         let standby = ReplicationStatus::default();
         assert_eq!(watch.update(&standby, at(30)), none);

@@ -248,7 +248,8 @@ mod tests {
                         | Command::PutPartition(_)
                         | Command::RemovePartition(_)
                         | Command::BeginMaintenance(_)
-                        | Command::EndMaintenance(_) => pending.push(request),
+                        | Command::EndMaintenance(_)
+                        | Command::RotateMKey(_) => pending.push(request),
                     }
                 }
                 executed

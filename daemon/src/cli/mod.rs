@@ -11,6 +11,7 @@ mod config;
 mod control;
 mod explain;
 mod group;
+mod keys;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
@@ -46,6 +47,7 @@ pub use explain::{
     ExplainRouteArgs, ExplainSweepArgs,
 };
 pub use group::{GroupArgs, GroupCommand, HostArgs, HostCommand};
+pub use keys::{KeysArgs, KeysCommand, Lockout, RotatedKey};
 #[cfg(feature = "simulator")]
 pub use routing::RouteArgs;
 #[cfg(feature = "simulator")]
@@ -171,6 +173,8 @@ pub enum CliCommand {
     Port(PortChangeArgs),
     /// List what is drained or disabled, why, and until when.
     Maintenance(AskArgs),
+    /// Show management keys and who has them; put another M_Key in force.
+    Keys(KeysArgs),
     /// List the last events of the service, as in its log.
     ///
     /// After a restart of the service --follow continues with its events.
@@ -423,6 +427,7 @@ impl CliCommand {
             | Self::Undrain(_)
             | Self::Port(_)
             | Self::Maintenance(_)
+            | Self::Keys(_)
             | Self::WhatIf(_)
             | Self::Cabling(_)
             | Self::Plan(_)

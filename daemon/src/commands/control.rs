@@ -78,6 +78,10 @@ impl<'a> Request<'a> {
         }
     }
 
+    pub(super) fn with_option(self, option: Option<(&'static str, &'static str)>) -> Self {
+        Self { option, ..self }
+    }
+
     pub(super) fn with_body(self, body: &impl Serialize) -> Result<Self, Failure> {
         let body = serde_json::to_string(body);
         Ok(Self {

@@ -9,6 +9,7 @@ pub mod config_change;
 pub mod control;
 pub mod explain;
 pub mod group;
+pub mod keys;
 pub mod plan;
 pub mod ports;
 pub mod replay;
@@ -65,6 +66,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Undrain(args) => change::undrain(&args),
         CliCommand::Port(args) => change::port(&args.command),
         CliCommand::Maintenance(args) => change::maintenance(&args),
+        CliCommand::Keys(args) => keys::run(&args.command),
         CliCommand::Events(args) => ask::events(&args),
         CliCommand::Changes(args) => ask::changes(&args),
         CliCommand::Diff(args) => ask::diff(&args),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
-//! | [`answers`], [`alarms`], [`changes`] | answers of the API; alarms; changes of the configuration |
+//! | [`answers`], [`alarms`], [`changes`], [`keys`] | answers of the API; alarms; changes of the configuration; keys |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | [`import`] | imported configuration of OpenSM |
@@ -29,6 +29,7 @@ pub mod groups;
 pub mod ibnet;
 pub mod import;
 pub mod json;
+pub mod keys;
 pub mod log;
 mod opensm_format;
 pub mod plan;

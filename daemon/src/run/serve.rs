@@ -478,6 +478,7 @@ impl ServiceShell {
             | Event::PartitionRemoved { .. }
             | Event::MaintenanceBegan { .. }
             | Event::MaintenanceEnded { .. } => self.published.changes(sm),
+            Event::MKeyRotated | Event::Election(_) => self.published.keys(sm),
             Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
             Event::LocalPortUsable(_) => self.published.local_port(None),
             Event::ConsentAwaited { foreign, .. } => {

@@ -3,6 +3,7 @@
 //! The daemon reads files, applies defaults and reports errors with positions.
 
 pub mod hints;
+pub mod m_key_rotation;
 pub mod maintenance;
 pub mod partitions;
 

@@ -49,9 +49,9 @@ pub(crate) fn ports_to_guid_owner(fabric: &ObservedFabric, p: PortRef) -> Vec<Po
         .collect()
 }
 
-/// Why an SM at this CA port reaches no device although its port has a link. It does not become
-/// master, because it would serve only itself: with an outdated M_Key, for example, while the SM
-/// that handed over to it could still serve the subnet.
+/// Why an SM at this CA port reaches no device although its port has a link. It neither becomes
+/// nor, if it knows another SM, stays master, because it would serve only itself: with an outdated
+/// M_Key, for example, while the SM that handed over to it could still serve the subnet.
 pub(crate) fn isolation(fabric: &ObservedFabric, local: PortRef) -> Option<NoLinkReason> {
     if fabric.get(local.node).is_some_and(Node::is_switch) {
         return None;

@@ -76,7 +76,8 @@ pub enum ElectionInput {
         /// Ports with other SMs are known.
         sms_known: bool,
     },
-    /// The operator allows this SM to take over a subnet that another SM configured.
+    /// The operator allows this SM to take over a subnet that another SM configured. A standby
+    /// whose master does not respond discovers the subnet at once.
     TakeOver,
     /// This process stalled for so long that another SM may be master.
     Stalled {
@@ -388,6 +389,11 @@ events! {
             OwnPortUnreadable(sm: PortGuid) => { sm: display(sm) } [
                 Error "handover rejected": "the master handed over, but this SM cannot read its own port" do "set `subnet.m-key` to the master's";
             ]
+            /// The SM sent HANDOVER, which this one rejected because it cannot read that SM's port.
+            /// An alarm.
+            MasterPortUnreadable(sm: PortGuid) => { sm: display(sm) } [
+                Error "handover rejected": "the master handed over, but this SM cannot read the master's port" do "set `subnet.m-key` to the master's";
+            ]
             /// The SM appeared; its state and priority.
             SmAppeared(sm: PortGuid, state: SmState, priority: u8) => {
                 sm: display(sm),
@@ -428,6 +434,10 @@ events! {
             LowerMasterRemains(sm: PortGuid) => { sm: display(sm) } [
                 Error "lower-ranked master remains": "two masters met; the lower-ranked one did not hand over within `sm.wait-polls` polls, so this SM hands over to it" do "inspect that SM; afterwards, the higher-ranked SM becomes master again by handover";
             ]
+            /// The SM has another M_Key. An alarm.
+            OtherMKey(sm: PortGuid) => { sm: display(sm) } [
+                Error "SM with another M_Key found": "it gets no handover, and could not configure the subnet if this SM died" do "set `subnet.m-key` there to the master's, or rotate the key with replication";
+            ]
             /// The subnet is configured by an SM that does not respond, and the configuration
             /// refuses to take over such subnets. An alarm.
             ManagedSubnetRefused => {
@@ -449,6 +459,10 @@ events! {
             ]
             /// The SM is still starting, or its replica is incomplete.
             SuccessorNotReady(sm: PortGuid) => {} [
+                Warning "handover failed": "mastership stays here; `reason`" do "as reported";
+            ]
+            /// The SM has another M_Key, and no other SM is left.
+            LacksMKey(sm: PortGuid) => {} [
                 Warning "handover failed": "mastership stays here; `reason`" do "as reported";
             ]
             /// No other SM takes part in the election.
@@ -476,6 +490,8 @@ impl ElectionNotice {
                 | Self::SmNotAllowed(..)
                 | Self::ControlUnconfirmed { .. }
                 | Self::OwnPortUnreadable(_)
+                | Self::MasterPortUnreadable(_)
+                | Self::OtherMKey(_)
                 | Self::LowerMasterRemains(_)
                 | Self::ManagedSubnetRefused
         )
@@ -489,6 +505,7 @@ impl ElectionNotice {
             Self::NoOtherSm { .. }
                 | Self::NoSuccessor
                 | Self::SuccessorNotReady(_)
+                | Self::LacksMKey(_)
                 | Self::HandoverNotTaken(_)
         )
     }
@@ -506,6 +523,9 @@ impl ElectionNotice {
             | Self::MasterResponds(g)
             | Self::IgnoredSmGone(g)
             | Self::OwnPortUnreadable(g)
+            | Self::MasterPortUnreadable(g)
+            | Self::OtherMKey(g)
+            | Self::LacksMKey(g)
             | Self::SmAppeared(g, ..)
             | Self::SmSilent(g)
             | Self::SmGone(g)
@@ -533,6 +553,15 @@ impl fmt::Display for ElectionNotice {
             Self::OwnPortUnreadable(g) => write!(
                 f,
                 "HANDOVER of SM {g} rejected: this SM's own port does not respond to subnet.m-key"
+            ),
+            Self::MasterPortUnreadable(g) => write!(
+                f,
+                "HANDOVER of SM {g} rejected: its port does not respond to subnet.m-key"
+            ),
+            Self::OtherMKey(g) => write!(f, "SM {g} has another M_Key: it gets no handover"),
+            Self::LacksMKey(g) => write!(
+                f,
+                "SM {g} has another M_Key and could not configure the subnet; set subnet.m-key there to this SM's"
             ),
             Self::SmAppeared(g, state, priority) => {
                 write!(f, "SM {g} appeared ({state}, priority {priority})")

@@ -151,8 +151,11 @@ impl Election {
         seen: &[OtherSm],
         out: &mut Vec<Decision>,
     ) {
-        let candidates = seen.iter().filter(|p| p.competes());
-        let Some(peer) = candidates.max_by_key(|p| (p.state, p.rank())) else {
+        let mut candidates = seen.iter().filter(|p| p.competes());
+        let able = candidates.clone().filter(|p| !p.lacks_m_key());
+        let Some(peer) = able.max_by_key(|p| (p.state, p.rank())) else {
+            let unable = candidates.next().map(|p| p.guid);
+            out.extend(unable.map(|guid| Decision::Notice(ElectionNotice::LacksMKey(guid))));
             self.stop(None, out);
             return;
         };

@@ -28,6 +28,8 @@
 //! * An SM that is starting or has no complete replica is not handed the subnet. A master that is
 //!   to stop repeats the SMInfo scan for a while, and hands over to such an SM only if there is no
 //!   other.
+//! * An SM with another M_Key could not configure the subnet: it is not handed the subnet. If it
+//!   was the polled master, the standby discovers the subnet at the next poll.
 //! * An SM that handed over on the operator's request has priority 0 until it is master again or
 //!   its priority is set. The handover goes to an SM that outranks it then, so the subnet is not
 //!   handed back.
@@ -74,7 +76,7 @@ pub use io::{
     AfterHandover, ControlSource, Decision, ElectionInput, ElectionNotice, HandoverReason,
     PollLimit, RoleChangeReason,
 };
-pub use other_sm::{OtherSm, SmRank};
+pub use other_sm::{OtherSm, SmMKey, SmRank};
 pub use settings::ElectionSettings;
 
 use ignored_sms::IgnoredSms;
@@ -298,10 +300,13 @@ impl Election {
         ignore_reason.is_none()
     }
 
-    /// Whether this SM yields to the other one: the other competes, outranks this one and did not
-    /// refuse.
+    /// Whether this SM yields to the other one: the other competes, could configure the subnet,
+    /// outranks this one and did not refuse.
     fn is_preferred(&self, peer: &OtherSm) -> bool {
-        peer.competes() && peer.rank() > self.rank() && !self.refusals.contains_key(&peer.guid)
+        peer.competes()
+            && !peer.lacks_m_key()
+            && peer.rank() > self.rank()
+            && !self.refusals.contains_key(&peer.guid)
     }
 
     fn record_refusal(&mut self, peer: &OtherSm) {
@@ -439,6 +444,9 @@ impl Election {
 
     fn on_take_over(&mut self, out: &mut Vec<Decision>) {
         match self.state {
+            State::Standby(_) if self.doubts_master() => {
+                self.restart_discovery(RoleChangeReason::OperatorRequest, out);
+            }
             State::NotActive(InactiveReason::Stopped) | State::Standby(_) | State::Master(_) => {}
             State::NotActive(InactiveReason::Disabled | InactiveReason::Managed) => {
                 self.knows_subnet = true;

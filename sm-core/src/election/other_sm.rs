@@ -28,6 +28,16 @@ impl PartialOrd for SmRank {
     }
 }
 
+/// Whether another SM has the M_Key of this one, as it responded last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum SmMKey {
+    /// It is not ferrosm, or this SM has no M_Key.
+    #[default]
+    Unknown,
+    Same,
+    Other,
+}
+
 /// Another SM, as of one SMInfo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OtherSm {
@@ -40,18 +50,21 @@ pub struct OtherSm {
     /// Whether its SM_Key is acceptable. An SM with another key belongs to another administrative
     /// domain.
     pub sm_key_matches: bool,
+    /// Whether it has the M_Key of this SM. With another one it could not configure the subnet.
+    pub m_key: SmMKey,
 }
 
 impl OtherSm {
     /// Converts an SMInfo. The caller compares the keys.
     #[must_use]
-    pub const fn new(info: &SmInfo, sm_key_matches: bool) -> Self {
+    pub const fn new(info: &SmInfo, sm_key_matches: bool, m_key: SmMKey) -> Self {
         Self {
             guid: info.guid,
             priority: info.priority,
             state: info.sm_state,
             act_count: info.act_count,
             sm_key_matches,
+            m_key,
         }
     }
 
@@ -68,6 +81,13 @@ impl OtherSm {
     #[must_use]
     pub fn is_master(&self) -> bool {
         self.state == SmState::Master
+    }
+
+    /// Whether it could not configure the subnet, because it has another M_Key. A master counts as
+    /// able to: it does.
+    #[must_use]
+    pub fn lacks_m_key(&self) -> bool {
+        self.m_key == SmMKey::Other && !self.is_master()
     }
 
     /// Whether it can take over now. An SM in Discovering has just started, or its replica is

@@ -108,6 +108,12 @@ impl Election {
         }
     }
 
+    /// Whether the last poll of this standby found no master.
+    #[must_use]
+    pub const fn doubts_master(&self) -> bool {
+        matches!(&self.state, State::Standby(polled) if polled.missed > 0 || polled.idle > 0)
+    }
+
     /// Whether this master queries the other SMs before it writes again.
     #[must_use]
     pub const fn is_verifying(&self) -> bool {

@@ -47,6 +47,9 @@ impl Election {
                 // The master may not know this SM.
                 out.push(Decision::SendPriorityTrap { to: peer.guid });
             }
+        } else if peer.lacks_m_key() {
+            // It will not become master.
+            self.restart_discovery(RoleChangeReason::MasterSteppedDown(peer.guid), out);
         } else if peer.competes() && outranks {
             polled.missed = 0;
             polled.idle = polled.idle.saturating_add(1);

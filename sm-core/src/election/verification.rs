@@ -160,11 +160,12 @@ impl Election {
         };
         // The rank of an SM that is not ready may still change.
         let is_candidate = |p: &&OtherSm| p.competes() && (p.rank() > min_rank || !p.is_ready());
-        match seen
-            .iter()
-            .filter(is_candidate)
-            .max_by_key(|p| (p.state, p.rank()))
-        {
+        let candidates = seen.iter().filter(is_candidate);
+        // One that lacks the M_Key is chosen only if no other is left, for the message.
+        match candidates.max_by_key(|p| (!p.lacks_m_key(), p.state, p.rank())) {
+            Some(peer) if peer.lacks_m_key() => {
+                out.push(Decision::Notice(ElectionNotice::LacksMKey(peer.guid)));
+            }
             Some(peer) if peer.is_ready() => {
                 self.offer(now, peer.guid, after, HandoverReason::Operator, out);
             }

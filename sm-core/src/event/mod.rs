@@ -335,6 +335,10 @@ events! {
             PartitionRemoved { number: u16 } => { p_key: display(format_args!("{number:#06x}")) } [
                 Info "partition removed": "a command removed a partition that one had created; its P_Keys are removed next";
             ]
+            /// A command put another M_Key in force, here or at the master.
+            MKeyRotated => {} [
+                Info "M_Key rotated": "a command put another M_Key in force, here or at the master; ports get it next";
+            ]
             /// An operator took something out of service.
             MaintenanceBegan {
                 action: &'static str,

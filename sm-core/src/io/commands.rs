@@ -7,14 +7,16 @@
 use core::fmt;
 
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::ids::{MKey, PortGuid};
 use serde::{Deserialize, Serialize};
 
+use crate::config::exposed;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{Partition, PartitionsError};
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::report::Problem;
+use crate::report::m_keys::MKeyReport;
 use crate::report::maintenance_refusal::MaintenanceRefusal;
 use crate::report::partition_change::{OverfullTable, PartitionProgress};
 use crate::report::routing_failure::RoutingFailure;
@@ -54,6 +56,9 @@ pub enum Command {
     BeginMaintenance(Box<Maintenance>),
     /// Use it again.
     EndMaintenance(MaintenanceTarget),
+    /// Put another M_Key in force than the configured one. Complete when a sweep has written it to
+    /// the ports.
+    RotateMKey(#[serde(with = "exposed")] MKey),
 }
 
 impl Command {
@@ -63,7 +68,7 @@ impl Command {
 
     /// Whether it completes with a full sweep that begins after it.
     pub(crate) const fn is_sweep(&self) -> bool {
-        matches!(self, Self::Sweep | Self::Reroute)
+        matches!(self, Self::Sweep | Self::Reroute | Self::RotateMKey(_))
     }
 
     /// Whether it changes what the SM wants, and completes with the next sweep of any kind.
@@ -97,6 +102,7 @@ impl fmt::Display for Command {
             Self::RemovePartition(number) => write!(f, "partition remove {number:#06x}"),
             Self::BeginMaintenance(maintenance) => maintenance.target.fmt(f),
             Self::EndMaintenance(target) => write!(f, "end of {target}"),
+            Self::RotateMKey(_) => f.write_str("keys rotate m-key"),
         }
     }
 }
@@ -176,6 +182,8 @@ pub enum CommandOutcome {
     },
     /// The switch, link or port may be used again.
     MaintenanceEnded,
+    /// Another M_Key is in force.
+    MKeyRotated(Box<MKeyReport>),
     /// The process may exit.
     Stopped {
         /// The SM that took over; `None` if none did, or this SM was not master.
@@ -231,6 +239,7 @@ impl fmt::Display for CommandOutcome {
                 }
             }
             Self::MaintenanceEnded => f.write_str("routes may use it"),
+            Self::MKeyRotated(report) => report.fmt(f),
             Self::Stopped {
                 handed_to: Some(to),
                 ..
@@ -280,6 +289,8 @@ pub enum CommandFailure {
     PartitionNotAdded { number: u16, is_configured: bool },
     /// A port has no room for the P_Key. Nothing was written.
     PKeyTableFull(Box<OverfullTable>),
+    /// The M_Key is in force already.
+    MKeyInForce,
     /// The switch, link or port cannot be taken out of service. Nothing was written.
     Maintenance(Box<MaintenanceRefusal>),
 }
@@ -312,6 +323,7 @@ impl fmt::Display for CommandFailure {
             Self::PartitionNotAdded { number, .. } => write!(f, "no partition {number:#06x}"),
             Self::PKeyTableFull(table) => table.fmt(f),
             Self::Maintenance(refusal) => refusal.fmt(f),
+            Self::MKeyInForce => f.write_str("this M_Key is in force already"),
         }
     }
 }

@@ -50,7 +50,8 @@ impl SubnetManager {
             | Command::Handover
             | Command::Takeover
             | Command::Stop
-            | Command::AcceptRemovals => Ok(()),
+            | Command::AcceptRemovals
+            | Command::RotateMKey(_) => Ok(()),
         };
         match begun {
             Ok(()) => self.request_local_sweep(),
@@ -80,7 +81,8 @@ impl SubnetManager {
                 | Command::Handover
                 | Command::Takeover
                 | Command::Stop
-                | Command::AcceptRemovals => CommandOutcome::MaintenanceEnded,
+                | Command::AcceptRemovals
+                | Command::RotateMKey(_) => CommandOutcome::MaintenanceEnded,
             });
     }
 

@@ -20,9 +20,17 @@ impl SubnetManager {
             return;
         }
         let issued = (id, command.clone());
+        // A standby whose master does not respond discovers the subnet at once, as if it had just
+        // started, and yields if it finds a master.
+        let discovers = command == Command::Takeover && self.mastership.doubts_master();
+        let issued_in = if discovers {
+            SmState::Discovering
+        } else {
+            state
+        };
         if !self
             .commands
-            .accept(&mut self.outbox, issued, state, master)
+            .accept(&mut self.outbox, issued, issued_in, master)
         {
             return;
         }
@@ -55,6 +63,7 @@ impl SubnetManager {
             | Command::RemovePartition(_)
             | Command::BeginMaintenance(_)
             | Command::EndMaintenance(_) => self.begin_change(id, command),
+            Command::RotateMKey(m_key) => self.rotate_m_key(id, m_key),
         }
     }
 

@@ -25,6 +25,7 @@ impl SubnetManager {
         let interval = self.cfg.sweep_interval;
         self.schedule.begin_full_sweep(self.now, interval);
         self.traps.begin_full_sweep();
+        self.keys.begin_full_sweep();
         self.begin_sweep(SweepScope::Full);
         self.commands
             .on_full_sweep_started(&mut self.outbox, self.last_sweep.number);
@@ -247,7 +248,7 @@ impl SubnetManager {
             return;
         };
         if !self.read_only
-            && self.mastership.is_first_as_master()
+            && (self.mastership.is_first_as_master() || self.mastership.knew_other_sm())
             && let Some(reason) = isolation(&self.fabric, local)
         {
             self.report_isolation(reason);

@@ -326,7 +326,12 @@ impl SubnetManager {
         let mad = &received.mad;
         if mad.attr_id() == id::SM_INFO {
             if !self.read_only {
-                with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
+                let has_earlier_key = self.keys.may_have_ports(smp::m_key(mad));
+                with_ctx!(self, |ctx| self.mastership.on_request(
+                    ctx,
+                    received,
+                    has_earlier_key
+                ));
             }
         } else {
             // The SMA answers all attributes that the node supports.

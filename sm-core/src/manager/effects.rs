@@ -113,6 +113,7 @@ impl SubnetManager {
             Effect::LeaveSubnet => {
                 self.abandon_for(Activity::Standby);
                 self.schedule.cancel();
+                with_ctx!(self, |ctx| self.keys.persist_as_standby(ctx));
             }
             Effect::AwaitReplica => self.abandon_for(Activity::AwaitReplica),
             Effect::EndSmScan => self.end_sm_scan(),

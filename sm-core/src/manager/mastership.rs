@@ -139,6 +139,7 @@ impl SubnetManager {
         match event {
             ReplicaEvent::InSync(master) => self.mastership.on_in_sync(&self.cfg, master),
             ReplicaEvent::OutOfSync => self.mastership.on_out_of_sync(self.now),
+            ReplicaEvent::MKeyRotation(rotation) => self.on_m_key_rotation(rotation),
             ReplicaEvent::Loaded(loaded) => self.on_replica_loaded(loaded),
         }
     }
@@ -332,8 +333,9 @@ impl SubnetManager {
         self.consent.load_replica(&restored);
         self.apply_consent();
         self.vls.load_replica(last_epoch(&restored));
-        self.keys.load_replica(&restored, self.cfg.m_key);
+        self.keys.load_replica(&restored);
         self.lids.load_replica(restored.lids);
+        self.update_m_key();
         let has_view = restored.snapshot.is_some();
         self.sa.load_replica(&restored.registrations, self.now);
         self.mastership.on_replica_loaded(has_view);

@@ -10,6 +10,7 @@
 //! | [`dispatch`], [`payload`] | responses to components; the MADs of requests |
 //! | [`effects`] | consequences for other components |
 //! | [`mastership`], [`adoption`], [`sa`], [`commands`] | calls of these components |
+//! | [`keys`] | which M_Key is in force |
 //! | [`changes`] | partitions and maintenance that operators change at run time |
 
 /// Runs `$body` with the context of a component, then applies its effects on other components.
@@ -67,6 +68,7 @@ mod discover;
 mod dispatch;
 mod effects;
 mod idle;
+mod keys;
 mod light_sweep;
 mod mastership;
 mod mfts;
@@ -181,6 +183,7 @@ impl SubnetManager {
         let partitions = AddedPartitions::new(Arc::clone(&cfg.partitions), restored.partitions);
         let cfg = SmConfig {
             partitions: partitions.in_force(),
+            m_key: keys.in_force(),
             ..cfg
         };
         let maintenance = MaintenanceList::new(restored.maintenance);
@@ -366,7 +369,9 @@ impl SubnetManager {
         self.partitions.configure(Arc::clone(&cfg.partitions));
         cfg.partitions = self.partitions.in_force();
         self.smps.set_limits(Limits::new(&cfg));
-        self.keys.change_configured(self.cfg.m_key, cfg.m_key);
+        // Whether another key is in force is found below.
+        self.keys.configure(cfg.m_key);
+        cfg.m_key = self.cfg.m_key;
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
             self.routing.reroute_from(RoutingStart::InstalledTables);
@@ -389,10 +394,7 @@ impl SubnetManager {
         self.compare_config_with_p_keys();
         self.mastership.update_settings(&self.cfg);
         self.step_election(election::ElectionInput::SetPriority(priority));
-        if self.is_master() {
-            // Ports get the new key from now on, also within a sweep.
-            with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        }
+        self.update_m_key();
         self.request_full_sweep();
     }
 

@@ -405,7 +405,10 @@ impl SubnetManager {
         }
         self.emit(Event::SweepCompleted(Box::new(report.clone())));
         if is_full {
-            self.commands.on_full_sweep_done(&mut self.outbox, &report);
+            let fabric = &self.fabric;
+            let keys = &self.keys;
+            self.commands
+                .on_full_sweep_done(&mut self.outbox, &report, || keys.report(fabric));
         }
         self.finish_changes(&report);
     }

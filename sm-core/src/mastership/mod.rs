@@ -6,6 +6,7 @@
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`requesters`] | who sent an SMInfo request: its sender is queried before a control is obeyed or the SM_Key is shown |
+//! | [`m_key_proof`] | whether another ferrosm SM has the M_Key of this one |
 //! | [`sm_key_proof`] | the proof in Get(SMInfo) that this SM knows the SM_Key |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
 //! | [`handover`] | SA service after a handover; stalls and lost leases |
@@ -20,6 +21,7 @@
 
 mod decisions;
 mod handover;
+mod m_key_proof;
 mod replica;
 mod requesters;
 pub(crate) mod sm_info;
@@ -36,7 +38,7 @@ use ferrosm_mad::ids::{MKey, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
-use crate::election::{Election, ElectionSettings, OtherSm};
+use crate::election::{Election, ElectionSettings, OtherSm, SmMKey};
 use replica::StandbyReplica;
 use requesters::SenderQueries;
 pub(crate) use sm_scan::sm_ports;
@@ -64,12 +66,16 @@ pub(crate) struct Mastership {
     is_new: bool,
     /// The other SMs by GUID, with the port and the SMInfo of the last response.
     other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
+    /// Whether they have the M_Key of this SM, of those that told it.
+    other_m_keys: BTreeMap<PortGuid, SmMKey>,
     /// Ports whose SMs reported that they are ferrosm, besides configured ones.
     ferrosm_peers: BTreeSet<PortGuid>,
     /// Requests whose senders are being queried.
     sender_queries: SenderQueries,
     /// The SMs that the last scan as master reported, and whether they responded.
     reported_sms: BTreeMap<PortGuid, bool>,
+    /// Those of them that it reported to have another M_Key.
+    reported_m_keys: BTreeSet<PortGuid>,
 }
 
 /// The settings of the election.
@@ -95,11 +101,6 @@ fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Elec
     }
 }
 
-/// Another SM as the election sees it.
-fn peer(cfg: &SmConfig, info: &SmInfo) -> OtherSm {
-    OtherSm::new(info, sm_key_matches(cfg, info))
-}
-
 /// Whether an SM belongs to the same installation: any SM does if no SM_Key is configured,
 /// otherwise one that shows the same key.
 fn sm_key_matches(cfg: &SmConfig, info: &SmInfo) -> bool {
@@ -120,9 +121,11 @@ impl Mastership {
             first_as_master: true,
             is_new: true,
             other_sms: BTreeMap::new(),
+            other_m_keys: BTreeMap::new(),
             ferrosm_peers,
             sender_queries: SenderQueries::default(),
             reported_sms: BTreeMap::new(),
+            reported_m_keys: BTreeSet::new(),
         }
     }
 
@@ -168,6 +171,11 @@ impl Mastership {
         self.election.other().filter(|_| is_standby)
     }
 
+    /// Whether this SM is standby, and its master did not respond to the last poll.
+    pub(crate) const fn doubts_master(&self) -> bool {
+        self.election.doubts_master()
+    }
+
     /// Whether a handover is in progress, or follows the SMInfo scan.
     pub(crate) const fn is_handing_over(&self) -> bool {
         self.election.is_handing_over()
@@ -210,7 +218,22 @@ impl Mastership {
     /// The other SMs as the election sees them.
     fn peers(&self, cfg: &SmConfig) -> Vec<OtherSm> {
         let infos = self.other_sms.values();
-        infos.map(|(_, info)| peer(cfg, info)).collect()
+        infos.map(|(_, info)| self.peer(cfg, info)).collect()
+    }
+
+    /// Another SM as the election sees it.
+    fn peer(&self, cfg: &SmConfig, info: &SmInfo) -> OtherSm {
+        OtherSm::new(info, sm_key_matches(cfg, info), self.m_key_of(info.guid))
+    }
+
+    /// Whether another SM has the M_Key of this one.
+    pub(crate) fn m_key_of(&self, guid: PortGuid) -> SmMKey {
+        self.other_m_keys.get(&guid).copied().unwrap_or_default()
+    }
+
+    /// Whether a master knows another SM, as of the last scan.
+    pub(crate) fn knew_other_sm(&self) -> bool {
+        self.reported_sms.values().any(|responds| *responds)
     }
 
     /// Whether an SM may be eligible for a handover: it competes, or has not been queried yet.

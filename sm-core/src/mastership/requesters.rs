@@ -5,24 +5,24 @@
 //! SM_Key is shown to an SM that has not shown it. The port follows from the source LID, or from
 //! the ReturnPath of a directed route, which the switches on the way wrote. While the sender is
 //! queried, its request waits; OpenSM repeats it for 800 ms. Before HANDOVER is accepted, this SM
-//! also reads its own port, which it can read only with the M_Key in force. The queries do not pass
-//! the queue of SMPs, which belongs to the sweep in progress.
+//! also reads the sender's port and its own, which it can read only with the M_Key in force. The
+//! queries do not pass the queue of SMPs, which belongs to the sweep in progress.
 
 use core::time::Duration;
 
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
-use ferrosm_mad::attr::{SmControl, SmInfo, id};
+use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState, id};
 use ferrosm_mad::ids::{AttrId, MKey, Tid};
 use ferrosm_mad::mad::{Mad, MadIn, Method, Status};
 use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 use ferrosm_mad::time::Instant;
 
 use super::sm_info::{own_guid, sm_guid};
-use super::{Mastership, peer, sm_key_proof};
+use super::{Mastership, m_key_proof, sm_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm};
+use crate::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm, SmMKey};
 use crate::smp::sender::{Sender, SenderQuery};
 use crate::smp::{UNTRACKED, sender_query_tid};
 
@@ -41,7 +41,7 @@ const ATTEMPTS: u8 = 3;
 struct Waiting {
     request: MadIn,
     query: SenderQuery,
-    /// The SM that sent HANDOVER, while this SM's own port is read.
+    /// The SM that sent HANDOVER, while its port, then this SM's own, is read.
     confirmed: Option<ControlSource>,
     /// When the query times out.
     due: Instant,
@@ -116,12 +116,27 @@ impl Mastership {
         !self.sender_queries.waiting.is_empty()
     }
 
-    /// Another SM, or any host, requests SMInfo (Get) or sends a control (Set).
-    pub(crate) fn on_request(&mut self, ctx: &mut Ctx<'_>, received: &MadIn) {
+    /// Another SM, or any host, requests SMInfo (Get) or sends a control (Set). `has_earlier_key`:
+    /// with an M_Key that ports may still have. HANDOVER needs the key in force: its sender could
+    /// not read the ports that this SM writes.
+    pub(crate) fn on_request(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        received: &MadIn,
+        has_earlier_key: bool,
+    ) {
         let mad = &received.mad;
-        let has_m_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
         let is_set = mad.method() == Method::Set;
-        if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2) {
+        let is_handover = is_set && control_of(received) == SmControl::Handover;
+        let has_m_key = ctx.cfg.m_key == MKey::NONE
+            || smp::m_key(mad) == ctx.cfg.m_key
+            || has_earlier_key && !is_handover;
+        // An SM with another key gets a response that says so, to choose another successor; but
+        // not from a master: an SM that found it would remain standby, though it could not
+        // configure the subnet.
+        let shows_difference =
+            self.role() != SmState::Master && compare_m_key(ctx, received) == SmMKey::Other;
+        if !has_m_key && (is_set || ctx.cfg.m_key_protect_bits >= 2 && !shows_difference) {
             return;
         }
         let sender = Sender::of(ctx.fabric, received);
@@ -194,7 +209,9 @@ impl Mastership {
         if !shows_key {
             own_info.sm_key = MKey::NONE;
         }
-        let response = smp::response(&request.mad, Status::OK, &own_info.encode());
+        let mut data = own_info.encode();
+        m_key_proof::add_to_response(&mut data, compare_m_key(ctx, request));
+        let response = smp::response(&request.mad, Status::OK, &data);
         ctx.outbox.send(request.from, response);
     }
 
@@ -211,8 +228,14 @@ impl Mastership {
         };
         let is_ok = received.mad.status().is_ok();
         match waiting.confirmed {
-            Some(source) if is_ok => obey(ctx, &waiting.request, source),
-            Some(_) => self.on_own_port_unreadable(ctx, &waiting.request),
+            Some(source) => {
+                let info = PortInfo::decode(smp::data(&received.mad));
+                if is_ok && shows_m_key(ctx.cfg, &info) {
+                    self.on_port_read(ctx, waiting, source);
+                } else {
+                    self.on_port_unreadable(ctx, &waiting);
+                }
+            }
             None => {
                 let info = SmInfo::decode(smp::data(&received.mad));
                 self.on_sender_info(ctx, waiting, info, is_ok);
@@ -240,37 +263,65 @@ impl Mastership {
         }
         let source = ControlSource {
             port: guid,
-            sm: peer(ctx.cfg, &info),
+            sm: self.peer(ctx.cfg, &info),
         };
         let is_handover = control_of(&request) == SmControl::Handover;
-        let own_port = ctx.fabric.local().filter(|_| is_handover && has_key);
-        let Some(own_port) = own_port else {
+        if !is_handover || !has_key {
             return obey(ctx, &request, source);
-        };
-        let own = Waiting {
+        }
+        let is_known = query.sender.port.is_some();
+        let read = Waiting {
             request,
-            query: SenderQuery {
-                sender: Sender {
-                    port: Some(own_port),
-                    path: DrPath::LOCAL,
-                },
-                attr: id::PORT_INFO,
-                attempt: 0,
-                ..query
-            },
+            query,
             confirmed: Some(source),
             due: ctx.now,
         };
-        self.sender_queries.start(ctx, own);
+        if is_known {
+            self.read_port(ctx, read, query.sender);
+        } else {
+            self.on_port_read(ctx, read, source);
+        }
+    }
+
+    /// Reads a port before HANDOVER is accepted.
+    fn read_port(&mut self, ctx: &mut Ctx<'_>, mut waiting: Waiting, port: Sender) {
+        waiting.query = SenderQuery {
+            sender: port,
+            attr: id::PORT_INFO,
+            attempt: 0,
+            ..waiting.query
+        };
+        self.sender_queries.start(ctx, waiting);
+    }
+
+    /// The port of the SM that sent HANDOVER can be read, or is unknown; or the own port can.
+    fn on_port_read(&mut self, ctx: &mut Ctx<'_>, waiting: Waiting, source: ControlSource) {
+        let own_port = ctx.fabric.local();
+        match own_port.filter(|_| !waiting.query.sender.path.is_empty()) {
+            Some(own_port) => {
+                let own = Sender {
+                    port: Some(own_port),
+                    path: DrPath::LOCAL,
+                };
+                self.read_port(ctx, waiting, own);
+            }
+            None => obey(ctx, &waiting.request, source),
+        }
     }
 
     /// HANDOVER came from the master, but this SM could not configure the subnet.
-    fn on_own_port_unreadable(&self, ctx: &mut Ctx<'_>, request: &MadIn) {
+    fn on_port_unreadable(&self, ctx: &mut Ctx<'_>, waiting: &Waiting) {
+        let request = &waiting.request;
         let own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
         let reply = smp::response(&request.mad, Status::BAD_FIELD, &own_info.encode());
         ctx.outbox.send(request.from, reply);
         let from = SmInfo::decode(smp::data(&request.mad)).guid;
-        self.emit_notice(ctx, ElectionNotice::OwnPortUnreadable(from));
+        let notice = if waiting.query.sender.path.is_empty() {
+            ElectionNotice::OwnPortUnreadable(from)
+        } else {
+            ElectionNotice::MasterPortUnreadable(from)
+        };
+        self.emit_notice(ctx, notice);
     }
 
     /// Repeats the next query that timed out, or gives its request up. Call it until it returns
@@ -283,7 +334,7 @@ impl Mastership {
         if waiting.query.attempt < ATTEMPTS {
             self.sender_queries.start(ctx, waiting);
         } else if waiting.confirmed.is_some() {
-            self.on_own_port_unreadable(ctx, &waiting.request);
+            self.on_port_unreadable(ctx, &waiting);
         } else {
             self.on_unknown_sender(ctx, &waiting.request, Some(&waiting.query.sender));
         }
@@ -296,11 +347,32 @@ impl Mastership {
         fabric: &ObservedFabric,
         port: Option<PortRef>,
     ) -> [u8; DATA_LEN] {
-        let responder = port.and_then(|port| sm_guid(fabric, port));
-        responder.map_or([0; DATA_LEN], |responder| {
-            sm_key_proof::request_data(cfg.sm_key, own_guid(fabric), responder)
-        })
+        let Some(responder) = port.and_then(|port| sm_guid(fabric, port)) else {
+            return [0; DATA_LEN];
+        };
+        let own = own_guid(fabric);
+        let mut data = sm_key_proof::request_data(cfg.sm_key, own, responder);
+        m_key_proof::add_to_request(&mut data, cfg.m_key, own, responder);
+        data
     }
+}
+
+/// Whether the SM that sent Get(SMInfo) has the M_Key of this one, as far as it tells.
+fn compare_m_key(ctx: &Ctx<'_>, received: &MadIn) -> SmMKey {
+    if received.mad.method() == Method::Set {
+        return SmMKey::Unknown;
+    }
+    let data = smp::data(&received.mad);
+    let requester = SmInfo::decode(data).guid;
+    m_key_proof::compare(data, ctx.cfg.m_key, requester, own_guid(ctx.fabric))
+}
+
+/// Whether a port that responded to Get(PortInfo) accepts Sets with the same M_Key. With these
+/// protect bits it hides its M_Key from requests with another one (IBA vol. 1, 14.2.4). Then 0 is
+/// its M_Key only if this is what the configuration writes.
+fn shows_m_key(cfg: &SmConfig, port: &PortInfo) -> bool {
+    let is_0_configured = cfg.m_key == MKey::NONE && cfg.m_key_protect_bits == 1;
+    port.m_key != MKey::NONE || port.m_key_protect_bits != 1 || is_0_configured
 }
 
 fn control_of(request: &MadIn) -> SmControl {
@@ -312,7 +384,7 @@ fn obey(ctx: &mut Ctx<'_>, request: &MadIn, source: ControlSource) {
     let claimed = SmInfo::decode(smp::data(&request.mad));
     let input = ElectionInput::ControlReceived {
         control: control_of(request),
-        from: OtherSm::new(&claimed, source.sm.sm_key_matches),
+        from: OtherSm::new(&claimed, source.sm.sm_key_matches, source.sm.m_key),
         source,
     };
     ctx.effects

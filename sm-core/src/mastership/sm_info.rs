@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
-use super::{Mastership, peer};
+use super::{Mastership, m_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
@@ -61,12 +61,16 @@ impl Mastership {
             return None;
         }
         self.other_sms.insert(info.guid, (at, info));
+        self.other_m_keys
+            .insert(info.guid, m_key_proof::of_response(data));
         Some(info)
     }
 
     /// An SM did not respond.
     pub(crate) fn on_sm_unanswered(&mut self, at: PortRef) {
         self.other_sms.retain(|_, (p, _)| *p != at);
+        self.other_m_keys
+            .retain(|guid, _| self.other_sms.contains_key(guid));
     }
 
     /// An SM responded to a poll.
@@ -79,7 +83,7 @@ impl Mastership {
     ) {
         match self.on_sm_info(ctx.fabric, at, status, data) {
             Some(info) => {
-                let input = ElectionInput::SmInfoReceived(peer(ctx.cfg, &info));
+                let input = ElectionInput::SmInfoReceived(self.peer(ctx.cfg, &info));
                 ctx.effects.push(Effect::Elect(input));
             }
             None => on_poll_unanswered(ctx, at),

@@ -12,7 +12,7 @@ use super::sm_info::sm_guid;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::election::{ElectionInput, ElectionNotice};
+use crate::election::{ElectionInput, ElectionNotice, SmMKey};
 use crate::records::lid_map::LidMap;
 use crate::smp::op::SmpOp;
 
@@ -112,6 +112,7 @@ impl Mastership {
     pub(crate) fn report_sms(&mut self, ctx: &mut Ctx<'_>) {
         if self.role() != SmState::Master {
             self.reported_sms.clear();
+            self.reported_m_keys.clear();
             return;
         }
         let ports = sm_ports(ctx.fabric);
@@ -130,6 +131,14 @@ impl Mastership {
                 }
                 None if before == Some(&true) => notices.push(ElectionNotice::SmSilent(*guid)),
                 Some(_) | None => {}
+            }
+        }
+        for (guid, responds) in &found {
+            let lacks_key = *responds && self.m_key_of(*guid) == SmMKey::Other;
+            if lacks_key && self.reported_m_keys.insert(*guid) {
+                notices.push(ElectionNotice::OtherMKey(*guid));
+            } else if !lacks_key {
+                self.reported_m_keys.remove(guid);
             }
         }
         core::mem::swap(&mut self.reported_sms, &mut found);
@@ -153,8 +162,13 @@ impl Mastership {
         own_lid: Option<Lid>,
         last_master: Option<Lid>,
     ) -> ElectionInput {
+        let mut seen = self.peers(cfg);
+        if self.role() == SmState::Discovering {
+            // It waits for no SM that could not configure the subnet, as if that did not respond.
+            seen.retain(|peer| cfg.m_key_protect_bits < 2 || !peer.lacks_m_key());
+        }
         ElectionInput::ScanCompleted {
-            seen: self.peers(cfg),
+            seen,
             managed: is_managed(fabric, lids, own_lid, last_master),
         }
     }

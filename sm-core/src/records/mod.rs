@@ -66,11 +66,13 @@ pub enum RecordKind {
     Partition = 14,
     /// A drained switch or link, or a disabled port; by node GUID and port number.
     Maintenance = 15,
+    /// An M_Key that replaces the configured one; one record.
+    MKeyRotation = 16,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -86,6 +88,7 @@ impl RecordKind {
         Self::AwaitsConsent,
         Self::Partition,
         Self::Maintenance,
+        Self::MKeyRotation,
     ];
 
     /// Kinds of registrations of SA clients.
@@ -128,6 +131,7 @@ impl fmt::Display for RecordKind {
             Self::AwaitsConsent => "awaited consent",
             Self::Partition => "partition",
             Self::Maintenance => "maintenance",
+            Self::MKeyRotation => "M_Key rotation",
         })
     }
 }

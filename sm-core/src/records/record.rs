@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{RecordChange, RecordKey, RecordKind};
 use crate::config::exposed;
+use crate::config::m_key_rotation::MKeyRotation;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{DEFAULT_PARTITION, Partition};
 use crate::records::lid_map::LidMap;
@@ -62,6 +63,8 @@ pub enum Record {
     Partition(Box<Partition>),
     /// Something that operators took out of service.
     Maintenance(Box<Maintenance>),
+    /// An M_Key that replaces the configured one.
+    MKeyRotation(MKeyRotation),
 }
 
 impl Serialize for Record {
@@ -115,6 +118,7 @@ impl RecordUpdate {
                     | Record::AwaitsConsent
                     | Record::Partition(_)
                     | Record::Maintenance(_)
+                    | Record::MKeyRotation(_)
             )
         )
     }
@@ -153,6 +157,9 @@ impl core::error::Error for RecordError {}
 impl Record {
     /// Port GUID that stands for all ports.
     pub const ALL_PORTS: PortGuid = PortGuid(0);
+    /// Port GUID that stands for the key that all ports had earlier, as a standby without a replica
+    /// knows it.
+    pub const EARLIER_KEY: PortGuid = PortGuid(u64::MAX);
 
     /// The key of a port's LIDs.
     #[must_use]
@@ -184,6 +191,12 @@ impl Record {
         RecordKey::new(RecordKind::Maintenance, &[&[what], &node, &[port.0]])
     }
 
+    /// The key of the M_Key rotation.
+    #[must_use]
+    pub fn m_key_rotation_key() -> RecordKey {
+        RecordKey::new(RecordKind::MKeyRotation, &[])
+    }
+
     /// Its key.
     #[must_use]
     pub fn key(&self) -> RecordKey {
@@ -198,6 +211,7 @@ impl Record {
             Self::AwaitsConsent => RecordKey::new(RecordKind::AwaitsConsent, &[]),
             Self::Partition(partition) => Self::partition_key(partition.number),
             Self::Maintenance(maintenance) => Self::maintenance_key(maintenance.target),
+            Self::MKeyRotation(_) => Self::m_key_rotation_key(),
         }
     }
 
@@ -230,7 +244,8 @@ impl Record {
                 | RecordKind::SlToVlEpoch
                 | RecordKind::AwaitsConsent
                 | RecordKind::Partition
-                | RecordKind::Maintenance,
+                | RecordKind::Maintenance
+                | RecordKind::MKeyRotation,
             ) => {}
         }
         let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
@@ -270,7 +285,8 @@ impl Record {
             | Self::Neighbour { .. }
             | Self::SlToVlEpoch(_)
             | Self::AwaitsConsent
-            | Self::Maintenance(_) => true,
+            | Self::Maintenance(_)
+            | Self::MKeyRotation(_) => true,
         }
     }
 }
@@ -400,6 +416,10 @@ mod tests {
                 number: 300,
                 sm_port: port,
             }),
+            Record::MKeyRotation(MKeyRotation {
+                m_key: MKey::new(78),
+                configured: MKey::new(77),
+            }),
         ]
     }
 
@@ -424,6 +444,7 @@ mod tests {
         assert_eq!(restored.m_keys.len(), 1);
         assert_eq!(restored.neighbours.len(), 1);
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
+        assert!(restored.m_key_rotation.is_some());
     }
 
     /// A field that is added to a type of a record, or moved, changes the format.
@@ -447,6 +468,7 @@ mod tests {
             0x8181_ac5d_f593_e5fe,
             0x9c3e_d39e_7cab_c38e,
             0x1d0a_9e5f_c45d_fa0b,
+            0x92f4_a90b_c380_66f4,
         ];
         assert_eq!(digests, expected);
     }

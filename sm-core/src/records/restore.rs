@@ -151,6 +151,7 @@ impl RecordRestorer {
                 let number = partition.number;
                 self.restored.partitions.insert(number, *partition);
             }
+            Record::MKeyRotation(rotation) => self.restored.m_key_rotation = Some(rotation),
             Record::Maintenance(entry) => {
                 self.restored.maintenance.insert(entry.target, *entry);
             }

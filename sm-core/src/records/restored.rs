@@ -9,6 +9,7 @@ use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::Record;
 use super::routing::RoutingRecord;
+use crate::config::m_key_rotation::MKeyRotation;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::Partition;
 use crate::records::lid_map::LidMap;
@@ -40,6 +41,8 @@ pub struct RestoredState {
     pub partitions: BTreeMap<u16, Partition>,
     /// What operators took out of service.
     pub maintenance: BTreeMap<MaintenanceTarget, Maintenance>,
+    /// The M_Key that replaces the configured one.
+    pub m_key_rotation: Option<MKeyRotation>,
     /// `registrations` contains every acknowledged registration, so no client has to register
     /// again; and the other records are the latest that the master persisted.
     pub complete: bool,
@@ -63,6 +66,7 @@ impl RestoredState {
             .chain(epoch.map(Record::SlToVlEpoch))
             .chain(self.awaits_consent.then_some(Record::AwaitsConsent))
             .chain(partitions.map(|partition| Record::Partition(Box::new(partition.clone()))))
+            .chain(self.m_key_rotation.map(Record::MKeyRotation))
             .chain(maintenance.map(|entry| Record::Maintenance(Box::new(entry.clone()))))
     }
 }

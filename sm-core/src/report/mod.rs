@@ -4,6 +4,7 @@ pub mod absent_member;
 mod activity_kind;
 mod exclusion;
 pub mod foreign_p_keys;
+pub mod m_keys;
 pub mod maintenance_refusal;
 pub mod partition_change;
 pub mod routing_failure;

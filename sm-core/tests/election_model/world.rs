@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_core::election::{
     AfterHandover, ControlSource, Decision, Election, ElectionInput, OtherSm, RoleChangeReason,
+    SmMKey,
 };
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -119,6 +120,7 @@ fn peer(info: &Info) -> OtherSm {
         state: info.state,
         act_count: 0,
         sm_key_matches: true,
+        m_key: SmMKey::Unknown,
     }
 }
 
@@ -309,6 +311,7 @@ impl World {
             state: SmState::Master,
             act_count: 0,
             sm_key_matches: forger == Forger::WithKey,
+            m_key: SmMKey::Unknown,
         };
         let port = Some(PortGuid(ROGUE.into()));
         let input = match forger {

@@ -20,6 +20,7 @@ mod hung_switch;
 mod ibacm;
 mod invalid_input;
 mod judge;
+mod keys;
 mod metrics;
 mod mismatched_vls;
 mod opensm;

@@ -22,6 +22,7 @@ mod kept_tables;
 mod lids;
 mod limits;
 mod link_stability;
+mod m_key_rotation;
 mod m_keys;
 mod maintenance;
 mod masters;

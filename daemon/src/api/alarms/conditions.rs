@@ -8,6 +8,7 @@ use ferrosm_api::event::EventSeverity;
 use ferrosm_api::fabric::{Link, NodeKind};
 use ferrosm_api::maintenance::MaintenanceKind;
 use ferrosm_api::object::ObjectName;
+use ferrosm_core::election::SmMKey;
 use ferrosm_core::report::{Problem, ProblemKind};
 use ferrosm_fabric::location::Location;
 use ferrosm_fabric::observed::ExclusionReason;
@@ -103,6 +104,37 @@ pub(in crate::api) fn conditions(state: &State) -> Conditions {
     }
 }
 
+/// SMs that could not take over, and a key that the configuration does not have.
+fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
+    let report = &state.m_keys;
+    let lacking = report.sms.iter().filter(|(_, key)| *key == SmMKey::Other);
+    for (guid, _) in lacking {
+        let kind = "sm-without-m-key";
+        let known = state.fabric.as_ref().and_then(|fabric| {
+            let at = fabric.snapshot.by_guid(*guid)?;
+            Some(end_port_name(&fabric.snapshot, at))
+        });
+        let sm = known.unwrap_or_else(|| ObjectName {
+            guid: guid.to_string(),
+            ..subnet("SM")
+        });
+        let text = "SM with another M_Key: it gets no handover, and could not take over";
+        items.push(Condition {
+            is_of_service: true,
+            ..Condition::new(format!("{kind}:{guid}"), kind, sm, text.to_owned())
+        });
+    }
+    if report.is_rotated {
+        let kind = "m-key-not-configured";
+        let text = "a rotated M_Key is in force: set subnet.m-key of all SMs to it";
+        items.push(Condition {
+            severity: EventSeverity::Warning,
+            is_of_service: true,
+            ..Condition::new(kind.to_owned(), kind, own.clone(), text.to_owned())
+        });
+    }
+}
+
 /// What is wrong with this service, whatever its role.
 fn of_service(state: &State) -> Vec<Condition> {
     let mut items = Vec::new();
@@ -146,6 +178,9 @@ fn of_service(state: &State) -> Vec<Condition> {
             is_of_service: true,
             ..Condition::new(format!("{kind}:{guid}"), kind, standby, text)
         });
+    }
+    if state.role == SmState::Master {
+        add_keys(state, &object, &mut items);
     }
     // A master reports it as a problem.
     if let Some(awaited) = state.awaits_consent.as_ref()

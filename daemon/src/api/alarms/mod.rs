@@ -214,7 +214,7 @@ impl Follower {
         loop {
             let is_last = is_stopping.load(Ordering::Relaxed);
             self.of_service.published.expire();
-            let replicas = self.replication.problems();
+            let replicas = self.replication.replicas();
             self.of_service.published.replicas(replicas);
             let state = self.of_service.published.state();
             self.compare(&state);

@@ -15,6 +15,7 @@ use ferrosm_api::change::ChangeKind;
 use ferrosm_api::command::{Command as Entry, CommandKind, CommandState};
 use ferrosm_api::status::Finding;
 use ferrosm_core::config::maintenance::MaintenanceTarget;
+use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
 use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome};
@@ -290,6 +291,7 @@ pub(super) const fn kind(command: &Command) -> CommandKind {
         Command::Handover => CommandKind::Handover,
         Command::Takeover | Command::AcceptRemovals => CommandKind::Takeover,
         Command::Stop => CommandKind::Stop,
+        Command::RotateMKey(_) => CommandKind::RotateMKey,
         Command::PutPartition(_) => CommandKind::PutPartition,
         Command::RemovePartition(_) => CommandKind::RemovePartition,
         Command::BeginMaintenance(entry) => match entry.target {
@@ -311,7 +313,8 @@ fn target(command: &Command) -> String {
         | Command::Handover
         | Command::Takeover
         | Command::AcceptRemovals
-        | Command::Stop => String::new(),
+        | Command::Stop
+        | Command::RotateMKey(_) => String::new(),
         Command::PutPartition(partition) => {
             format!("{} ({:#06x})", partition.name, partition.number)
         }
@@ -374,6 +377,14 @@ pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailur
             ErrorKind::RoutingFailed,
             "The log of the service has the result of each engine; `ferrosm route` tries others offline.",
         ),
+        CommandFailure::NotHandedOver(about)
+            if matches!(about.what, ElectionNotice::LacksMKey(_)) =>
+        {
+            (
+                ErrorKind::NotHandedOver,
+                "Set `subnet.m-key` of that SM to the key in force and reload it, then run the command again. With replication, `ferrosm keys rotate m-key` gives all SMs the same key.",
+            )
+        }
         CommandFailure::NotHandedOver(_) => (
             ErrorKind::NotHandedOver,
             "Start a standby, or check priority and state of the other SMs, then run the command again.",
@@ -401,6 +412,7 @@ pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailur
             "Nothing was written. Remove the port from another partition first; `ferrosm limits` shows the fullest table.",
         ),
         CommandFailure::Maintenance(refusal) => refusal_remedy(refusal),
+        CommandFailure::MKeyInForce => (ErrorKind::Conflict, "Choose another key."),
     };
     ApiError {
         command: Some(id.0),

@@ -1,6 +1,6 @@
 //! The resources that change partitions and what is in service.
 
-use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::response::{Json, Response};
 use axum::routing::{get, patch, post, put};
@@ -12,7 +12,7 @@ use ferrosm_api::maintenance::{
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
 
-use super::{Failed, WriteOf, answer, execute, ready};
+use super::{BodyOf, Failed, WriteOf, answer, execute, ready};
 use crate::api::access::Client;
 use crate::api::{Service, requests};
 
@@ -30,8 +30,6 @@ pub(super) fn router() -> Router<Service> {
         .route("/v1/ports/enable", post(post_enable))
 }
 
-/// A body, or why it is none.
-type BodyOf<T> = core::result::Result<Json<T>, JsonRejection>;
 type Executed = core::result::Result<Response, Failed>;
 
 /// Creates a partition, or replaces one that such a request created. Complete when its P_Keys are

@@ -4,6 +4,7 @@ mod change;
 mod config;
 mod explain;
 mod group;
+mod keys;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -25,6 +26,7 @@ use ferrosm_api::command::{
 };
 use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
+use ferrosm_api::key::RotationPlan;
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
@@ -65,6 +67,7 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/partitions", get(get_partitions))
         .route("/v1/partitions/{partition}/members", get(get_members))
         .merge(change::router())
+        .merge(keys::router())
         .route("/v1/whatif", get(get_what_if))
         .route("/v1/whatif/single-losses", get(get_single_losses))
         .route("/v1/events", get(get_events))
@@ -123,6 +126,8 @@ pub(super) fn router(service: Service) -> Router {
         change::post_undrain,
         change::post_disable,
         change::post_enable,
+        keys::get_keys,
+        keys::post_rotate,
         get_what_if,
         get_single_losses,
         get_events,
@@ -142,7 +147,8 @@ pub(super) fn router(service: Service) -> Router {
         config::post_config,
         config::post_confirm,
         config::post_rollback
-    )
+    ),
+    components(schemas(RotationPlan))
 )]
 struct Document;
 
@@ -554,6 +560,9 @@ async fn get_command(
     })?;
     Ok(answer(&state, SystemTime::now(), entry))
 }
+
+/// A body, or why it is none.
+type BodyOf<T> = core::result::Result<Json<T>, JsonRejection>;
 
 /// A query of a write, or why it is none.
 type WriteOf = core::result::Result<Query<WriteQuery>, QueryRejection>;

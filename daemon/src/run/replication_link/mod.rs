@@ -5,12 +5,15 @@
 //! takeover starts from; [`ferrosm_replication`] maintains the replicas; the state writer reads the
 //! records.
 
+mod key_watch;
+
 use core::time::Duration;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use ferrosm_core::config::m_key_rotation::MKeyRotation;
 use ferrosm_core::event::AboutSm;
 use ferrosm_core::records::RecordBatch;
 use ferrosm_core::{
@@ -26,6 +29,7 @@ use tracing::{error, info, warn};
 
 use crate::failure::Failure;
 use ferrosm_store::{self as store, CommitObserver, StateWriter};
+use key_watch::WatchedStore;
 
 /// Longest interval between two reports that the driver's loop runs.
 pub const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -39,6 +43,8 @@ pub struct ReplicationLink {
     /// Sender and receiver of finished replica loads.
     load_sender: mpsc::UnboundedSender<LoadedReplica>,
     loads: mpsc::UnboundedReceiver<LoadedReplica>,
+    /// Rotated M_Keys in the records that a standby received.
+    rotations: mpsc::UnboundedReceiver<Option<MKeyRotation>>,
     /// Main-loop stall after which standbys may consider this node dead.
     stall_limit: Duration,
     /// Longest time that a committed batch waits for acknowledgements if replication works.
@@ -77,6 +83,11 @@ impl ReplicationLink {
         writer: Arc<StateWriter>,
     ) -> Result<Self, Failure> {
         let (sender, events) = mpsc::channel(EVENT_QUEUE_MAX);
+        let (rotation_sender, rotations) = mpsc::unbounded_channel();
+        let store = Arc::new(WatchedStore {
+            store: writer.replica_store(),
+            rotations: rotation_sender,
+        });
         let stall_limit = settings.stall_limit();
         let max_ack_delay = settings.max_ack_delay();
         let replication: Arc<dyn Replication> = match settings {
@@ -86,8 +97,7 @@ impl ReplicationLink {
                     priority,
                     ..settings
                 };
-                let started =
-                    TcpReplication::start(settings, Arc::new(writer.replica_store()), sender);
+                let started = TcpReplication::start(settings, store, sender);
                 let tcp = started.map_err(failure)?;
                 if let Some(address) = tcp.address() {
                     info!(listen = %address, "replication started");
@@ -101,8 +111,7 @@ impl ReplicationLink {
                     guid: guid.0,
                     ..settings
                 };
-                let started =
-                    EtcdReplication::start(settings, Arc::new(writer.replica_store()), sender);
+                let started = EtcdReplication::start(settings, store, sender);
                 let etcd = started.map_err(failure)?;
                 info!(?etcd, "replication started");
                 Arc::new(etcd)
@@ -116,13 +125,9 @@ impl ReplicationLink {
         };
         let observer = Arc::new(ReplicationObserver(Arc::clone(&replication)));
         writer.durability().set_observer(Some(observer));
-        Ok(Self::new(
-            replication,
-            events,
-            writer,
-            stall_limit,
-            max_ack_delay,
-        ))
+        let mut link = Self::new(replication, events, writer, stall_limit, max_ack_delay);
+        link.rotations = rotations;
+        Ok(link)
     }
 
     fn new(
@@ -139,6 +144,7 @@ impl ReplicationLink {
             writer,
             load_sender,
             loads,
+            rotations: mpsc::unbounded_channel().1,
             stall_limit,
             max_ack_delay,
         }
@@ -259,6 +265,9 @@ impl ReplicationLink {
         if let Ok(loaded) = self.loads.try_recv() {
             return Some(Input::Replica(ReplicaEvent::Loaded(loaded)));
         }
+        if let Ok(rotation) = self.rotations.try_recv() {
+            return Some(Input::Replica(ReplicaEvent::MKeyRotation(rotation)));
+        }
         while let Ok(event) = self.events.try_recv() {
             let input = input_of(&event, sms);
             if input.is_some() {
@@ -274,6 +283,9 @@ impl ReplicationLink {
             tokio::select! {
                 Some(loaded) = self.loads.recv() => {
                     return Input::Replica(ReplicaEvent::Loaded(loaded));
+                }
+                Some(rotation) = self.rotations.recv() => {
+                    return Input::Replica(ReplicaEvent::MKeyRotation(rotation));
                 }
                 Some(event) = self.events.recv() => {
                     if let Some(input) = input_of(&event, sms) {

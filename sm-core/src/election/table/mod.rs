@@ -16,7 +16,7 @@ use ferrosm_mad::time::Instant;
 use super::{
     AfterHandover, ControlSource, Decision, Election, ElectionInput, ElectionNotice,
     ElectionSettings, HandoverReason, InactiveReason, MasterState, OtherSm, PollLimit,
-    RoleChangeReason, State,
+    RoleChangeReason, SmMKey, State,
 };
 use rows::{forged, rows};
 
@@ -50,6 +50,7 @@ fn other(priority: u8, state: SmState) -> OtherSm {
         state,
         act_count: 1,
         sm_key_matches: true,
+        m_key: SmMKey::Unknown,
     }
 }
 

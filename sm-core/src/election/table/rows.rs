@@ -2,7 +2,7 @@
 
 use ferrosm_mad::attr::{SmControl, SmState};
 
-use super::super::{AfterHandover, ControlSource, ElectionInput, OtherSm};
+use super::super::{AfterHandover, ControlSource, ElectionInput, OtherSm, SmMKey};
 use super::{HIGHER, LOWER, MANAGED, OTHER, OWN, THIRD, control_received, other, scanned, third};
 
 /// Every kind of input, with its row title.
@@ -31,6 +31,10 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         "poll: other SM_Key".to_owned(),
         ElectionInput::SmInfoReceived(foreign),
     ));
+    for state in [SmState::Standby, SmState::Master] {
+        let input = ElectionInput::SmInfoReceived(with_other_m_key(HIGHER, state));
+        rows.push((format!("poll: other M_Key, {}", state_title(state)), input));
+    }
     for (name, paths) in [("1 path", 1), ("3 paths", 3)] {
         let input = ElectionInput::PollUnanswered { guid: OTHER, paths };
         rows.push((format!("poll: no response, {name}"), input));
@@ -43,6 +47,10 @@ pub(super) fn rows() -> Vec<(String, ElectionInput)> {
         }
     }
     rows.push(("scan: other SM_Key".to_owned(), scanned(&[foreign])));
+    for state in [SmState::Standby, SmState::Master] {
+        let input = scanned(&[with_other_m_key(HIGHER, state)]);
+        rows.push((format!("scan: other M_Key, {}", state_title(state)), input));
+    }
     rows.push(("scan: no SM, managed".to_owned(), MANAGED));
     for (name, guid) in [("lower", OTHER), ("higher", THIRD)] {
         for state in [SmState::Standby, SmState::Master] {
@@ -254,4 +262,12 @@ pub(super) fn forged(control: SmControl) -> Vec<(String, ElectionInput)> {
             },
         ),
     ]
+}
+
+/// An SM that told that it has another M_Key.
+fn with_other_m_key(priority: u8, state: SmState) -> OtherSm {
+    OtherSm {
+        m_key: SmMKey::Other,
+        ..other(priority, state)
+    }
 }

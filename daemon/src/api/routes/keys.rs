@@ -1,0 +1,57 @@
+//! The resources of management keys.
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State as Shared};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Json, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use ferrosm_api::answer::{Answer, ErrorAnswer};
+use ferrosm_api::command::{Command as CommandEntry, WriteQuery};
+use ferrosm_api::key::{Keys, NewMKey, RotationQuery};
+
+use super::{BodyOf, Failed, answer, check_reason, execute};
+use crate::api::access::Client;
+use crate::api::{Service, keys};
+
+pub(super) fn router() -> Router<Service> {
+    Router::new()
+        .route("/v1/keys", get(get_keys))
+        .route("/v1/keys/m-key/rotate", post(post_rotate))
+}
+
+/// Which keys are in force, and which ports and SMs have them. No answer contains a key.
+#[utoipa::path(get, path = "/v1/keys", responses((status = 200, body = Answer<Keys>)))]
+pub(super) async fn get_keys(Shared(service): Shared<Service>) -> Json<Answer<Keys>> {
+    let state = service.published.state();
+    answer(&state, state.at, keys::keys(&state))
+}
+
+/// Puts another M_Key in force. It is persisted and replicated before ports get it. Complete when a
+/// sweep has written it; ports that are absent get it when they return. With `dry_run`, the answer
+/// is the plan.
+#[utoipa::path(post, path = "/v1/keys/m-key/rotate", params(RotationQuery), request_body = NewMKey, responses(
+    (status = 200, body = Answer<CommandEntry>, description = "With `dry_run` a `RotationPlan`"), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer), (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn post_rotate(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: core::result::Result<Query<RotationQuery>, QueryRejection>,
+    body: BodyOf<NewMKey>,
+) -> core::result::Result<Response, Failed> {
+    client.require_admin()?;
+    let Query(query) = query?;
+    let Json(new) = body?;
+    let state = service.published.state();
+    if query.dry_run {
+        check_reason(query.reason.as_deref())?;
+        let plan = keys::plan(&state)?;
+        return Ok((StatusCode::OK, answer(&state, state.at, plan)).into_response());
+    }
+    let command = keys::rotation(&state, &new, query.accept)?;
+    let write = WriteQuery {
+        reason: query.reason,
+        wait_s: query.wait_s,
+        expect_revision: query.expect_revision,
+    };
+    execute(service, client, Ok(Query(write)), command).await
+}

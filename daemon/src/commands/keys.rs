@@ -1,0 +1,85 @@
+//! `ferrosm keys`: management keys, and who has them.
+
+use core::time::Duration;
+use std::fs;
+use std::path::Path;
+
+use ferrosm_api::key::{Keys, NewMKey, RotationPlan};
+use hyper::Method;
+
+use super::ask::ask;
+use super::control::{Request, execute};
+use super::service::{failure, state_dir};
+use crate::api::client::Call;
+use crate::api::socket_to_ask;
+use crate::cli::{KeysCommand, RotatedKey, ServiceArgs};
+use crate::failure::Failure;
+use crate::output::{self, keys as text};
+
+/// Most bytes of a key file: the key is one line.
+const KEY_FILE_MAX: u64 = 256;
+const ROTATE_M_KEY: &str = "keys/m-key/rotate";
+
+/// Runs `keys`.
+///
+/// # Errors
+/// If no service answers, it refuses the rotation, or the key file has no key.
+pub fn run(command: &KeysCommand) -> Result<(), Failure> {
+    match command {
+        KeysCommand::Status(args) => ask::<Keys>(args, "keys", &[], text::status).map(drop),
+        KeysCommand::Rotate {
+            key: RotatedKey::MKey,
+            key_file,
+            dry_run,
+            accept,
+            service,
+        } => {
+            let m_key = key_file.as_deref().map(read_key).transpose()?;
+            if *dry_run {
+                return plan(service);
+            }
+            let request = Request::new(Method::POST, ROTATE_M_KEY)
+                .with_option(accept.map(|_| ("accept", "lockout")))
+                .with_body(&NewMKey { m_key })?;
+            execute(service, &request)
+        }
+    }
+}
+
+fn plan(args: &ServiceArgs) -> Result<(), Failure> {
+    let dir = state_dir(&args.service)?;
+    let query = [("dry_run", "true".to_owned())];
+    let call = Call {
+        socket: &socket_to_ask(&dir),
+        method: Method::POST,
+        resource: ROTATE_M_KEY,
+        query: &query,
+        wait: Duration::ZERO,
+    };
+    let received = call
+        .send_body::<RotationPlan>(b"{}".to_vec())
+        .map_err(|e| failure(&args.service, &dir, e))?;
+    if args.json {
+        return output::print(&format!("{}\n", received.json));
+    }
+    output::print(&text::plan(&received.answer.body))
+}
+
+/// The key in a file. No message shows it.
+fn read_key(path: &Path) -> Result<String, Failure> {
+    let hint = "The file has one line of up to 16 hexadecimal digits.";
+    let fail = |why: String| Failure::with_hint(format!("{}: {why}", path.display()), hint);
+    let size = fs::metadata(path).map_err(|e| fail(e.to_string()))?.len();
+    if size > KEY_FILE_MAX {
+        return Err(fail("not a key file".to_owned()));
+    }
+    let content = fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+    let key = content.trim();
+    let digits = key.strip_prefix("0x").unwrap_or(key);
+    let is_key = (1..=16).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    if is_key {
+        Ok(key.to_owned())
+    } else {
+        Err(fail("not a key".to_owned()))
+    }
+}

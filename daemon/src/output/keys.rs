@@ -1,0 +1,68 @@
+//! Answers about management keys as text.
+
+use core::fmt::Write as _;
+
+use ferrosm_api::answer::Answer;
+use ferrosm_api::key::{KeyState, Keys, RotationPlan};
+use ferrosm_api::object::ObjectName;
+
+use super::table;
+
+/// `keys status`.
+#[must_use]
+pub fn status(answer: &Answer<Keys>) -> String {
+    let keys = &answer.body;
+    let ports = &keys.ports;
+    let mut out = String::new();
+    let _ = writeln!(out, "M_Key   {}", keys.m_key.name());
+    let _ = writeln!(out, "SM_Key  {}", keys.sm_key.name());
+    if keys.m_key == KeyState::Rotated {
+        let _ = writeln!(out, "  ~ subnet.m-key has another key: set it on all SMs");
+    }
+    let _ = writeln!(
+        out,
+        "ports   {} with the M_Key in force, {} with an earlier one, {} without, {} unknown",
+        ports.current, ports.earlier, ports.without, ports.unknown
+    );
+    for name in &ports.stragglers {
+        let _ = writeln!(out, "  ~ {name}");
+    }
+    if !keys.sms.is_empty() {
+        let mut sms = table::new(["SM", "M_Key", "Replica"]);
+        for sm in &keys.sms {
+            let replica = if sm.is_replica { "in sync" } else { "none" };
+            sms.add_row([
+                named(&sm.port).to_owned(),
+                sm.m_key.name().to_owned(),
+                replica.to_owned(),
+            ]);
+        }
+        let _ = writeln!(out, "{sms}");
+    }
+    out
+}
+
+/// `keys rotate --dry-run`.
+#[must_use]
+pub fn plan(plan: &RotationPlan) -> String {
+    let mut out = format!("{} ports would get a new M_Key\n", plan.ports);
+    for sm in &plan.replicas {
+        let _ = writeln!(out, "  {} would get it by replication", named(sm));
+    }
+    for sm in &plan.without {
+        let _ = writeln!(
+            out,
+            "  ! {} would not have it, and could not take over",
+            named(sm)
+        );
+    }
+    out
+}
+
+fn named(object: &ObjectName) -> &str {
+    if object.name.is_empty() {
+        &object.guid
+    } else {
+        &object.name
+    }
+}
