@@ -16,6 +16,7 @@
 //! | [`partition`] | partitions and their members |
 //! | [`maintenance`] | drained switches and links, disabled ports |
 //! | [`path`] | where a port is, and the path between two ports |
+//! | [`access`] | what a client may do |
 //! | [`event`] | events |
 //! | [`alarm`] | alarms, and notifications of them |
 //! | [`change`] | what changed |
@@ -27,6 +28,7 @@
 
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod alarm;
 pub mod answer;
 pub mod cabling;

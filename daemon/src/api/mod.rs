@@ -16,7 +16,7 @@
 //! | [`commands`] | commands of clients and signals, and the audit log |
 //! | `line_file` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
-//! | [`server`], [`access`] | the socket; who a client is and what it may do |
+//! | [`server`], [`access`] | the socket and the TCP listener; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `forget` | what is no longer expected |
@@ -65,8 +65,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ferrosm_api::config::FILES_LEN_MAX;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
+use self::access::ClientRoles;
 use self::alarms::{Alarms, Followed};
 use self::changes::ChangeLog;
 use self::commands::{CommandLog, CommandRequest};
@@ -91,6 +92,11 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ADMINS_MAX: usize = 160;
 /// Most other clients connected at the same time.
 pub const VIEWERS_MAX: usize = 32;
+/// Most clients over TCP connected at the same time.
+const REMOTE_CLIENTS_MAX: usize = 128;
+/// Most clients that receive streams of events at the same time. Fewer than viewers, so that others
+/// can ask.
+const EVENT_STREAMS_MAX: usize = 24;
 /// Most commands that wait for the loop of the SM.
 const COMMANDS_MAX: usize = 16;
 
@@ -107,8 +113,21 @@ pub struct Service {
     pub alarms: Alarms,
     pub notifier: Notifier,
     pub changes: ChangeLog,
+    event_streams: EventStreams,
+    /// What clients over TCP may do.
+    pub client_roles: ClientRoles,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
+}
+
+/// Streams of events that may be opened.
+#[derive(Debug, Clone)]
+struct EventStreams(Arc<Semaphore>);
+
+impl Default for EventStreams {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(EVENT_STREAMS_MAX)))
+    }
 }
 
 impl Service {

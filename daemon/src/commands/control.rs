@@ -8,9 +8,8 @@ use hyper::Method;
 use serde::Serialize;
 
 use super::ask::ask;
-use super::service::{failure, state_dir};
+use super::service::{failure, endpoint};
 use crate::api::client::Call;
-use crate::api::socket_to_ask;
 use crate::cli::{AskArgs, ServiceArgs, SweepArgs, TakeoverArgs};
 use crate::failure::Failure;
 use crate::output::{self, answers};
@@ -85,12 +84,12 @@ impl<'a> Request<'a> {
 
 /// Sends a command to the service, waits for its result and prints it.
 pub(super) fn execute(args: &ServiceArgs, request: &Request<'_>) -> Result<(), Failure> {
-    let dir = state_dir(&args.service)?;
+    let endpoint = endpoint(&args.service)?;
     let mut query = vec![("wait_s", args.wait_s.to_string())];
     query.extend(request.option.map(|(name, value)| (name, value.to_owned())));
     query.extend(args.reason.clone().map(|reason| ("reason", reason)));
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: request.method.clone(),
         resource: request.resource,
         query: &query,
@@ -98,7 +97,7 @@ pub(super) fn execute(args: &ServiceArgs, request: &Request<'_>) -> Result<(), F
     };
     let received = call
         .send_body::<Command>(request.body.clone().unwrap_or_default().into_bytes())
-        .map_err(|e| failure(&args.service, &dir, e))?;
+        .map_err(|e| failure(&args.service, &endpoint, e))?;
     let command = &received.answer.body;
     if args.json {
         output::print(&format!("{}\n", received.json))?;

@@ -3,7 +3,7 @@
 
 use ferrosm_mad::ids::MKey;
 
-use super::replication;
+use super::{api, replication};
 use super::settings::Settings;
 
 /// An error or a warning about a key.
@@ -40,6 +40,7 @@ pub(super) fn invalid_combinations(settings: &Settings) -> Vec<KeyMessage> {
         report("port.number", "requires port.ca");
     }
     replication::check_keys(&settings.replication, &mut report);
+    api::check_keys(&settings.api, &mut report);
     errors
 }
 

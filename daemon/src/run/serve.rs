@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
 use crate::api;
+use crate::api::access::ClientRoles;
 use crate::api::alarms::AlarmThread;
 use crate::api::changes::ChangeLog;
 use crate::api::config::ConfigDesk;
@@ -195,6 +196,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         published,
         events: api.events.clone(),
         notifier: api.notifier.clone(),
+        client_roles: api.client_roles.clone(),
         changes: api.changes.clone(),
         bar: terminal.bar(),
         log,
@@ -309,6 +311,7 @@ struct ServiceShell {
     published: Published,
     events: EventLog,
     notifier: Notifier,
+    client_roles: ClientRoles,
     changes: ChangeLog,
     bar: SweepBar,
     log: log::Handle,
@@ -552,6 +555,8 @@ impl ServiceShell {
         self.running = config::in_force(&self.running, settings);
         self.published.configuration(&self.running.sm);
         self.published.expect(self.running.health_expect);
+        let clients = self.running.api_clients.clone();
+        self.client_roles.configure(clients);
         if !self.options.once {
             self.notifier.configure(self.running.notify_targets());
         }

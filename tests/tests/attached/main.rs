@@ -3,6 +3,7 @@
 
 mod alarms;
 mod api;
+mod api_tls;
 mod cabling;
 mod capture;
 mod changes;

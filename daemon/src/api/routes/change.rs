@@ -47,7 +47,6 @@ pub(super) async fn put_partition(
     query: WriteOf,
     body: BodyOf<PartitionDefinition>,
 ) -> Executed {
-    client.require_admin()?;
     let InPath(name) = name?;
     let Json(definition) = body?;
     let _one_at_a_time = service.partition_changes.lock().await;
@@ -68,7 +67,6 @@ pub(super) async fn patch_members(
     query: WriteOf,
     body: BodyOf<MemberChanges>,
 ) -> Executed {
-    client.require_admin()?;
     let InPath(name) = name?;
     let Json(member_changes) = body?;
     let _one_at_a_time = service.partition_changes.lock().await;
@@ -88,7 +86,6 @@ pub(super) async fn delete_partition(
     name: core::result::Result<InPath<String>, PathRejection>,
     query: WriteOf,
 ) -> Executed {
-    client.require_admin()?;
     let InPath(name) = name?;
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
@@ -115,7 +112,6 @@ pub(super) async fn post_drain(
     query: WriteOf,
     body: BodyOf<DrainRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let state = service.published.state();
     let command = requests::drain(ready(&state)?, request, reason(&query))?;
@@ -132,7 +128,6 @@ pub(super) async fn post_undrain(
     query: WriteOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let command = requests::undrain(&service.published.state(), &request)?;
     execute(service, client, query, command).await
@@ -148,7 +143,6 @@ pub(super) async fn post_disable(
     query: WriteOf,
     body: BodyOf<PortDisableRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let state = service.published.state();
     let command = requests::disable_port(ready(&state)?, request, reason(&query))?;
@@ -165,7 +159,6 @@ pub(super) async fn post_enable(
     query: WriteOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let command = requests::enable_port(&service.published.state(), &request)?;
     execute(service, client, query, command).await

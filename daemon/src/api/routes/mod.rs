@@ -1,7 +1,9 @@
 //! The resources of the API, and their OpenAPI document.
 
+mod access;
 mod change;
 mod config;
+mod events;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -11,7 +13,7 @@ use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
+use axum::{Extension, Router, middleware};
 use ferrosm_api::alarm::{
     AcknowledgeQuery, Alarm, ForgetQuery, Forgotten, NotifyTest, NotifyTestQuery,
 };
@@ -21,7 +23,6 @@ use ferrosm_api::command::{
     Command as CommandEntry, CommandKind, Commands, REASON_LEN_MAX, Removal, TakeoverQuery,
     WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
-use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
@@ -39,9 +40,6 @@ use super::commands::CommandRequest;
 use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
-
-/// Longest wait for an event, in seconds.
-const EVENT_WAIT_S_MAX: u64 = 60;
 
 /// The resources.
 pub(super) fn router(service: Service) -> Router {
@@ -61,7 +59,7 @@ pub(super) fn router(service: Service) -> Router {
         .merge(change::router())
         .route("/v1/whatif", get(get_what_if))
         .route("/v1/whatif/single-losses", get(get_single_losses))
-        .route("/v1/events", get(get_events))
+        .route("/v1/events", get(events::get_events))
         .route("/v1/changes", get(get_changes))
         .route("/v1/diff", get(get_diff))
         .route("/v1/alarms", get(get_alarms))
@@ -77,6 +75,10 @@ pub(super) fn router(service: Service) -> Router {
         .merge(config::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
+        .layer(middleware::from_fn_with_state(
+            service.clone(),
+            access::check_role,
+        ))
         .with_state(service)
 }
 
@@ -84,7 +86,7 @@ pub(super) fn router(service: Service) -> Router {
 #[openapi(
     info(
         title = "ferrosm",
-        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. Writes need root or the user of the service."
+        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. `x-role` is the role that an operation needs."
     ),
     paths(
         get_status,
@@ -108,7 +110,7 @@ pub(super) fn router(service: Service) -> Router {
         change::post_enable,
         get_what_if,
         get_single_losses,
-        get_events,
+        events::get_events,
         get_changes,
         get_diff,
         get_alarms,
@@ -130,7 +132,9 @@ pub(super) fn router(service: Service) -> Router {
 struct Document;
 
 async fn openapi() -> Response {
-    Json(Document::openapi()).into_response()
+    let mut document = Document::openapi();
+    access::describe(&mut document);
+    Json(document).into_response()
 }
 
 /// An error, as the response to a request.
@@ -382,30 +386,6 @@ async fn get_single_losses(Shared(service): Shared<Service>, query: ListOf) -> R
     Ok(answer(&state, fabric.at, page))
 }
 
-/// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.
-#[utoipa::path(get, path = "/v1/events", params(EventQuery), responses(
-    (status = 200, body = Answer<Events>), (status = 400, body = ErrorAnswer)))]
-async fn get_events(
-    Shared(service): Shared<Service>,
-    query: core::result::Result<Query<EventQuery>, QueryRejection>,
-) -> Result<Events> {
-    let Query(EventQuery {
-        since,
-        severity,
-        wait_s,
-    }) = query?;
-    let wait_s = wait_s.unwrap_or(0);
-    if wait_s > EVENT_WAIT_S_MAX {
-        return Err(invalid(format!("wait_s is at most {EVENT_WAIT_S_MAX}")).into());
-    }
-    let severity = severity.unwrap_or(EventSeverity::Info);
-    let waiting = service.events.wait(since, severity);
-    let waited = timeout(Duration::from_secs(wait_s), waiting).await;
-    let events = waited.unwrap_or_else(|_| service.events.since(since, severity));
-    let state = service.published.state();
-    Ok(answer(&state, SystemTime::now(), events))
-}
-
 /// What changed, also in earlier runs: the last changes that match, the oldest first.
 #[utoipa::path(get, path = "/v1/changes", params(ChangeQuery), responses(
     (status = 200, body = Answer<Changes>), (status = 400, body = ErrorAnswer)))]
@@ -457,7 +437,6 @@ async fn post_acknowledge(
 ) -> Result<Alarm> {
     let InPath(id) = id?;
     let Query(query) = query?;
-    client.require_admin()?;
     check_reason(query.reason.as_deref())?;
     let by = client.to_string();
     let alarm = service.alarms.acknowledge(id, by.clone(), &query)?;
@@ -479,9 +458,8 @@ async fn post_forget(
     query: core::result::Result<Query<ForgetQuery>, QueryRejection>,
 ) -> Result<Forgotten> {
     let Query(query) = query?;
-    client.require_admin()?;
     check_reason(query.reason.as_deref())?;
-    let forgotten = forget::forget(&service, client, query)?;
+    let forgotten = forget::forget(&service, &client, query)?;
     let state = service.published.state();
     Ok(answer(&state, SystemTime::now(), forgotten))
 }
@@ -493,11 +471,9 @@ async fn post_forget(
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 async fn post_notify_test(
     Shared(service): Shared<Service>,
-    Extension(client): Extension<Client>,
     query: core::result::Result<Query<NotifyTestQuery>, QueryRejection>,
 ) -> Result<NotifyTest> {
     let Query(NotifyTestQuery { name }) = query?;
-    client.require_admin()?;
     let items = service.notifier.test(name.clone()).await;
     if items.is_empty() {
         let message = match name {
@@ -612,7 +588,6 @@ async fn execute(
     command: Command,
 ) -> core::result::Result<Response, Failed> {
     let Query(query) = query?;
-    client.require_admin()?;
     check(&service, &query)?;
     let kind = commands::kind(&command);
     let requests = service.requests().ok_or_else(|| {
