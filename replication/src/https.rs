@@ -2,19 +2,14 @@
 //!
 //! Changed files are read again, as those of [`tls`](crate::tls) are.
 
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "long error enums of other crates"
-)]
-
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::pki_types::UnixTime;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{ClientConfig, Error as TlsError, RootCertStore, ServerConfig};
@@ -53,9 +48,10 @@ pub fn client_config(files: &TlsFiles) -> Result<ClientConfig, FileError> {
 
 /// The error of a certificate with its key.
 fn key_error(certificate: &Path, key: &Path, e: &TlsError) -> FileError {
-    let problem = match e {
-        TlsError::InconsistentKeys(_) => format!("not the key of {}", certificate.display()),
-        _ => describe(e),
+    let problem = if matches!(e, TlsError::InconsistentKeys(_)) {
+        format!("not the key of {}", certificate.display())
+    } else {
+        describe(e)
     };
     file_error(key, problem)
 }
@@ -64,13 +60,13 @@ fn key_error(certificate: &Path, key: &Path, e: &TlsError) -> FileError {
 #[derive(Debug)]
 pub struct ServerTls {
     files: ServerFiles,
-    state: Mutex<State>,
+    state: Mutex<LoadedServer>,
 }
 
 type FileTimes = Vec<Option<SystemTime>>;
 
 #[derive(Debug, Default)]
-struct State {
+struct LoadedServer {
     file_times: FileTimes,
     /// The last usable files.
     config: Option<Arc<ServerConfig>>,
@@ -111,7 +107,7 @@ impl ServerTls {
     }
 }
 
-impl State {
+impl LoadedServer {
     fn update(&mut self, read: Result<ServerConfig, FileError>, certificate: &Path) {
         match read {
             Ok(config) => {
@@ -135,10 +131,12 @@ impl State {
 
 impl ServerFiles {
     fn times(&self) -> FileTimes {
-        let files = [&self.certificate, &self.key];
-        let files = files.into_iter().chain(&self.client_ca);
         let modified = |path: &PathBuf| std::fs::metadata(path)?.modified();
-        files.map(|path| modified(path).ok()).collect()
+        [&self.certificate, &self.key]
+            .into_iter()
+            .chain(&self.client_ca)
+            .map(|path| modified(path).ok())
+            .collect()
     }
 
     fn read(&self) -> Result<ServerConfig, FileError> {
@@ -150,23 +148,25 @@ impl ServerFiles {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
             .map_err(key_error)?;
-        let builder = match &self.client_ca {
+        let authenticating = match &self.client_ca {
             Some(ca) => {
                 let roots = self.with_ca(ca).roots()?;
                 let clients = WebPkiClientVerifier::builder_with_provider(roots, provider)
-                        .build()
-                        .map_err(|e| file_error(ca, e.to_string()))?;
+                    .build()
+                    .map_err(|e| file_error(ca, e.to_string()))?;
                 builder.with_client_cert_verifier(clients)
             }
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_single_cert(chain, key).map_err(key_error)?;
+        let mut config = authenticating
+            .with_single_cert(chain, key)
+            .map_err(key_error)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(config)
     }
     /// Logs that the certificate expires soon, or has expired.
     fn log_expiry(&self, at: UnixTime) {
-        // Without roots: only the time of the own certificate is checked, whoever signed it.
+        // Without roots: only the time of the own certificate is checked, not its CA.
         let no_roots = Arc::new(RootCertStore::empty());
         let provider = Arc::new(ring::default_provider());
         // Unreadable files are reported elsewhere.

@@ -19,16 +19,15 @@ use crate::config::ApiClientEntry;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Client {
     /// A client of the Unix socket.
-    User {
-        uid: u32,
-        pid: Option<i32>,
-    },
+    User { uid: u32, pid: Option<i32> },
     /// A client over TCP with a certificate.
     Certified {
         /// Common Names, then DNS names.
         names: Arc<[String]>,
         address: SocketAddr,
     },
+    /// A client of UFM's calls with a password. It may do what these calls do.
+    Login { user: Arc<str>, address: SocketAddr },
 }
 
 impl Client {
@@ -70,6 +69,10 @@ impl Client {
                 format!("user {uid} may only read"),
                 "Run the command as root or as the user of the service.".to_owned(),
             ),
+            (Self::Login { user, .. }, _) => refused(
+                format!("user {user} may only use UFM's calls"),
+                "Use a certificate (`[api]`).".to_owned(),
+            ),
             (Self::Certified { names, .. }, None) => refused(
                 format!("the certificate of {} has no role", subject(names)),
                 "Add an entry [[api-client]] with this subject to the configuration, then reload it."
@@ -99,6 +102,7 @@ impl fmt::Display for Client {
                     None => Ok(()),
                 }
             }
+            Self::Login { user, address } => write!(f, "{user} ({address}, UFM's calls)"),
             Self::Certified { names, address } => write!(f, "{} ({address})", subject(names)),
         }
     }
@@ -127,10 +131,11 @@ fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
         .collect();
     if let Ok(Some(alternative)) = parsed.subject_alternative_name() {
         let general = alternative.value.general_names.iter();
-        names.extend(general.filter_map(|name| match name {
-            GeneralName::DNSName(name) => Some((*name).to_owned()),
-            #[expect(clippy::wildcard_enum_match_arm, reason = "other kinds of names")]
-            _ => None,
+        names.extend(general.filter_map(|general_name| {
+            let GeneralName::DNSName(name) = general_name else {
+                return None;
+            };
+            Some((*name).to_owned())
         }));
     }
     names
@@ -154,11 +159,10 @@ impl ClientRoles {
             }
             // The permissions of the socket let others connect.
             Client::User { .. } => Some(ClientRole::View),
+            Client::Login { .. } => None,
             Client::Certified { names, .. } => {
                 let entries = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
-                let entry = entries
-                    .iter()
-                    .find(|entry| names.contains(&entry.subject));
+                let entry = entries.iter().find(|entry| names.contains(&entry.subject));
                 entry.map(|entry| entry.role)
             }
         }

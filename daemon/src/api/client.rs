@@ -46,13 +46,11 @@ pub struct ReceivedAnswer<T> {
     pub answer: Answer<T>,
 }
 
-/// Where a service is asked.
+/// Where requests are sent.
 #[derive(Debug, Clone)]
 pub enum ApiEndpoint {
     /// The Unix socket of the service with a state directory.
-    Local {
-        state_dir: PathBuf,
-    },
+    Local { state_dir: PathBuf },
     /// HTTPS.
     Remote {
         /// Without brackets.

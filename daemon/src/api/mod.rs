@@ -22,6 +22,7 @@
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `ufm` | calls of UFM's interface, for ib-kubernetes |
 //! | `what_if` | predictions, which take longer |
 
 pub mod access;
@@ -53,6 +54,7 @@ mod routes;
 mod seen;
 pub mod server;
 mod status;
+mod ufm;
 mod what_if;
 
 pub(crate) use status::{awaited_removals, role};
@@ -70,7 +72,7 @@ use tokio::sync::{Semaphore, mpsc};
 use self::access::ClientRoles;
 use self::alarms::{Alarms, Followed};
 use self::changes::ChangeLog;
-use self::commands::{CommandLog, CommandRequest};
+use self::commands::{CommandLog, SmRequest};
 use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::published::Published;
@@ -94,6 +96,8 @@ pub const ADMINS_MAX: usize = 160;
 pub const VIEWERS_MAX: usize = 32;
 /// Most clients over TCP connected at the same time.
 const REMOTE_CLIENTS_MAX: usize = 128;
+/// Most clients of UFM's calls connected at the same time.
+const UFM_CLIENTS_MAX: usize = 16;
 /// Most clients that receive streams of events at the same time. Fewer than viewers, so that others
 /// can ask.
 const EVENT_STREAMS_MAX: usize = 24;
@@ -117,7 +121,7 @@ pub struct Service {
     /// What clients over TCP may do.
     pub client_roles: ClientRoles,
     /// `None` while the service does not execute commands.
-    requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
+    requests: Arc<Mutex<Option<mpsc::Sender<SmRequest>>>>,
 }
 
 /// Streams of events that may be opened.
@@ -144,7 +148,7 @@ impl Service {
 
     /// Commands are executed from now on, by the receiver of the requests.
     #[must_use]
-    pub fn accept_commands(&self) -> mpsc::Receiver<CommandRequest> {
+    pub fn accept_commands(&self) -> mpsc::Receiver<SmRequest> {
         let (requests, inbox) = mpsc::channel(COMMANDS_MAX);
         self.set_requests(Some(requests));
         inbox
@@ -155,12 +159,12 @@ impl Service {
         self.set_requests(None);
     }
 
-    fn set_requests(&self, requests: Option<mpsc::Sender<CommandRequest>>) {
+    fn set_requests(&self, requests: Option<mpsc::Sender<SmRequest>>) {
         let current = self.requests.lock();
         *current.unwrap_or_else(PoisonError::into_inner) = requests;
     }
 
-    fn requests(&self) -> Option<mpsc::Sender<CommandRequest>> {
+    fn requests(&self) -> Option<mpsc::Sender<SmRequest>> {
         let current = self.requests.lock();
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }

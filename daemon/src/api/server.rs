@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::extract::{Request, State as Shared};
+use axum::extract::{ConnectInfo, Request, State as Shared};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router, middleware};
@@ -18,13 +18,14 @@ use nix::unistd::Group;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio_rustls::rustls::ServerConnection;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::access::{Client, ClientRoles};
 use super::routes::{self, Failed};
+use super::ufm::{self, Login};
 use super::{
     ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REMOTE_CLIENTS_MAX, REQUEST_BODY_MAX,
-    REQUEST_TIMEOUT, Service, VIEWERS_MAX,
+    REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX,
 };
 use crate::config::Settings;
 use crate::http::endpoint::{self, Slots};
@@ -157,6 +158,28 @@ pub fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
     });
 }
 
+/// Serves UFM's calls, if an address is configured. A failure is logged.
+pub fn start_ufm(http: &HttpThread, settings: &Settings, service: &Service) {
+    let Some(listen) = settings.ufm.listen else {
+        return;
+    };
+    let login = match Login::read(&settings.ufm.user, &settings.ufm_password_file()) {
+        Ok(login) => login,
+        Err(error) => {
+            let effect = "clients of UFM's calls are not served";
+            error!(error, effect, "cannot read password");
+            return;
+        }
+    };
+    let tls = Arc::new(ServerTls::read(settings.ufm_files()));
+    let receive = middleware::from_fn_with_state(service.clone(), receive_body);
+    let router = ufm::router(service, login).layer(receive);
+    let admit =
+        move |_: &ServerConnection, address| router.clone().layer(Extension(ConnectInfo(address)));
+    let slots = Slots::new(UFM_CLIENTS_MAX);
+    http.serve(|closing| endpoint::serve_tls(listen, "/ufmRest", tls, admit, slots, closing));
+}
+
 async fn serve(
     listener: std::os::unix::net::UnixListener,
     router: Router,
@@ -217,6 +240,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
+    use crate::api::commands::SmRequest;
     use ferrosm_core::{Command, CommandOutcome};
     use tempfile::TempDir;
 
@@ -272,6 +296,9 @@ mod tests {
                 let mut executed = Vec::new();
                 let mut pending = Vec::new();
                 while let Some(request) = requests.blocking_recv() {
+                    let SmRequest::Execute(request) = request else {
+                        continue;
+                    };
                     executed.push(request.command.clone());
                     match &request.command {
                         Command::Sweep => {

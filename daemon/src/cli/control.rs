@@ -16,8 +16,8 @@ pub struct ServiceDirArgs {
     /// directory, so it must be valid; use --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
-    /// Address of a service that is asked over HTTPS, such as https://sm1:7473 [default: $FERROSM_API,
-    /// without --state-dir and --config].
+    /// Address of a service on another host, such as https://sm1:7473 [default:
+    /// $FERROSM_API, without --state-dir and --config].
     #[arg(long, value_name = "URL", conflicts_with_all = ["state_dir", "config"])]
     pub api: Option<String>,
     /// PEM file with the certificate for --api [default: $FERROSM_API_CERT].

@@ -8,7 +8,7 @@ use ferrosm_api::answer::Page;
 use hyper::Method;
 
 use super::ask::{ask, list_query};
-use super::service::{failure, endpoint};
+use super::service::{endpoint, failure};
 use crate::api::client::Call;
 use crate::cli::{AlarmsArgs, AlarmsCommand, ForgetArgs, NotifyArgs, NotifyCommand};
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use ferrosm_api::config::{ConfigChange, ConfigHistory, InputFile, NewConfigurati
 use hyper::Method;
 
 use super::ask::ask;
-use super::service::{failure, endpoint};
+use super::service::{endpoint, failure};
 use crate::api::client::{AskError, Call, ReceivedAnswer};
 use crate::cli::{ConfigChangeArgs, ConfigSendArgs, RunningConfigCommand, ServiceDirArgs};
 use crate::config;

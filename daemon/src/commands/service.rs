@@ -68,7 +68,11 @@ fn no_service(endpoint: &ApiEndpoint) -> Failure {
 }
 
 /// Why there is no answer.
-pub(super) fn failure(service: &ServiceDirArgs, endpoint: &ApiEndpoint, error: AskError) -> Failure {
+pub(super) fn failure(
+    service: &ServiceDirArgs,
+    endpoint: &ApiEndpoint,
+    error: AskError,
+) -> Failure {
     match error {
         AskError::NoService => no_service(endpoint),
         AskError::PermissionDenied(socket) => Failure::with_hint(
@@ -80,14 +84,14 @@ pub(super) fn failure(service: &ServiceDirArgs, endpoint: &ApiEndpoint, error: A
         }
         AskError::Answered(error) => Failure::with_hint(error.message, error.remedy),
         AskError::Failed(reason) => Failure::with_hint(
-            format!(
-                "no answer from the service with {endpoint}: {reason}"
-            ),
+            format!("no answer from the service with {endpoint}: {reason}"),
             match (endpoint, &service.state_dir) {
                 (ApiEndpoint::Remote { .. }, _) => {
                     "Check the address, that the certificates are valid, and that the clocks agree. The log of the service at level debug says why it refuses a certificate."
                 }
-                (ApiEndpoint::Local { .. }, Some(_)) => "Check that the service and this command are of the same version.",
+                (ApiEndpoint::Local { .. }, Some(_)) => {
+                    "Check that the service and this command are of the same version."
+                }
                 (ApiEndpoint::Local { .. }, None) => {
                     "Check that the service and this command are of the same version, or name the service with --state-dir."
                 }

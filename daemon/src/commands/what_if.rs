@@ -127,8 +127,12 @@ impl<'a> Source<'a> {
                 loop {
                     let mut query = vec![("limit", PAGE_LIMIT.to_string())];
                     query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-                    let page =
-                        ask::<Page<SingleLossEffect>>(args, endpoint, "whatif/single-losses", &query)?;
+                    let page = ask::<Page<SingleLossEffect>>(
+                        args,
+                        endpoint,
+                        "whatif/single-losses",
+                        &query,
+                    )?;
                     losses.extend(page.answer.body.items);
                     cursor = page.answer.body.next;
                     if cursor.is_none() {

@@ -1,10 +1,10 @@
-//! Keys of `[api]` and the entries `[[api-client]]`.
+//! Keys of `[api]` and `[ufm]`, and the entries `[[api-client]]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ferrosm_replication::https::ServerFiles;
 
-use super::settings::{ApiClientEntry, ApiSection, Settings};
+use super::settings::{ApiClientEntry, ApiSection, Settings, UfmSection};
 
 /// Most entries.
 pub(super) const ENTRIES_MAX: usize = 1000;
@@ -13,15 +13,33 @@ impl Settings {
     /// The certificate files of the API's TCP listener, with their directory.
     #[must_use]
     pub fn api_files(&self) -> ServerFiles {
-        let section = &self.api;
-        // A missing file name was reported.
-        let located =
-            |file: &Option<PathBuf>| self.dir.join(file.as_deref().unwrap_or("".as_ref()));
         ServerFiles {
-            certificate: located(&section.certificate),
-            key: located(&section.key),
-            client_ca: Some(located(&section.client_ca)),
+            certificate: self.located(&self.api.certificate),
+            key: self.located(&self.api.key),
+            client_ca: Some(self.located(&self.api.client_ca)),
         }
+    }
+
+    /// The certificate files of the listener of UFM's calls.
+    #[must_use]
+    pub fn ufm_files(&self) -> ServerFiles {
+        ServerFiles {
+            certificate: self.located(&self.ufm.certificate),
+            key: self.located(&self.ufm.key),
+            client_ca: None,
+        }
+    }
+
+    /// The file with the password for UFM's calls.
+    #[must_use]
+    pub fn ufm_password_file(&self) -> PathBuf {
+        self.located(&self.ufm.password_file)
+    }
+
+    /// A file, with its directory. A missing file name was reported.
+    fn located(&self, file: &Option<PathBuf>) -> PathBuf {
+        let name = file.as_deref().unwrap_or_else(|| Path::new(""));
+        self.dir.join(name)
     }
 }
 
@@ -41,6 +59,26 @@ pub(super) fn check_keys(section: &ApiSection, report: &mut dyn FnMut(&'static s
             (None, Some(_)) => report(key, "has no effect without api.listen"),
             (Some(_), Some(_)) | (None, None) => {}
         }
+    }
+}
+
+/// Checks combinations of keys of `[ufm]`.
+pub(super) fn check_ufm(section: &UfmSection, report: &mut dyn FnMut(&'static str, &str)) {
+    let are_set = [
+        ("ufm.certificate", section.certificate.is_some()),
+        ("ufm.key", section.key.is_some()),
+        ("ufm.user", !section.user.is_empty()),
+        ("ufm.password-file", section.password_file.is_some()),
+    ];
+    for (key, is_set) in are_set {
+        match (section.listen.is_some(), is_set) {
+            (true, false) => report(key, "is required with ufm.listen"),
+            (false, true) => report(key, "has no effect without ufm.listen"),
+            (true, true) | (false, false) => {}
+        }
+    }
+    if section.user.contains(':') {
+        report("ufm.user", "must not contain a colon");
     }
 }
 

@@ -224,6 +224,12 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "api.key" Restart settings.api.key => TEXT;
     "api.client-ca" Restart settings.api.client_ca => TEXT;
 
+    "ufm.listen" Restart settings.ufm.listen => SocketAddress("0.0.0.0:7474");
+    "ufm.certificate" Restart settings.ufm.certificate => TEXT;
+    "ufm.key" Restart settings.ufm.key => TEXT;
+    "ufm.user" Restart settings.ufm.user => TEXT;
+    "ufm.password-file" Restart settings.ufm.password_file => TEXT;
+
     "metrics.listen" Restart settings.metrics => SocketAddress("127.0.0.1:9793");
 
     "health.expect" Reload settings.health_expect => Time::within(MINUTE, YEAR);

@@ -7,10 +7,12 @@ use ferrosm_opensm_compat::keyword::nearest_keyword;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{INSTANCE_DIR, api, notify};
-use super::keys::{API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, RENAMED};
+use super::keys::{
+    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, RENAMED,
+};
 use super::settings::{PartitionEntry, Settings};
 use super::value::SpannedError;
+use super::{INSTANCE_DIR, api, notify};
 
 /// What a text sets, and where.
 #[derive(Debug, Default)]

@@ -5,7 +5,10 @@ use ferrosm_opensm_compat::options::conversion::Conversion;
 use ferrosm_opensm_compat::options::{self, Equivalent};
 use toml::Value;
 
-use super::keys::{API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, is_secret};
+use super::keys::{
+    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS,
+    is_secret,
+};
 use super::parse;
 use super::settings::Settings;
 

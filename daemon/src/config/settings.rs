@@ -43,6 +43,8 @@ pub struct Settings {
     pub notify_entries: Vec<NotifyEntry>,
     /// The TCP listener of the API.
     pub api: ApiSection,
+    /// The listener of UFM's calls.
+    pub ufm: UfmSection,
     /// The entries `[[api-client]]`.
     pub api_clients: Vec<ApiClientEntry>,
     /// Replication.
@@ -80,6 +82,7 @@ impl Default for Settings {
             partition_entries: Vec::new(),
             notify_entries: Vec::new(),
             api: ApiSection::default(),
+            ufm: UfmSection::default(),
             api_clients: Vec::new(),
             replication: ReplicationSection::default(),
             state_dir: Some(PathBuf::from("/var/lib/ferrosm")),
@@ -263,6 +266,21 @@ pub struct ApiSection {
     pub key: Option<PathBuf>,
     /// Certificate file of the CA of clients.
     pub client_ca: Option<PathBuf>,
+}
+
+/// The section `[ufm]`: the calls of UFM's interface that ib-kubernetes uses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UfmSection {
+    /// Address; `None` for none.
+    pub listen: Option<SocketAddr>,
+    /// Certificate file of the server.
+    pub certificate: Option<PathBuf>,
+    /// Its private key file.
+    pub key: Option<PathBuf>,
+    /// Name of the user that clients send.
+    pub user: String,
+    /// File with the password.
+    pub password_file: Option<PathBuf>,
 }
 
 /// An entry `[[api-client]]`: what the owner of a certificate may do.

@@ -10,11 +10,11 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
+use ferrosm_replication::https::ServerTls;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use ferrosm_replication::https::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -340,7 +340,7 @@ mod tests {
         let at = taken.local_addr().unwrap();
         run(async {
             let mut binding = core::pin::pin!(bind(at, "http", "/", Duration::from_millis(1)));
-            let attempt = tokio::time::timeout(Duration::from_millis(5), &mut binding);
+            let attempt = timeout(Duration::from_millis(5), &mut binding);
             assert!(attempt.await.is_err(), "the address is in use");
             drop(taken);
             assert_eq!(binding.await.local_addr().unwrap(), at);

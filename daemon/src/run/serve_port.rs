@@ -55,6 +55,7 @@ pub fn serve_one(
     });
     if let Some(http) = http {
         api::server::start_tcp(http, &settings, &process.api);
+        api::server::start_ufm(http, &settings, &process.api);
     }
     if !args.sm.once {
         info!(

@@ -45,7 +45,11 @@ impl Authority {
     pub fn issue(&self, dir: &Path, name: &str, subject: Subject<'_>) {
         let certify = || -> Result<_, rcgen::Error> {
             let key = KeyPair::generate()?;
-            let names: Vec<String> = subject.names.iter().map(|name| (*name).to_owned()).collect();
+            let names: Vec<String> = subject
+                .names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect();
             let mut params = CertificateParams::new(names)?;
             params
                 .distinguished_name

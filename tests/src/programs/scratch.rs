@@ -105,5 +105,5 @@ impl Drop for Scratch {
 /// If that fails.
 pub fn write_file(dir: &Path, name: &str, text: &str) {
     let path = dir.join(name);
-    std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
 }

@@ -26,13 +26,29 @@ pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
     (Method::POST, "/v1/forget", ClientRole::Operate),
     (Method::POST, "/v1/notify/test", ClientRole::Operate),
     (Method::PUT, "/v1/partitions/{partition}", ClientRole::Admin),
-    (Method::DELETE, "/v1/partitions/{partition}", ClientRole::Admin),
-    (Method::PATCH, "/v1/partitions/{partition}/members", ClientRole::Admin),
+    (
+        Method::DELETE,
+        "/v1/partitions/{partition}",
+        ClientRole::Admin,
+    ),
+    (
+        Method::PATCH,
+        "/v1/partitions/{partition}/members",
+        ClientRole::Admin,
+    ),
     (Method::POST, "/v1/handover", ClientRole::Admin),
     (Method::POST, "/v1/takeover", ClientRole::Admin),
     (Method::POST, "/v1/config", ClientRole::Admin),
-    (Method::POST, "/v1/config/{revision}/confirm", ClientRole::Admin),
-    (Method::POST, "/v1/config/{revision}/rollback", ClientRole::Admin),
+    (
+        Method::POST,
+        "/v1/config/{revision}/confirm",
+        ClientRole::Admin,
+    ),
+    (
+        Method::POST,
+        "/v1/config/{revision}/rollback",
+        ClientRole::Admin,
+    ),
 ];
 
 /// The role that a request needs.
@@ -40,7 +56,9 @@ fn needed(method: &Method, path: &str) -> ClientRole {
     if [Method::GET, Method::HEAD].contains(method) {
         return ClientRole::View;
     }
-    let row = WRITES.iter().find(|(of, at, _)| of == method && *at == path);
+    let row = WRITES
+        .iter()
+        .find(|(of, at, _)| of == method && *at == path);
     // The least surprise for a missing row, which a test finds.
     row.map_or(ClientRole::Admin, |(_, _, role)| *role)
 }
@@ -52,9 +70,9 @@ pub(super) async fn check_role(
     next: Next,
 ) -> Result<Response, Failed> {
     let extensions = request.extensions();
-    let client = extensions.get::<Client>().ok_or_else(|| {
-        ApiError::new(ErrorKind::Internal, "a client without identity", "")
-    })?;
+    let client = extensions
+        .get::<Client>()
+        .ok_or_else(|| ApiError::new(ErrorKind::Internal, "a client without identity", ""))?;
     // A path that is no resource is refused later.
     let path = extensions.get::<MatchedPath>();
     let role = path.map_or(ClientRole::View, |path| {

@@ -31,12 +31,12 @@ use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::{Command, CommandFailure};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use utoipa::{IntoParams, OpenApi};
 
 use super::access::Client;
-use super::commands::CommandRequest;
+use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
@@ -209,7 +209,7 @@ fn answer<T>(state: &State, at: SystemTime, body: T) -> Json<Answer<T>> {
 }
 
 /// The published fabric.
-fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
+pub(super) fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
     state.fabric.as_ref().ok_or_else(|| {
         ApiError::new(
             ErrorKind::NotReady,
@@ -581,7 +581,7 @@ async fn post_takeover(
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.
-async fn execute(
+pub(super) async fn execute(
     Shared(service): Shared<Service>,
     Extension(client): Extension<Client>,
     query: WriteOf,
@@ -590,27 +590,16 @@ async fn execute(
     let Query(query) = query?;
     check(&service, &query)?;
     let kind = commands::kind(&command);
-    let requests = service.requests().ok_or_else(|| {
-        ApiError::new(
-            ErrorKind::NotReady,
-            "the service waits for its local port, or is stopping",
-            "`ferrosm status` shows what the service does.",
-        )
-    })?;
-    // Before it gets a number: a command with a number always reaches the queue.
-    let place = requests.try_reserve().map_err(|_| {
-        let message = "too many commands wait for the SM";
-        ApiError::new(ErrorKind::Busy, message, "Try again later.")
-    })?;
+    let place = reserve(&service)?;
     let id = service
         .commands
         .begin(&command, client.to_string(), query.reason);
     let (result, done) = oneshot::channel();
-    place.send(CommandRequest {
+    place.send(SmRequest::Execute(CommandRequest {
         id,
         command,
         result,
-    });
+    }));
     let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S_DEFAULT));
     let status = match timeout(wait, done).await {
         Ok(Ok(Ok(_))) => StatusCode::OK,
@@ -629,6 +618,22 @@ async fn execute(
     })?;
     let state = service.published.state();
     Ok((status, answer(&state, SystemTime::now(), entry)).into_response())
+}
+
+/// A place in the queue of the loop of the SM. It is taken before a command gets a number: a
+/// command with a number always reaches the queue.
+fn reserve(service: &Service) -> core::result::Result<mpsc::OwnedPermit<SmRequest>, ApiError> {
+    let requests = service.requests().ok_or_else(|| {
+        ApiError::new(
+            ErrorKind::NotReady,
+            "the service waits for its local port, or is stopping",
+            "`ferrosm status` shows what the service does.",
+        )
+    })?;
+    requests.try_reserve_owned().map_err(|_| {
+        let message = "too many commands wait for the SM";
+        ApiError::new(ErrorKind::Busy, message, "Try again later.")
+    })
 }
 
 /// Checks the reason of a write.
