@@ -7,8 +7,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use ferrosm_api::access::ClientRole;
 use ferrosm_api::answer::{ApiError, ErrorKind};
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::extensions::ExtensionsBuilder;
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder};
 
 use super::Failed;
 use crate::api::Service;
@@ -82,8 +82,12 @@ pub(super) async fn check_role(
     Ok(next.run(request).await)
 }
 
-/// Adds the role to each operation of the document, as `x-role`.
+/// Adds the role to each operation of the document, as `x-role`, and the answer without it.
 pub(super) fn describe(document: &mut OpenApi) {
+    let error = Ref::from_schema_name("ErrorAnswer");
+    let forbidden = ResponseBuilder::new()
+        .content("application/json", Content::new(Some(error)))
+        .build();
     for (path, item) in &mut document.paths.paths {
         let operations = [
             (Method::GET, &mut item.get),
@@ -97,6 +101,10 @@ pub(super) fn describe(document: &mut OpenApi) {
                 let role = needed(&method, path).name();
                 let extension = ExtensionsBuilder::new().add("x-role", role).build();
                 operation.extensions = Some(extension);
+                let responses = &mut operation.responses.responses;
+                responses
+                    .entry("403".to_owned())
+                    .or_insert_with(|| RefOr::T(forbidden.clone()));
             }
         }
     }
@@ -131,6 +139,9 @@ mod tests {
         assert_eq!(WRITES.len(), writes);
         let text = document.to_json().unwrap();
         assert!(text.contains("\"x-role\":\"operate\""), "{text}");
+        let status = &document.paths.paths["/v1/status"];
+        let get = status.get.as_ref().unwrap();
+        assert!(get.responses.responses.contains_key("403"));
     }
 
     /// docs/api.md lists the writes of each role.

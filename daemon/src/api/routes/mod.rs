@@ -88,6 +88,7 @@ pub(super) fn router(service: Service) -> Router {
         title = "ferrosm",
         description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. `x-role` is the role that an operation needs."
     ),
+    components(schemas(Removal)),
     paths(
         get_status,
         get_health,
