@@ -118,7 +118,7 @@ fn stream_of_events_is_resumed_without_loss() {
     assert_eq!(data["since"], 1);
 }
 
-/// Only some clients receive streams at a time; others are told what else they can do. Invalid
+/// Only some clients receive streams at a time; others get an error with a remedy. Invalid
 /// positions are refused.
 #[test]
 fn streams_of_events_are_bounded() {
