@@ -64,7 +64,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_api::config::FILES_LEN_MAX;
 use tokio::sync::{Semaphore, mpsc};
@@ -204,7 +204,12 @@ fn runtime_dir_of(state_dir: &Path) -> Option<PathBuf> {
     Some(Path::new(RUNTIME_ROOT).join(name))
 }
 
-/// A time in UTC, in milliseconds (RFC 3339).
+/// The last second of the year 9999, in seconds since 1970.
+const YEAR_9999_END_S: u64 = 253_402_300_799;
+
+/// A time in UTC, in milliseconds (RFC 3339). A time that has no such form, as a client may compute
+/// it, is the first or last one that has: of the years 1970 and 9999.
 pub(crate) fn rfc3339(at: SystemTime) -> String {
-    humantime::format_rfc3339_millis(at).to_string()
+    let last = UNIX_EPOCH + Duration::from_secs(YEAR_9999_END_S);
+    humantime::format_rfc3339_millis(at.clamp(UNIX_EPOCH, last)).to_string()
 }
