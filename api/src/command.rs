@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::status::Finding;
+use crate::what_if::{NamedPorts, WhatIf};
 
 /// Longest `wait_s`, in seconds.
 pub const WAIT_S_MAX: u64 = 86_400;
@@ -43,7 +44,30 @@ pub struct FullSweepQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(max_length = 500)]
     pub reason: Option<String>,
-    /// Seconds to wait for the result, at most 86400; 30 if absent.
+    /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
+    /// after that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(maximum = 86_400)]
+    pub wait_s: Option<u64>,
+    /// Execute it only if this is the revision of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_revision: Option<u64>,
+}
+
+/// The query of a write that changes partitions or what is in service.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ChangeWriteQuery {
+    /// Only say what it would do.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Why, for the audit log; at most 500 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(max_length = 500)]
+    pub reason: Option<String>,
+    /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
+    /// after that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(maximum = 86_400)]
     pub wait_s: Option<u64>,
@@ -198,6 +222,32 @@ pub struct Command {
     /// Problems that a sweep found, the most severe first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+}
+
+/// What a change would do, for a dry run. A change that would be refused has the same error as
+/// without `dry_run`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ChangePlan {
+    /// What it would do.
+    pub kind: CommandKind,
+    /// What it is for: a partition, or a switch, link or port.
+    pub target: String,
+    /// Ports that would get other P_Keys.
+    pub p_key_ports: NamedPorts,
+    /// What the loss of what is taken out of service would do to the routes. A drained switch
+    /// itself stays reachable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<WhatIf>,
+}
+
+/// A command, or what it would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum CommandOrPlan {
+    /// A command.
+    Command(Box<Command>),
+    /// What it would do (`dry_run`).
+    Plan(Box<ChangePlan>),
 }
 
 /// Commands, the newest first.

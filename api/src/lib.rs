@@ -17,6 +17,7 @@
 //! | [`maintenance`] | drained switches and links, disabled ports |
 //! | [`key`] | management keys, and who has them |
 //! | [`path`] | where a port is, and the path between two ports |
+//! | [`access`] | what a client may do |
 //! | [`event`] | events |
 //! | [`alarm`] | alarms, and notifications of them |
 //! | [`change`] | what changed |
@@ -28,6 +29,7 @@
 
 #![warn(missing_docs)]
 
+pub mod access;
 pub mod alarm;
 pub mod answer;
 pub mod cabling;

@@ -28,6 +28,7 @@
 pub mod etcd;
 mod event;
 mod follower;
+pub mod https;
 mod leader;
 mod log;
 mod node;

@@ -39,7 +39,7 @@ pub struct TlsFiles {
 /// Why a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {problem}", path.display())]
-struct FileError {
+pub struct FileError {
     /// The file.
     path: PathBuf,
     /// The reason.
@@ -248,7 +248,7 @@ impl TlsFiles {
         self.expiry_notice(&chain, &roots, &provider, at)
     }
 
-    fn roots(&self) -> Result<Arc<RootCertStore>, FileError> {
+    pub(crate) fn roots(&self) -> Result<Arc<RootCertStore>, FileError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.ca)? {
             roots
@@ -308,7 +308,7 @@ impl TlsFiles {
     }
 
     /// A message if the certificate is invalid at this time, or will be soon.
-    fn expiry_notice(
+    pub(crate) fn expiry_notice(
         &self,
         chain: &[CertificateDer<'static>],
         roots: &Arc<RootCertStore>,
@@ -385,7 +385,7 @@ impl TlsFiles {
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
     let certificates: Vec<_> = CertificateDer::pem_file_iter(path)
         .map_err(|e| pem_error(path, "certificate", &e))?
         .collect::<Result<_, _>>()
@@ -396,14 +396,14 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> 
     Ok(certificates)
 }
 
-fn file_error(path: &Path, problem: impl Into<String>) -> FileError {
+pub(crate) fn file_error(path: &Path, problem: impl Into<String>) -> FileError {
     FileError {
         path: path.to_owned(),
         problem: problem.into(),
     }
 }
 
-fn pem_error(
+pub(crate) fn pem_error(
     path: &Path,
     kind: &str,
     e: &tokio_rustls::rustls::pki_types::pem::Error,

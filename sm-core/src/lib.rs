@@ -70,7 +70,9 @@ mod vls;
 
 pub use config::SmConfig;
 pub use event::Event;
-pub use io::commands::{Command, CommandFailure, CommandId, CommandOutcome, CommandReply};
+pub use io::commands::{
+    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, PlannedChange,
+};
 pub use io::{
     Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, ReplicaEvent,
     ReplicationRole, StepDownReason,

@@ -1,18 +1,27 @@
 //! Asks a running service.
 
+use core::fmt;
 use core::time::Duration;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer};
+use ferrosm_replication::https;
+use ferrosm_replication::tls::TlsFiles;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, StatusCode};
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::socket_to_ask;
 
 /// Time until an answer is complete, beyond the time that a command may take.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,7 +29,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum AskError {
-    /// No service listens at the socket.
+    /// No service listens there.
     NoService,
     /// The socket belongs to another user.
     PermissionDenied(PathBuf),
@@ -37,10 +46,53 @@ pub struct ReceivedAnswer<T> {
     pub answer: Answer<T>,
 }
 
-/// A request to the service at a socket.
+/// Where requests are sent.
+#[derive(Debug, Clone)]
+pub enum ApiEndpoint {
+    /// The Unix socket of the service with a state directory.
+    Local { state_dir: PathBuf },
+    /// HTTPS.
+    Remote {
+        /// Without brackets.
+        host: String,
+        port: u16,
+        files: TlsFiles,
+    },
+}
+
+impl ApiEndpoint {
+    /// The endpoint of an address such as `https://sm1:7473`.
+    ///
+    /// # Errors
+    /// If it is no such address.
+    pub fn remote(url: &str, files: TlsFiles) -> Result<Self, String> {
+        let invalid = || format!("`{url}` is no address such as https://sm1:7473");
+        let uri: Uri = url.parse().map_err(|_| invalid())?;
+        let is_bare = uri.scheme_str() == Some("https") && ["", "/"].contains(&uri.path());
+        let host = uri.host().unwrap_or_default();
+        let port = uri.port_u16().filter(|_| is_bare && !host.is_empty());
+        Ok(Self::Remote {
+            // An IPv6 address has brackets in a URL.
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: port.ok_or_else(invalid)?,
+            files,
+        })
+    }
+}
+
+impl fmt::Display for ApiEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local { state_dir } => write!(f, "state directory {}", state_dir.display()),
+            Self::Remote { host, port, .. } => write!(f, "address {host} port {port}"),
+        }
+    }
+}
+
+/// A request to a service.
 #[derive(Debug)]
 pub struct Call<'a> {
-    pub socket: &'a Path,
+    pub endpoint: &'a ApiEndpoint,
     pub method: Method,
     /// Path below the version.
     pub resource: &'a str,
@@ -116,16 +168,36 @@ impl Call<'_> {
     }
 
     async fn exchange(&self, body: Vec<u8>) -> Result<(StatusCode, Bytes), AskError> {
-        let stream = UnixStream::connect(self.socket).await.map_err(|e| {
-            let kind = e.kind();
-            if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
-                AskError::NoService
-            } else if kind == io::ErrorKind::PermissionDenied {
-                AskError::PermissionDenied(self.socket.to_owned())
-            } else {
-                AskError::Failed(e.to_string())
+        match self.endpoint {
+            ApiEndpoint::Local { state_dir } => {
+                let socket = socket_to_ask(state_dir);
+                let stream = UnixStream::connect(&socket)
+                    .await
+                    .map_err(|e| connect_error(&e, &socket))?;
+                self.exchange_on(stream, body).await
             }
-        })?;
+            ApiEndpoint::Remote { host, port, files } => {
+                let failed = |e: &dyn fmt::Display| AskError::Failed(e.to_string());
+                let config = https::client_config(files).map_err(|e| failed(&e))?;
+                let name = ServerName::try_from(host.clone()).map_err(|e| failed(&e))?;
+                let stream = TcpStream::connect((&**host, *port))
+                    .await
+                    .map_err(|e| connect_error(&e, Path::new(host)))?;
+                let connector = TlsConnector::from(Arc::new(config));
+                let stream = connector
+                    .connect(name, stream)
+                    .await
+                    .map_err(|e| failed(&format!("no TLS connection: {e}")))?;
+                self.exchange_on(stream, body).await
+            }
+        }
+    }
+
+    async fn exchange_on(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        body: Vec<u8>,
+    ) -> Result<(StatusCode, Bytes), AskError> {
         let failed = |e: hyper::Error| match e.is_incomplete_message() {
             true => AskError::Failed("the service ended before it answered".to_owned()),
             false => AskError::Failed(e.to_string()),
@@ -145,5 +217,17 @@ impl Call<'_> {
         let status = response.status();
         let body = response.into_body().collect().await.map_err(failed)?;
         Ok((status, body.to_bytes()))
+    }
+}
+
+/// Why there is no connection.
+fn connect_error(e: &io::Error, place: &Path) -> AskError {
+    let kind = e.kind();
+    if kind == io::ErrorKind::NotFound || kind == io::ErrorKind::ConnectionRefused {
+        AskError::NoService
+    } else if kind == io::ErrorKind::PermissionDenied {
+        AskError::PermissionDenied(place.to_owned())
+    } else {
+        AskError::Failed(e.to_string())
     }
 }

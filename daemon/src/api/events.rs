@@ -81,6 +81,16 @@ impl EventLog {
     /// The events after a number, of at least this severity.
     #[must_use]
     pub fn since(&self, since: Option<u64>, severity: EventSeverity) -> Events {
+        self.first_since(since, severity, REMEMBERED)
+    }
+
+    /// The first of these events; `last` is then that of the last one of them.
+    pub(super) fn first_since(
+        &self,
+        since: Option<u64>,
+        severity: EventSeverity,
+        max: usize,
+    ) -> Events {
         let entries = self.lock();
         let last = *self.last.borrow();
         let first = entries.front().map_or(last, |entry| entry.number);
@@ -89,7 +99,12 @@ impl EventLog {
         let is_new = |entry: &&Arc<EventEntry>| {
             entry.severity >= severity && known.is_none_or(|since| entry.number > since)
         };
-        let new: Vec<Arc<EventEntry>> = entries.iter().filter(is_new).cloned().collect();
+        let mut matching = entries.iter().filter(is_new);
+        let new: Vec<Arc<EventEntry>> = matching.by_ref().take(max).cloned().collect();
+        let last = match (matching.next(), new.last()) {
+            (Some(_), Some(entry)) => entry.number,
+            (Some(_), None) | (None, _) => last,
+        };
         drop(entries);
         let has_gap = match (since, known) {
             (Some(_), None) => true,
@@ -101,6 +116,11 @@ impl EventLog {
             has_gap,
             items: new.iter().map(|entry| EventEntry::clone(entry)).collect(),
         }
+    }
+
+    /// Tells when events are added, from now on.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.last.subscribe()
     }
 
     /// Waits until there are such events.

@@ -16,7 +16,7 @@ const NAME_LEN_MAX: usize = 256;
 /// Forgets what a query names, with a line in the audit log.
 pub(super) fn forget(
     service: &Service,
-    client: Client,
+    client: &Client,
     query: ForgetQuery,
 ) -> Result<Forgotten, ApiError> {
     let ForgetQuery { name, reason } = query;

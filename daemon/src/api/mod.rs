@@ -16,13 +16,14 @@
 //! | [`commands`] | commands of clients and signals, and the audit log |
 //! | `line_file` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
-//! | [`server`], [`access`] | the socket; who a client is and what it may do |
+//! | [`server`], [`access`] | the socket and the TCP listener; who a client is and what it may do |
 //! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
 //! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `ufm` | calls of UFM's interface, for ib-kubernetes |
 //! | `what_if` | predictions, which take longer |
 
 pub mod access;
@@ -59,6 +60,7 @@ mod seen;
 pub mod server;
 mod status;
 pub mod sweep_log;
+mod ufm;
 mod what_if;
 
 pub(crate) use status::{awaited_removals, role};
@@ -68,14 +70,15 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_api::config::FILES_LEN_MAX;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
+use self::access::ClientRoles;
 use self::alarms::{Alarms, Followed};
 use self::changes::ChangeLog;
-use self::commands::{CommandLog, CommandRequest};
+use self::commands::{CommandLog, SmRequest};
 use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::group::RegistryDesk;
@@ -99,6 +102,13 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ADMINS_MAX: usize = 160;
 /// Most other clients connected at the same time.
 pub const VIEWERS_MAX: usize = 32;
+/// Most clients over TCP connected at the same time.
+const REMOTE_CLIENTS_MAX: usize = 128;
+/// Most clients of UFM's calls connected at the same time.
+const UFM_CLIENTS_MAX: usize = 16;
+/// Most clients that receive streams of events at the same time. Fewer than viewers, so that others
+/// can ask.
+const EVENT_STREAMS_MAX: usize = 24;
 /// Most commands that wait for the loop of the SM.
 const COMMANDS_MAX: usize = 16;
 
@@ -117,8 +127,21 @@ pub struct Service {
     pub changes: ChangeLog,
     pub sweeps: SweepLog,
     pub registrations: RegistryDesk,
+    event_streams: EventStreams,
+    /// What clients over TCP may do.
+    pub client_roles: ClientRoles,
     /// `None` while the service does not execute commands.
-    requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
+    requests: Arc<Mutex<Option<mpsc::Sender<SmRequest>>>>,
+}
+
+/// Streams of events that may be opened.
+#[derive(Debug, Clone)]
+struct EventStreams(Arc<Semaphore>);
+
+impl Default for EventStreams {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(EVENT_STREAMS_MAX)))
+    }
 }
 
 impl Service {
@@ -135,7 +158,7 @@ impl Service {
 
     /// Commands are executed from now on, by the receiver of the requests.
     #[must_use]
-    pub fn accept_commands(&self) -> mpsc::Receiver<CommandRequest> {
+    pub fn accept_commands(&self) -> mpsc::Receiver<SmRequest> {
         let (requests, inbox) = mpsc::channel(COMMANDS_MAX);
         self.set_requests(Some(requests));
         inbox
@@ -146,12 +169,12 @@ impl Service {
         self.set_requests(None);
     }
 
-    fn set_requests(&self, requests: Option<mpsc::Sender<CommandRequest>>) {
+    fn set_requests(&self, requests: Option<mpsc::Sender<SmRequest>>) {
         let current = self.requests.lock();
         *current.unwrap_or_else(PoisonError::into_inner) = requests;
     }
 
-    fn requests(&self) -> Option<mpsc::Sender<CommandRequest>> {
+    fn requests(&self) -> Option<mpsc::Sender<SmRequest>> {
         let current = self.requests.lock();
         current.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -191,7 +214,12 @@ fn runtime_dir_of(state_dir: &Path) -> Option<PathBuf> {
     Some(Path::new(RUNTIME_ROOT).join(name))
 }
 
-/// A time in UTC, in milliseconds (RFC 3339).
+/// The last second of the year 9999, in seconds since 1970.
+const YEAR_9999_END_S: u64 = 253_402_300_799;
+
+/// A time in UTC, in milliseconds (RFC 3339). A time that has no such form, as a client may compute
+/// it, is the first or last one that has: of the years 1970 and 9999.
 pub(crate) fn rfc3339(at: SystemTime) -> String {
-    humantime::format_rfc3339_millis(at).to_string()
+    let last = UNIX_EPOCH + Duration::from_secs(YEAR_9999_END_S);
+    humantime::format_rfc3339_millis(at.clamp(UNIX_EPOCH, last)).to_string()
 }

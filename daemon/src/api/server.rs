@@ -1,27 +1,33 @@
-//! The Unix socket of the API: who may connect, and what a client may do.
+//! The Unix socket and the TCP listener of the API: who may connect, and the size of requests.
 
 use core::time::Duration;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use axum::extract::Request;
+use axum::extract::{ConnectInfo, Request, State as Shared};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router, middleware};
+use ferrosm_api::access::ClientRole;
 use ferrosm_api::answer::{ApiError, ErrorKind};
+use ferrosm_replication::https::ServerTls;
 use nix::unistd::Group;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
-use tracing::{info, warn};
+use tokio_rustls::rustls::ServerConnection;
+use tracing::{error, info, warn};
 
-use super::access::Client;
+use super::access::{Client, ClientRoles};
 use super::routes::{self, Failed};
+use super::ufm::{self, Login};
 use super::{
-    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REQUEST_BODY_MAX, REQUEST_TIMEOUT,
-    Service, VIEWERS_MAX,
+    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REMOTE_CLIENTS_MAX, REQUEST_BODY_MAX,
+    REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX,
 };
+use crate::config::Settings;
 use crate::http::endpoint::{self, Slots};
 use crate::http::{Closing, HttpThread};
 
@@ -57,7 +63,8 @@ pub fn start(http: &HttpThread, socket: &Path, state_dir: &Path, service: &Servi
             let access = share_with_group(socket);
             info!(socket = %socket.display(), access, "API started");
             let router = router(service);
-            http.serve(|closing| serve(listener, router, closing));
+            let roles = service.client_roles.clone();
+            http.serve(|closing| serve(listener, router, roles, closing));
             paths.push(socket.to_owned());
         }
         Err(error) => {
@@ -105,18 +112,17 @@ fn share_with_group(path: &Path) -> &'static str {
 }
 
 fn router(service: &Service) -> Router {
-    routes::router(service.clone()).layer(middleware::from_fn(receive_body))
+    let receive = middleware::from_fn_with_state(service.clone(), receive_body);
+    routes::router(service.clone()).layer(receive)
 }
 
 /// Receives the body of a request in time, and refuses a long one.
-async fn receive_body(request: Request, next: Next) -> Response {
+async fn receive_body(Shared(service): Shared<Service>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
-    let is_admin = head
-        .extensions
-        .get::<Client>()
-        .is_some_and(|c| c.is_admin());
+    let client = head.extensions.get::<Client>();
+    let may_configure = client.is_some_and(|client| is_admin(client, &service.client_roles));
     let len_max = match head.uri.path() {
-        "/v1/config" if is_admin => CONFIG_BODY_MAX,
+        "/v1/config" if may_configure => CONFIG_BODY_MAX,
         _ => REQUEST_BODY_MAX,
     };
     let receive = axum::body::to_bytes(body, len_max);
@@ -128,7 +134,58 @@ async fn receive_body(request: Request, next: Next) -> Response {
     Failed::from(ApiError::new(ErrorKind::InvalidRequest, error, "")).into_response()
 }
 
-async fn serve(listener: std::os::unix::net::UnixListener, router: Router, closing: Closing) {
+/// Serves the API over TCP, if an address is configured.
+pub fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
+    let Some(listen) = settings.api.listen else {
+        return;
+    };
+    service.client_roles.configure(settings.api_clients.clone());
+    let tls = Arc::new(ServerTls::read(settings.api_files()));
+    let router = router(service);
+    let admit = move |connection: &ServerConnection, address| {
+        let certificates = connection.peer_certificates();
+        // The TLS library refuses clients without one.
+        let own = certificates.and_then(<[_]>::first);
+        let client = match own {
+            Some(certificate) => Client::of_certificate(certificate, address),
+            None => Client::without_name(address),
+        };
+        router.clone().layer(Extension(client))
+    };
+    let slots = Slots::new(REMOTE_CLIENTS_MAX);
+    http.serve(|closing| {
+        endpoint::serve_tls(listen, ferrosm_api::PREFIX, tls, admit, slots, closing)
+    });
+}
+
+/// Serves UFM's calls, if an address is configured. A failure is logged.
+pub fn start_ufm(http: &HttpThread, settings: &Settings, service: &Service) {
+    let Some(listen) = settings.ufm.listen else {
+        return;
+    };
+    let login = match Login::read(&settings.ufm.user, &settings.ufm_password_file()) {
+        Ok(login) => login,
+        Err(error) => {
+            let effect = "clients of UFM's calls are not served";
+            error!(error, effect, "cannot read password");
+            return;
+        }
+    };
+    let tls = Arc::new(ServerTls::read(settings.ufm_files()));
+    let receive = middleware::from_fn_with_state(service.clone(), receive_body);
+    let router = ufm::router(service, login).layer(receive);
+    let admit =
+        move |_: &ServerConnection, address| router.clone().layer(Extension(ConnectInfo(address)));
+    let slots = Slots::new(UFM_CLIENTS_MAX);
+    http.serve(|closing| endpoint::serve_tls(listen, "/ufmRest", tls, admit, slots, closing));
+}
+
+async fn serve(
+    listener: std::os::unix::net::UnixListener,
+    router: Router,
+    roles: ClientRoles,
+    closing: Closing,
+) {
     let listener = match UnixListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
@@ -140,10 +197,18 @@ async fn serve(listener: std::os::unix::net::UnixListener, router: Router, closi
     let viewers = Slots::new(VIEWERS_MAX);
     let admit = move |stream: &tokio::net::UnixStream| {
         let client = Client::of_socket(&stream.peer_cred()?);
-        let slots = if client.is_admin() { &admins } else { &viewers };
+        let slots = if is_admin(&client, &roles) {
+            &admins
+        } else {
+            &viewers
+        };
         Ok((router.clone().layer(Extension(client)), slots.clone()))
     };
     endpoint::serve_unix(listener, admit, closing).await;
+}
+
+fn is_admin(client: &Client, roles: &ClientRoles) -> bool {
+    roles.of(client) == Some(ClientRole::Admin)
 }
 
 /// Tells clients of versions before the API what to use.
@@ -175,6 +240,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
+    use crate::api::commands::SmRequest;
     use ferrosm_core::{Command, CommandOutcome};
     use tempfile::TempDir;
 
@@ -230,6 +296,9 @@ mod tests {
                 let mut executed = Vec::new();
                 let mut pending = Vec::new();
                 while let Some(request) = requests.blocking_recv() {
+                    let SmRequest::Execute(request) = request else {
+                        continue;
+                    };
                     executed.push(request.command.clone());
                     match &request.command {
                         Command::Sweep => {

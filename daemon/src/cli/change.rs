@@ -38,6 +38,9 @@ pub enum PartitionCommand {
         /// Its name or P_Key.
         #[arg(value_name = "PARTITION")]
         partition: String,
+        /// Only say what it would do.
+        #[arg(long)]
+        dry_run: bool,
         /// The service.
         #[command(flatten)]
         service: ServiceArgs,
@@ -67,6 +70,9 @@ pub struct PartitionAddArgs {
     /// Flags of its groups, as in the configuration: mtu=4096, rate=400G, sl=1.
     #[arg(long = "flag", value_name = "NAME=VALUE")]
     pub flags: Vec<String>,
+    /// Only say what it would do.
+    #[arg(long)]
+    pub dry_run: bool,
     /// The service.
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -88,6 +94,9 @@ pub struct PartitionSetArgs {
     /// Members to remove.
     #[arg(long, value_name = "PORTS")]
     pub remove: Vec<String>,
+    /// Only say what it would do.
+    #[arg(long)]
+    pub dry_run: bool,
     /// The service.
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -102,6 +111,9 @@ pub struct DrainArgs {
     /// Put it back after this time: 30m, 2h, 1d.
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<core::time::Duration>,
+    /// Only say what it would do.
+    #[arg(long)]
+    pub dry_run: bool,
     /// The service.
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -113,6 +125,9 @@ pub struct InServiceArgs {
     /// As `ferrosm maintenance` names it.
     #[arg(value_name = "NAME")]
     pub target: String,
+    /// Only say what it would do.
+    #[arg(long)]
+    pub dry_run: bool,
     /// The service.
     #[command(flatten)]
     pub service: ServiceArgs,
@@ -142,6 +157,9 @@ pub enum PortCommand {
         /// Accept this consequence.
         #[arg(long, value_name = "CONSEQUENCE")]
         accept: Option<CutOff>,
+        /// Only say what it would do.
+        #[arg(long)]
+        dry_run: bool,
         /// The service.
         #[command(flatten)]
         service: ServiceArgs,

@@ -16,6 +16,19 @@ pub struct ServiceDirArgs {
     /// directory, so it must be valid; use --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
+    /// Address of a service on another host, such as https://sm1:7473 [default:
+    /// $FERROSM_API, without --state-dir and --config].
+    #[arg(long, value_name = "URL", conflicts_with_all = ["state_dir", "config"])]
+    pub api: Option<String>,
+    /// PEM file with the certificate for --api [default: $FERROSM_API_CERT].
+    #[arg(long, value_name = "FILE")]
+    pub api_cert: Option<PathBuf>,
+    /// PEM file with its private key [default: $FERROSM_API_KEY].
+    #[arg(long, value_name = "FILE")]
+    pub api_key: Option<PathBuf>,
+    /// PEM file with the CA of the service [default: $FERROSM_API_CA].
+    #[arg(long, value_name = "FILE")]
+    pub api_ca: Option<PathBuf>,
 }
 
 /// The service that executes a command.

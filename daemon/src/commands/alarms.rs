@@ -8,9 +8,8 @@ use ferrosm_api::answer::Page;
 use hyper::Method;
 
 use super::ask::{ask, list_query};
-use super::service::{failure, state_dir};
+use super::service::{endpoint, failure};
 use crate::api::client::Call;
-use crate::api::socket_to_ask;
 use crate::cli::{AlarmsArgs, AlarmsCommand, ForgetArgs, NotifyArgs, NotifyCommand};
 use crate::failure::Failure;
 use crate::output::{self, alarms};
@@ -34,12 +33,12 @@ pub fn run(args: &AlarmsArgs) -> Result<(), Failure> {
         service,
         json,
     } = command;
-    let dir = state_dir(service)?;
+    let endpoint = endpoint(service)?;
     let mut query: Vec<(&str, String)> = Vec::new();
     query.extend(until.map(|time| ("for_s", time.as_secs().to_string())));
     query.extend(reason.clone().map(|reason| ("reason", reason)));
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::POST,
         resource: &format!("alarms/{id}/ack"),
         query: &query,
@@ -47,7 +46,7 @@ pub fn run(args: &AlarmsArgs) -> Result<(), Failure> {
     };
     let received = call
         .send::<Alarm>()
-        .map_err(|e| failure(service, &dir, e))?;
+        .map_err(|e| failure(service, &endpoint, e))?;
     match json {
         true => output::print(&format!("{}\n", received.json)),
         false => output::print(&alarms::acknowledged(&received.answer.body)),
@@ -59,11 +58,11 @@ pub fn run(args: &AlarmsArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service answers, or nothing that is gone has this name.
 pub fn forget(args: &ForgetArgs) -> Result<(), Failure> {
-    let dir = state_dir(&args.service)?;
+    let endpoint = endpoint(&args.service)?;
     let mut query = vec![("name", args.name.clone())];
     query.extend(args.reason.clone().map(|reason| ("reason", reason)));
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::POST,
         resource: "forget",
         query: &query,
@@ -71,7 +70,7 @@ pub fn forget(args: &ForgetArgs) -> Result<(), Failure> {
     };
     let received = call
         .send::<Forgotten>()
-        .map_err(|e| failure(&args.service, &dir, e))?;
+        .map_err(|e| failure(&args.service, &endpoint, e))?;
     match args.json {
         true => output::print(&format!("{}\n", received.json)),
         false => output::print(&alarms::forgotten(&received.answer.body)),
@@ -88,14 +87,14 @@ pub fn notify(args: &NotifyArgs) -> Result<(), Failure> {
         service,
         json,
     } = &args.command;
-    let dir = state_dir(service)?;
+    let endpoint = endpoint(service)?;
     let query: Vec<_> = name
         .clone()
         .map(|name| ("name", name))
         .into_iter()
         .collect();
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::POST,
         resource: "notify/test",
         query: &query,
@@ -103,7 +102,7 @@ pub fn notify(args: &NotifyArgs) -> Result<(), Failure> {
     };
     let received = call
         .send::<NotifyTest>()
-        .map_err(|e| failure(service, &dir, e))?;
+        .map_err(|e| failure(service, &endpoint, e))?;
     let results = &received.answer.body;
     match json {
         true => output::print(&format!("{}\n", received.json))?,

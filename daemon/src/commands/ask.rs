@@ -16,7 +16,6 @@ use serde::de::DeserializeOwned;
 
 use super::service::{self, failure};
 use crate::api::client::Call;
-use crate::api::socket_to_ask;
 use crate::cli::{
     AskArgs, ChangesArgs, DiffArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg,
     WhereArgs,
@@ -147,7 +146,7 @@ pub fn diff(args: &DiffArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service answers.
 pub fn events(args: &EventsArgs) -> Result<(), Failure> {
-    let dir = service::state_dir(&args.service)?;
+    let endpoint = service::endpoint(&args.service)?;
     let severity = match args.severity {
         SeverityArg::Debug => EventSeverity::Debug,
         SeverityArg::Info => EventSeverity::Info,
@@ -163,7 +162,7 @@ pub fn events(args: &EventsArgs) -> Result<(), Failure> {
             query.push(("wait_s", FOLLOW_WAIT.as_secs().to_string()));
         }
         let call = Call {
-            socket: &socket_to_ask(&dir),
+            endpoint: &endpoint,
             method: Method::GET,
             resource: "events",
             query: &query,
@@ -176,7 +175,7 @@ pub fn events(args: &EventsArgs) -> Result<(), Failure> {
                 sleep(WATCH_INTERVAL);
                 continue;
             }
-            Err(e) => return Err(failure(&args.service, &dir, e)),
+            Err(e) => return Err(failure(&args.service, &endpoint, e)),
         };
         output::print(&match args.json {
             true => answers::event_lines(&events),
@@ -209,9 +208,9 @@ pub(super) fn ask<T: DeserializeOwned>(
     query: &[(&str, String)],
     render: fn(&Answer<T>) -> String,
 ) -> Result<Answer<T>, Failure> {
-    let dir = service::state_dir(&args.service)?;
+    let endpoint = service::endpoint(&args.service)?;
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::GET,
         resource,
         query,
@@ -220,7 +219,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     loop {
         let received = call
             .send::<T>()
-            .map_err(|e| failure(&args.service, &dir, e))?;
+            .map_err(|e| failure(&args.service, &endpoint, e))?;
         if args.watch && std::io::stdout().is_terminal() {
             output::print("\x1b[H\x1b[2J")?;
         }

@@ -10,7 +10,6 @@ use serde::de::DeserializeOwned;
 
 use super::service::{self, failure};
 use crate::api::client::Call;
-use crate::api::socket_to_ask;
 use crate::cabling::compare::compare;
 use crate::cabling::fabric::CabledFabric;
 use crate::cabling::ndt;
@@ -67,14 +66,14 @@ fn read_fabric(args: &CabledFabricArgs) -> Result<CabledFabric, Failure> {
 
 /// All objects of a list.
 fn all<T: DeserializeOwned>(args: &CabledFabricArgs, resource: &str) -> Result<Vec<T>, Failure> {
-    let dir = service::state_dir(&args.service)?;
+    let endpoint = service::endpoint(&args.service)?;
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
         let mut query = vec![("limit", PAGE_LIMIT.to_string())];
         query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
         let call = Call {
-            socket: &socket_to_ask(&dir),
+            endpoint: &endpoint,
             method: Method::GET,
             resource,
             query: &query,
@@ -82,7 +81,7 @@ fn all<T: DeserializeOwned>(args: &CabledFabricArgs, resource: &str) -> Result<V
         };
         let page = call
             .send::<Page<T>>()
-            .map_err(|e| failure(&args.service, &dir, e))?
+            .map_err(|e| failure(&args.service, &endpoint, e))?
             .answer
             .body;
         items.extend(page.items);

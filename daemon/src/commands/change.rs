@@ -9,10 +9,9 @@ use ferrosm_api::maintenance::{
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
 use hyper::Method;
-use serde::Serialize;
 
 use super::ask::{ask, list_query};
-use super::control::{Request, execute};
+use super::control::{Execution, Request, execute};
 use crate::api::client::encoded;
 use crate::cli::{
     AskArgs, DrainArgs, InServiceArgs, PartitionAddArgs, PartitionCommand, PartitionSetArgs,
@@ -37,9 +36,14 @@ pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
         }
         PartitionCommand::Add(args) => add_partition(args),
         PartitionCommand::Set(args) => set_members(args),
-        PartitionCommand::Remove { partition, service } => {
+        PartitionCommand::Remove {
+            partition,
+            dry_run,
+            service,
+        } => {
             let resource = format!("partitions/{}", encoded(partition));
-            let request = Request::new(Method::DELETE, &resource);
+            let request =
+                Request::new(Method::DELETE, &resource).with_execution(Execution::of(*dry_run));
             execute(service, &request)
         }
     }
@@ -55,7 +59,8 @@ fn add_partition(args: &PartitionAddArgs) -> Result<(), Failure> {
         groups: Vec::new(),
     };
     let resource = format!("partitions/{}", encoded(&args.name));
-    send(&args.service, Method::PUT, &resource, &definition)
+    let request = Request::new(Method::PUT, &resource).with_body(&definition)?;
+    send(&args.service, request, args.dry_run)
 }
 
 fn set_members(args: &PartitionSetArgs) -> Result<(), Failure> {
@@ -64,7 +69,8 @@ fn set_members(args: &PartitionSetArgs) -> Result<(), Failure> {
         remove: args.remove.clone(),
     };
     let resource = format!("partitions/{}/members", encoded(&args.partition));
-    send(&args.service, Method::PATCH, &resource, &changes)
+    let request = Request::new(Method::PATCH, &resource).with_body(&changes)?;
+    send(&args.service, request, args.dry_run)
 }
 
 /// Runs `drain`.
@@ -76,7 +82,8 @@ pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
         target: args.target.clone(),
         for_s: args.time.as_ref().map(Duration::as_secs),
     };
-    send(&args.service, Method::POST, "drain", &request)
+    let drain = Request::new(Method::POST, "drain").with_body(&request)?;
+    send(&args.service, drain, args.dry_run)
 }
 
 /// Runs `undrain`.
@@ -97,6 +104,7 @@ pub fn port(command: &PortCommand) -> Result<(), Failure> {
             target,
             time,
             accept,
+            dry_run,
             service,
         } => {
             let request = PortDisableRequest {
@@ -104,7 +112,8 @@ pub fn port(command: &PortCommand) -> Result<(), Failure> {
                 for_s: time.as_ref().map(Duration::as_secs),
                 accept_cut_off: accept.is_some(),
             };
-            send(service, Method::POST, "ports/disable", &request)
+            let disable = Request::new(Method::POST, "ports/disable").with_body(&request)?;
+            send(service, disable, *dry_run)
         }
         PortCommand::Enable(args) => put_back(args, "ports/enable"),
     }
@@ -122,15 +131,10 @@ fn put_back(args: &InServiceArgs, resource: &str) -> Result<(), Failure> {
     let request = ServiceRequest {
         target: args.target.clone(),
     };
-    send(&args.service, Method::POST, resource, &request)
+    let put_back = Request::new(Method::POST, resource).with_body(&request)?;
+    send(&args.service, put_back, args.dry_run)
 }
 
-fn send(
-    service: &ServiceArgs,
-    method: Method,
-    resource: &str,
-    body: &impl Serialize,
-) -> Result<(), Failure> {
-    let request = Request::new(method, resource).with_body(body)?;
-    execute(service, &request)
+fn send(service: &ServiceArgs, request: Request<'_>, is_dry_run: bool) -> Result<(), Failure> {
+    execute(service, &request.with_execution(Execution::of(is_dry_run)))
 }

@@ -9,9 +9,8 @@ use ferrosm_api::config::{ConfigChange, ConfigHistory, InputFile, NewConfigurati
 use hyper::Method;
 
 use super::ask::ask;
-use super::service::{failure, state_dir};
+use super::service::{endpoint, failure};
 use crate::api::client::{AskError, Call, ReceivedAnswer};
-use crate::api::socket_to_ask;
 use crate::cli::{ConfigChangeArgs, ConfigSendArgs, RunningConfigCommand, ServiceDirArgs};
 use crate::config;
 use crate::failure::Failure;
@@ -132,9 +131,9 @@ fn change_query(args: &ConfigChangeArgs) -> Vec<(&'static str, String)> {
 }
 
 fn read_history(service: &ServiceDirArgs) -> Result<ConfigHistory, Failure> {
-    let dir = state_dir(service)?;
+    let endpoint = endpoint(service)?;
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::GET,
         resource: "config",
         query: &[],
@@ -143,7 +142,7 @@ fn read_history(service: &ServiceDirArgs) -> Result<ConfigHistory, Failure> {
     let received = call.send::<ConfigHistory>();
     received
         .map(|received| received.answer.body)
-        .map_err(|e| failure(service, &dir, e))
+        .map_err(|e| failure(service, &endpoint, e))
 }
 
 fn post(
@@ -152,9 +151,9 @@ fn post(
     query: &[(&str, String)],
     new: Option<&NewConfiguration>,
 ) -> Result<ReceivedAnswer<ConfigChange>, Failure> {
-    let dir = state_dir(service)?;
+    let endpoint = endpoint(service)?;
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::POST,
         resource,
         query,
@@ -174,7 +173,7 @@ fn post(
                 hint: error.remedy.clone(),
             };
         }
-        failure(service, &dir, error)
+        failure(service, &endpoint, error)
     })
 }
 

@@ -3,17 +3,16 @@
 
 use core::time::Duration;
 
-use ferrosm_api::command::{Command, CommandState, Commands};
+use ferrosm_api::command::{ChangePlan, Command, CommandState, Commands};
 use hyper::Method;
 use serde::Serialize;
 
 use super::ask::ask;
-use super::service::{failure, state_dir};
+use super::service::{endpoint, failure};
 use crate::api::client::Call;
-use crate::api::socket_to_ask;
 use crate::cli::{AskArgs, ServiceArgs, SweepArgs, TakeoverArgs};
 use crate::failure::Failure;
-use crate::output::{self, answers};
+use crate::output::{self, answers, what_if};
 
 /// Runs `sweep`.
 ///
@@ -66,6 +65,25 @@ pub(super) struct Request<'a> {
     option: Option<(&'static str, &'static str)>,
     /// JSON.
     body: Option<String>,
+    execution: Execution,
+}
+
+/// What is done with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Execution {
+    /// It is executed.
+    Real,
+    /// The service says what it would do.
+    DryRun,
+}
+
+impl Execution {
+    pub(super) const fn of(is_dry_run: bool) -> Self {
+        match is_dry_run {
+            true => Self::DryRun,
+            false => Self::Real,
+        }
+    }
 }
 
 impl<'a> Request<'a> {
@@ -75,11 +93,16 @@ impl<'a> Request<'a> {
             resource,
             option: None,
             body: None,
+            execution: Execution::Real,
         }
     }
 
     pub(super) fn with_option(self, option: Option<(&'static str, &'static str)>) -> Self {
         Self { option, ..self }
+    }
+
+    pub(super) fn with_execution(self, execution: Execution) -> Self {
+        Self { execution, ..self }
     }
 
     pub(super) fn with_body(self, body: &impl Serialize) -> Result<Self, Failure> {
@@ -93,20 +116,33 @@ impl<'a> Request<'a> {
 
 /// Sends a command to the service, waits for its result and prints it.
 pub(super) fn execute(args: &ServiceArgs, request: &Request<'_>) -> Result<(), Failure> {
-    let dir = state_dir(&args.service)?;
+    let endpoint = endpoint(&args.service)?;
     let mut query = vec![("wait_s", args.wait_s.to_string())];
     query.extend(request.option.map(|(name, value)| (name, value.to_owned())));
+    if request.execution == Execution::DryRun {
+        query.push(("dry_run", true.to_string()));
+    }
     query.extend(args.reason.clone().map(|reason| ("reason", reason)));
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: request.method.clone(),
         resource: request.resource,
         query: &query,
         wait: Duration::from_secs(args.wait_s),
     };
+    let body = request.body.clone().unwrap_or_default().into_bytes();
+    if request.execution == Execution::DryRun {
+        let received = call
+            .send_body::<ChangePlan>(body)
+            .map_err(|e| failure(&args.service, &endpoint, e))?;
+        return output::print(&match args.json {
+            true => format!("{}\n", received.json),
+            false => what_if::change_plan(&received.answer.body),
+        });
+    }
     let received = call
-        .send_body::<Command>(request.body.clone().unwrap_or_default().into_bytes())
-        .map_err(|e| failure(&args.service, &dir, e))?;
+        .send_body::<Command>(body)
+        .map_err(|e| failure(&args.service, &endpoint, e))?;
     let command = &received.answer.body;
     if args.json {
         output::print(&format!("{}\n", received.json))?;

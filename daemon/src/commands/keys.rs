@@ -9,9 +9,8 @@ use hyper::Method;
 
 use super::ask::ask;
 use super::control::{Request, execute};
-use super::service::{failure, state_dir};
+use super::service::{endpoint, failure};
 use crate::api::client::Call;
-use crate::api::socket_to_ask;
 use crate::cli::{KeysCommand, RotatedKey, ServiceArgs};
 use crate::failure::Failure;
 use crate::output::{self, keys as text};
@@ -47,10 +46,10 @@ pub fn run(command: &KeysCommand) -> Result<(), Failure> {
 }
 
 fn plan(args: &ServiceArgs) -> Result<(), Failure> {
-    let dir = state_dir(&args.service)?;
+    let endpoint = endpoint(&args.service)?;
     let query = [("dry_run", "true".to_owned())];
     let call = Call {
-        socket: &socket_to_ask(&dir),
+        endpoint: &endpoint,
         method: Method::POST,
         resource: ROTATE_M_KEY,
         query: &query,
@@ -58,7 +57,7 @@ fn plan(args: &ServiceArgs) -> Result<(), Failure> {
     };
     let received = call
         .send_body::<RotationPlan>(b"{}".to_vec())
-        .map_err(|e| failure(&args.service, &dir, e))?;
+        .map_err(|e| failure(&args.service, &endpoint, e))?;
     if args.json {
         return output::print(&format!("{}\n", received.json));
     }

@@ -1,16 +1,43 @@
 //! The service that a command is for: where it is, and what to do if it does not answer.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ferrosm_api::answer::ErrorKind;
+use ferrosm_replication::tls::TlsFiles;
 
 use super::config;
-use crate::api::client::AskError;
+use crate::api::client::{ApiEndpoint, AskError};
 use crate::cli::ServiceDirArgs;
 use crate::failure::Failure;
 
+/// The service that flags, or otherwise the environment, name.
+pub(super) fn endpoint(service: &ServiceDirArgs) -> Result<ApiEndpoint, Failure> {
+    let is_local = service.state_dir.is_some() || service.config.is_some();
+    let from_environment = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let url = service
+        .api
+        .clone()
+        .or_else(|| from_environment("FERROSM_API").filter(|_| !is_local));
+    let Some(url) = url else {
+        return Ok(ApiEndpoint::Local {
+            state_dir: state_dir(service)?,
+        });
+    };
+    let file = |flag: &Option<PathBuf>, name: &str, variable: &str| {
+        flag.clone()
+            .or_else(|| from_environment(variable).map(PathBuf::from))
+            .ok_or_else(|| Failure::Usage(format!("--api needs --{name} FILE, or {variable}")))
+    };
+    let files = TlsFiles {
+        ca: file(&service.api_ca, "api-ca", "FERROSM_API_CA")?,
+        certificate: file(&service.api_cert, "api-cert", "FERROSM_API_CERT")?,
+        key: file(&service.api_key, "api-key", "FERROSM_API_KEY")?,
+    };
+    ApiEndpoint::remote(&url, files).map_err(Failure::Usage)
+}
+
 /// The state directory of a service.
-pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
+fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
     match &service.state_dir {
         Some(dir) => Ok(dir.clone()),
         None => match config::state_dir(service.config.as_deref()) {
@@ -25,18 +52,29 @@ pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
 }
 
 /// No service runs with a state directory.
-pub(super) fn no_service(dir: &Path) -> Failure {
+fn no_service(endpoint: &ApiEndpoint) -> Failure {
     Failure::NoService {
-        message: format!("no ferrosm service runs with state directory {}", dir.display()),
-        hint: "Start it (`ferrosm run`), or name its state directory with --state-dir or its configuration with --config."
-            .to_owned(),
+        message: format!("no ferrosm service runs with {endpoint}"),
+        hint: match endpoint {
+            ApiEndpoint::Local { .. } => {
+                "Start it (`ferrosm run`), or name its state directory with --state-dir or its configuration with --config."
+            }
+            ApiEndpoint::Remote { .. } => {
+                "Start it (`ferrosm run`) with `api.listen` in its configuration, or name its address with --api."
+            }
+        }
+        .to_owned(),
     }
 }
 
 /// Why there is no answer.
-pub(super) fn failure(service: &ServiceDirArgs, dir: &Path, error: AskError) -> Failure {
+pub(super) fn failure(
+    service: &ServiceDirArgs,
+    endpoint: &ApiEndpoint,
+    error: AskError,
+) -> Failure {
     match error {
-        AskError::NoService => no_service(dir),
+        AskError::NoService => no_service(endpoint),
         AskError::PermissionDenied(socket) => Failure::with_hint(
             format!("cannot open {}: permission denied", socket.display()),
             "Run the command as root, as the user of the service, or as a member of the group ferrosm.",
@@ -46,13 +84,15 @@ pub(super) fn failure(service: &ServiceDirArgs, dir: &Path, error: AskError) -> 
         }
         AskError::Answered(error) => Failure::with_hint(error.message, error.remedy),
         AskError::Failed(reason) => Failure::with_hint(
-            format!(
-                "no answer from the service with state directory {}: {reason}",
-                dir.display()
-            ),
-            match service.state_dir {
-                Some(_) => "Check that the service and this command are of the same version.",
-                None => {
+            format!("no answer from the service with {endpoint}: {reason}"),
+            match (endpoint, &service.state_dir) {
+                (ApiEndpoint::Remote { .. }, _) => {
+                    "Check the address, that the certificates are valid, and that the clocks agree. The log of the service at level debug says why it refuses a certificate."
+                }
+                (ApiEndpoint::Local { .. }, Some(_)) => {
+                    "Check that the service and this command are of the same version."
+                }
+                (ApiEndpoint::Local { .. }, None) => {
                     "Check that the service and this command are of the same version, or name the service with --state-dir."
                 }
             },

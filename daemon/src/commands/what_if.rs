@@ -3,7 +3,6 @@
 
 use core::time::Duration;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use ferrosm_api::answer::Page;
 use ferrosm_api::what_if::{LossPrediction, SingleLossEffect, SingleLossSurvey, WhatIf};
@@ -11,8 +10,7 @@ use hyper::Method;
 use serde::de::DeserializeOwned;
 
 use super::service::{self, failure};
-use crate::api::client::{Call, ReceivedAnswer};
-use crate::api::socket_to_ask;
+use crate::api::client::{ApiEndpoint, Call, ReceivedAnswer};
 use crate::cli::WhatIfArgs;
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
@@ -84,7 +82,7 @@ fn survey(args: &WhatIfArgs, source: &Source<'_>) -> Result<(), Failure> {
 enum Source<'a> {
     Service {
         args: &'a WhatIfArgs,
-        dir: PathBuf,
+        endpoint: ApiEndpoint,
     },
     #[cfg(feature = "simulator")]
     File(Box<OfflineRouting>),
@@ -100,20 +98,20 @@ impl<'a> Source<'a> {
                 None => Ok(Self::File(Box::new(routed))),
             };
         }
-        let dir = service::state_dir(&args.service)?;
-        Ok(Self::Service { args, dir })
+        let endpoint = service::endpoint(&args.service)?;
+        Ok(Self::Service { args, endpoint })
     }
 
     fn predict(&self, without: &[String], engines: &[String]) -> Result<WhatIf, Failure> {
         match self {
-            Self::Service { args, dir } => {
+            Self::Service { args, endpoint } => {
                 let lists = [("without", without), ("engine", engines)];
                 let query: Vec<(&str, String)> = lists
                     .into_iter()
                     .filter(|(_, list)| !list.is_empty())
                     .map(|(name, list)| (name, list.join(",")))
                     .collect();
-                let received = ask::<WhatIf>(args, dir, "whatif", &query)?;
+                let received = ask::<WhatIf>(args, endpoint, "whatif", &query)?;
                 Ok(received.answer.body)
             }
             #[cfg(feature = "simulator")]
@@ -123,14 +121,18 @@ impl<'a> Source<'a> {
 
     fn single_losses(&self) -> Result<Vec<SingleLossEffect>, Failure> {
         match self {
-            Self::Service { args, dir } => {
+            Self::Service { args, endpoint } => {
                 let mut losses = Vec::new();
                 let mut cursor: Option<String> = None;
                 loop {
                     let mut query = vec![("limit", PAGE_LIMIT.to_string())];
                     query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-                    let page =
-                        ask::<Page<SingleLossEffect>>(args, dir, "whatif/single-losses", &query)?;
+                    let page = ask::<Page<SingleLossEffect>>(
+                        args,
+                        endpoint,
+                        "whatif/single-losses",
+                        &query,
+                    )?;
                     losses.extend(page.answer.body.items);
                     cursor = page.answer.body.next;
                     if cursor.is_none() {
@@ -149,18 +151,18 @@ impl<'a> Source<'a> {
 
 fn ask<T: DeserializeOwned>(
     args: &WhatIfArgs,
-    dir: &std::path::Path,
+    endpoint: &ApiEndpoint,
     resource: &str,
     query: &[(&str, String)],
 ) -> Result<ReceivedAnswer<T>, Failure> {
     let call = Call {
-        socket: &socket_to_ask(dir),
+        endpoint,
         method: Method::GET,
         resource,
         query,
         wait: PREDICTION_WAIT,
     };
-    call.send().map_err(|e| failure(&args.service, dir, e))
+    call.send().map_err(|e| failure(&args.service, endpoint, e))
 }
 
 #[cfg(feature = "simulator")]

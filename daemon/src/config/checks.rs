@@ -3,8 +3,8 @@
 
 use ferrosm_mad::ids::MKey;
 
-use super::replication;
 use super::settings::Settings;
+use super::{api, replication};
 
 /// An error or a warning about a key.
 pub(super) type KeyMessage = (&'static str, String);
@@ -40,6 +40,8 @@ pub(super) fn invalid_combinations(settings: &Settings) -> Vec<KeyMessage> {
         report("port.number", "requires port.ca");
     }
     replication::check_keys(&settings.replication, &mut report);
+    api::check_keys(&settings.api, &mut report);
+    api::check_ufm(&settings.ufm, &mut report);
     errors
 }
 

@@ -137,12 +137,16 @@ fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
         .then(|| format!("{name} with subnet prefix {prefix}"));
     let listen = section.listen.filter(|_| section.etcd.is_empty());
     let metrics = settings.metrics.filter(|at| at.port() != 0);
+    let ufm = settings.ufm.listen.filter(|at| at.port() != 0);
+    let api = settings.api.listen.filter(|at| at.port() != 0);
     let values = [
         ("port.guid", port_name(settings)),
         ("files.state-dir", path(&settings.state_dir)),
         ("files.dump-dir", path(&settings.dump_dir)),
         ("files.capture", path(&settings.capture)),
         ("replication.listen", listen.map(|at| at.to_string())),
+        ("api.listen", api.map(|at| at.to_string())),
+        ("ufm.listen", ufm.map(|at| at.to_string())),
         ("metrics.listen", metrics.map(|at| at.to_string())),
         ("replication.fabric", replicated),
         ("subnet.prefix", Some(prefix.to_string())),

@@ -6,6 +6,7 @@
 
 use core::time::Duration;
 
+use ferrosm_api::access::ClientRole;
 use ferrosm_api::event::EventSeverity;
 use ferrosm_core::config::DrainPolicy;
 use ferrosm_core::config::partitions::Enforcement;
@@ -16,7 +17,7 @@ use toml::{Spanned, Value};
 use super::log_level::parse_log_level;
 use super::notify::{SYSLOG, URL};
 use super::replication::{has_port, is_etcd_member};
-use super::settings::{LogFormat, NotifyEntry, PartitionEntry, Settings};
+use super::settings::{ApiClientEntry, LogFormat, NotifyEntry, PartitionEntry, Settings};
 use super::value::{
     DataVls, Engines, Flag, Format, Hex, Keyword, List, Mib, OptionalPortNum, PKey, PortGuids,
     Seconds, Secret, SocketAddress, SpannedError, TEXT, Text, Time, Whole,
@@ -218,6 +219,17 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "files.dump-dir" Reload settings.dump_dir => TEXT;
     "files.capture" Restart settings.capture => TEXT;
 
+    "api.listen" Restart settings.api.listen => SocketAddress("0.0.0.0:7473");
+    "api.certificate" Restart settings.api.certificate => TEXT;
+    "api.key" Restart settings.api.key => TEXT;
+    "api.client-ca" Restart settings.api.client_ca => TEXT;
+
+    "ufm.listen" Restart settings.ufm.listen => SocketAddress("0.0.0.0:7474");
+    "ufm.certificate" Restart settings.ufm.certificate => TEXT;
+    "ufm.key" Restart settings.ufm.key => TEXT;
+    "ufm.user" Restart settings.ufm.user => TEXT;
+    "ufm.password-file" Restart settings.ufm.password_file => TEXT;
+
     "metrics.listen" Restart settings.metrics => SocketAddress("127.0.0.1:9793");
 
     "health.expect" Reload settings.health_expect => Time::within(MINUTE, YEAR);
@@ -253,6 +265,20 @@ pub(super) const PARTITION_KEYS: &[Key<PartitionEntry>] = keys! { |entry: Partit
     "partition.default-membership" Reload entry.default_membership => TEXT;
     "partition.members" Reload entry.members => List(TEXT);
     "partition.groups" Reload entry.groups => List(TEXT);
+};
+
+/// The name of the list of clients of the API over TCP.
+pub(super) const API_CLIENT: &str = "api-client";
+
+/// The keys of `[[api-client]]`.
+#[rustfmt::skip]
+pub(super) const API_CLIENT_KEYS: &[Key<ApiClientEntry>] = keys! { |entry: ApiClientEntry|
+    "api-client.subject" Reload entry.subject => TEXT;
+    "api-client.role" Reload entry.role => Keyword(&[
+        ("view", ClientRole::View),
+        ("operate", ClientRole::Operate),
+        ("admin", ClientRole::Admin),
+    ]);
 };
 
 /// The name of the list of those who are notified of alarms.

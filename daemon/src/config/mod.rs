@@ -4,6 +4,7 @@
 //! program uses. Flags override the file, the file overrides defaults. All errors are reported
 //! together, with line, column and allowed values; an invalid file is never used in part.
 
+mod api;
 mod checks;
 mod combination;
 mod difference;
@@ -37,7 +38,7 @@ use input_files::{InputReader, text_of};
 pub use log_level::parse_log_level;
 pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
-pub use settings::{LogFormat, LogSettings, NotifyEntry, PartitionEntry, Settings};
+pub use settings::{ApiClientEntry, LogFormat, LogSettings, NotifyEntry, PartitionEntry, Settings};
 pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.

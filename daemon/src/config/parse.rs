@@ -7,11 +7,12 @@ use ferrosm_opensm_compat::keyword::nearest_keyword;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::INSTANCE_DIR;
-use super::keys::{KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, RENAMED};
-use super::notify;
-use super::settings::{NotifyEntry, PartitionEntry, Settings};
+use super::keys::{
+    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, RENAMED,
+};
+use super::settings::{PartitionEntry, Settings};
 use super::value::SpannedError;
+use super::{INSTANCE_DIR, api, notify};
 
 /// What a text sets, and where.
 #[derive(Debug, Default)]
@@ -52,7 +53,13 @@ impl ParsedText {
         if section == PARTITION {
             self.read_partitions(value);
         } else if section == NOTIFY {
-            self.read_notify_entries(value);
+            let entries = &mut self.settings.notify_entries;
+            let errors = read_list(NOTIFY, NOTIFY_KEYS, value, entries, notify::check);
+            self.errors.extend(errors);
+        } else if section == API_CLIENT {
+            let entries = &mut self.settings.api_clients;
+            let errors = read_list(API_CLIENT, API_CLIENT_KEYS, value, entries, api::check);
+            self.errors.extend(errors);
         } else if section == "fabric" {
             self.errors
                 .push((name.span(), replacement_of_fabrics(value)));
@@ -105,33 +112,38 @@ impl ParsedText {
     }
 }
 
-impl ParsedText {
-    fn read_notify_entries(&mut self, value: &Spanned<DeValue<'_>>) {
-        let Some(entries) = value.get_ref().as_array() else {
-            let message = format!("{NOTIFY}: expected a list of entries [[{NOTIFY}]]");
-            self.errors.push((value.span(), message));
-            return;
+/// Reads a list of entries into `entries`, except invalid ones. `check` says what is wrong with an
+/// entry, apart from its values; it gets the entries before it.
+fn read_list<S: Default>(
+    list: &str,
+    keys: &[Key<S>],
+    value: &Spanned<DeValue<'_>>,
+    entries: &mut Vec<S>,
+    check: fn(&S, &[S]) -> Vec<String>,
+) -> Vec<SpannedError> {
+    let Some(array) = value.get_ref().as_array() else {
+        let message = format!("{list}: expected a list of entries [[{list}]]");
+        return vec![(value.span(), message)];
+    };
+    let keys: Vec<_> = keys.iter().collect();
+    let mut errors = Vec::new();
+    for value in array {
+        let Some(table) = value.get_ref().as_table() else {
+            let message = format!("{list}: expected an entry [[{list}]]");
+            errors.push((value.span(), message));
+            continue;
         };
-        let keys: Vec<_> = NOTIFY_KEYS.iter().collect();
-        for value in entries {
-            let Some(table) = value.get_ref().as_table() else {
-                let message = format!("{NOTIFY}: expected an entry [[{NOTIFY}]]");
-                self.errors.push((value.span(), message));
-                continue;
-            };
-            let mut entry = NotifyEntry::default();
-            let mut read = read_table(&keys, NOTIFY, table, &mut entry);
-            // The error of a combination may be wrong if a value is invalid.
-            if read.errors.is_empty() {
-                let errors = notify::check(&entry, &self.settings.notify_entries)
-                    .into_iter()
-                    .map(|error| (value.span(), format!("{NOTIFY}: {error}")));
-                read.errors.extend(errors);
-                self.settings.notify_entries.push(entry);
-            }
-            self.errors.extend(read.errors);
+        let mut entry = S::default();
+        let read = read_table(&keys, list, table, &mut entry);
+        // The error of a combination may be wrong if a value is invalid.
+        if read.errors.is_empty() {
+            let found = check(&entry, entries).into_iter();
+            errors.extend(found.map(|error| (value.span(), format!("{list}: {error}"))));
+            entries.push(entry);
         }
+        errors.extend(read.errors);
     }
+    errors
 }
 
 /// What was read from a table.
@@ -172,10 +184,12 @@ fn read_table<S>(
 /// All keys, in the order of the file.
 fn key_names() -> impl Iterator<Item = &'static str> {
     let of_partitions = PARTITION_KEYS.iter().map(|key| key.name);
+    let of_clients = API_CLIENT_KEYS.iter().map(|key| key.name);
     let of_notify = NOTIFY_KEYS.iter().map(|key| key.name);
     KEYS.iter()
         .map(|key| key.name)
         .chain(of_partitions)
+        .chain(of_clients)
         .chain(of_notify)
 }
 
@@ -216,7 +230,7 @@ fn unknown_key(section: &str, name: &str) -> String {
         return format!("{full_name} was renamed: write `{new_name}`");
     }
     let header = match section {
-        PARTITION | NOTIFY => format!("[[{section}]]"),
+        PARTITION | API_CLIENT | NOTIFY => format!("[[{section}]]"),
         _ => format!("[{section}]"),
     };
     let prefix = format!("{section}.");

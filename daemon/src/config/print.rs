@@ -5,7 +5,10 @@ use ferrosm_opensm_compat::options::conversion::Conversion;
 use ferrosm_opensm_compat::options::{self, Equivalent};
 use toml::Value;
 
-use super::keys::{KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, is_secret};
+use super::keys::{
+    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS,
+    is_secret,
+};
 use super::parse;
 use super::settings::Settings;
 
@@ -34,6 +37,9 @@ pub fn effective(settings: &Settings) -> String {
     }
     for entry in &settings.partition_entries {
         text.push_str(&print_entry(PARTITION, PARTITION_KEYS, entry));
+    }
+    for entry in &settings.api_clients {
+        text.push_str(&print_entry(API_CLIENT, API_CLIENT_KEYS, entry));
     }
     for entry in &settings.notify_entries {
         text.push_str(&print_entry(NOTIFY, NOTIFY_KEYS, entry));

@@ -1,6 +1,6 @@
 //! Changes of a reload: which keys, and whether they need a restart.
 
-use super::keys::{KEYS, Key, NOTIFY, PARTITION, TakesEffect};
+use super::keys::{API_CLIENT, KEYS, Key, NOTIFY, PARTITION, TakesEffect};
 use super::settings::Settings;
 
 /// Keys that differ between two configurations.
@@ -26,6 +26,9 @@ pub fn changes(running: &Settings, new: &Settings) -> Changes {
     }
     if running.partition_entries != new.partition_entries {
         all_changes.live.push(PARTITION);
+    }
+    if running.api_clients != new.api_clients {
+        all_changes.live.push(API_CLIENT);
     }
     if running.notify_entries != new.notify_entries {
         all_changes.live.push(NOTIFY);

@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ferrosm_api::access::ClientRole;
 use ferrosm_api::event::EventSeverity;
 use ferrosm_core::config::SmConfig;
 use ferrosm_core::config::partitions::Enforcement;
@@ -40,6 +41,12 @@ pub struct Settings {
     pub partition_entries: Vec<PartitionEntry>,
     /// The entries `[[notify]]`.
     pub notify_entries: Vec<NotifyEntry>,
+    /// The TCP listener of the API.
+    pub api: ApiSection,
+    /// The listener of UFM's calls.
+    pub ufm: UfmSection,
+    /// The entries `[[api-client]]`.
+    pub api_clients: Vec<ApiClientEntry>,
     /// Replication.
     pub replication: ReplicationSection,
     /// State directory, if any.
@@ -74,6 +81,9 @@ impl Default for Settings {
             partitions: PartitionRules::default(),
             partition_entries: Vec::new(),
             notify_entries: Vec::new(),
+            api: ApiSection::default(),
+            ufm: UfmSection::default(),
+            api_clients: Vec::new(),
             replication: ReplicationSection::default(),
             state_dir: Some(PathBuf::from("/var/lib/ferrosm")),
             dump_dir: None,
@@ -241,6 +251,52 @@ impl Default for NotifyEntry {
             syslog: None,
             kinds: Vec::new(),
             severity: EventSeverity::Warning,
+        }
+    }
+}
+
+/// The section `[api]`: the TCP listener.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ApiSection {
+    /// Address; `None` for the Unix socket only.
+    pub listen: Option<SocketAddr>,
+    /// Certificate file of the server.
+    pub certificate: Option<PathBuf>,
+    /// Its private key file.
+    pub key: Option<PathBuf>,
+    /// Certificate file of the CA of clients.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The section `[ufm]`: the calls of UFM's interface that ib-kubernetes uses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct UfmSection {
+    /// Address; `None` for none.
+    pub listen: Option<SocketAddr>,
+    /// Certificate file of the server.
+    pub certificate: Option<PathBuf>,
+    /// Its private key file.
+    pub key: Option<PathBuf>,
+    /// Name of the user that clients send.
+    pub user: String,
+    /// File with the password.
+    pub password_file: Option<PathBuf>,
+}
+
+/// An entry `[[api-client]]`: what the owner of a certificate may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiClientEntry {
+    /// Common Name or DNS name in the certificate.
+    pub subject: String,
+    /// What it may do.
+    pub role: ClientRole,
+}
+
+impl Default for ApiClientEntry {
+    fn default() -> Self {
+        Self {
+            subject: String::new(),
+            role: ClientRole::View,
         }
     }
 }

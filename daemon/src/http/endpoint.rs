@@ -1,22 +1,29 @@
 //! An endpoint: accepts clients, and serves their requests in turn.
 //!
 //! Bounds: a number of clients, beyond which a client gets an error and is disconnected; a time for
-//! each request head, and for each write to a client that does not read.
+//! each TLS handshake, each request head, and each write to a client that does not read.
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
 use axum::Router;
+use ferrosm_replication::https::ServerTls;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::{ServerConfig, ServerConnection};
+use tokio_rustls::server::TlsStream;
 use tracing::{debug, info, warn};
 
 use super::Closing;
@@ -29,6 +36,10 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 const ACCEPT_DELAY: Duration = Duration::from_secs(1);
 /// Interval between attempts to bind an address.
 const BIND_INTERVAL: Duration = Duration::from_secs(10);
+/// Time for a TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most TLS handshakes at the same time.
+const HANDSHAKES_MAX: usize = 64;
 /// Sent to a client beyond the bound.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 82\r\n\r\n\
     {\"error\":{\"kind\":\"busy\",\"message\":\"too many clients\",\"remedy\":\"Try again later.\"}}";
@@ -59,7 +70,7 @@ pub async fn serve_tcp(
     mut closing: Closing,
 ) {
     let listener = tokio::select! {
-        listener = bind(address, path, BIND_INTERVAL) => listener,
+        listener = bind(address, "http", path, BIND_INTERVAL) => listener,
         _ = closing.changed() => return,
     };
     serve_listener(listener, router, slots, closing).await;
@@ -113,6 +124,93 @@ pub async fn serve_unix(
     connections.shutdown().await;
 }
 
+/// Serves a TCP address over TLS. `admit` selects what the client with a certificate may use.
+/// Binding is retried: an address may not exist yet.
+///
+/// A client beyond the bound gets an error once it has shown its certificate. If too many clients
+/// are about to do that, the first of them is disconnected.
+pub async fn serve_tls(
+    address: SocketAddr,
+    path: &str,
+    tls: Arc<ServerTls>,
+    admit: impl Fn(&ServerConnection, SocketAddr) -> Router,
+    slots: Slots,
+    mut closing: Closing,
+) {
+    let listener = tokio::select! {
+        listener = bind(address, "https", path, BIND_INTERVAL) => listener,
+        _ = closing.changed() => return,
+    };
+    let connections = GracefulShutdown::new();
+    let mut handshakes = JoinSet::new();
+    let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    oldest_first.retain(|handshake| !handshake.is_finished());
+                    if oldest_first.len() >= HANDSHAKES_MAX
+                        && let Some(oldest) = oldest_first.pop_front()
+                    {
+                        oldest.abort();
+                    }
+                    if let Some(config) = tls.current() {
+                        let handshake = accept_tls(config, stream, peer);
+                        oldest_first.push_back(handshakes.spawn(handshake));
+                    }
+                }
+                Err(error) => accept_failed(&error).await,
+            },
+            Some(ended) = handshakes.join_next() => {
+                let Ok(Some((stream, peer))) = ended else {
+                    continue;
+                };
+                let router = admit(stream.get_ref().1, peer);
+                match slots.take() {
+                    Some(slot) => serve_connection(stream, router, slot, &connections),
+                    None => drop(tokio::spawn(reject_tls(stream))),
+                }
+            }
+            _ = closing.changed() => break,
+        }
+    }
+    drop((listener, handshakes));
+    connections.shutdown().await;
+}
+
+/// A client over TLS, and its address.
+type TlsClient = (TlsStream<TcpStream>, SocketAddr);
+
+/// The handshake of a client; `None` if it fails.
+async fn accept_tls(
+    config: Arc<ServerConfig>,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> Option<TlsClient> {
+    let accepting = TlsAcceptor::from(config).accept(stream);
+    match timeout(HANDSHAKE_TIMEOUT, accepting).await {
+        Ok(Ok(stream)) => Some((stream, peer)),
+        Ok(Err(error)) => {
+            debug!(%error, %peer, "TLS handshake failed");
+            None
+        }
+        Err(_) => {
+            debug!(%peer, "TLS handshake timed out");
+            None
+        }
+    }
+}
+
+/// Tells a client that there are too many.
+async fn reject_tls(mut stream: TlsStream<TcpStream>) {
+    let rejecting = async {
+        stream.write_all(BUSY).await?;
+        stream.shutdown().await
+    };
+    // Fails only if the client is gone, or does not read.
+    let _ = timeout(WRITE_TIMEOUT, rejecting).await;
+}
+
 async fn accept_failed(error: &io::Error) {
     warn!(%error, "cannot accept HTTP client");
     tokio::time::sleep(ACCEPT_DELAY).await;
@@ -152,14 +250,19 @@ fn serve_connection<S>(
 }
 
 /// Binds the address, with retries.
-async fn bind(listen: SocketAddr, path: &str, retry_interval: Duration) -> TcpListener {
+async fn bind(
+    listen: SocketAddr,
+    scheme: &str,
+    path: &str,
+    retry_interval: Duration,
+) -> TcpListener {
     let mut is_logged = false;
     loop {
         let bound = TcpListener::bind(listen).await;
         match bound.and_then(|listener| Ok((listener.local_addr()?, listener))) {
             Ok((address, listener)) => {
                 info!(
-                    url = format!("http://{address}{path}"),
+                    url = format!("{scheme}://{address}{path}"),
                     "HTTP listener started"
                 );
                 return listener;
@@ -180,7 +283,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use axum::routing::get;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncReadExt;
 
     use super::*;
 
@@ -236,8 +339,8 @@ mod tests {
         let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let at = taken.local_addr().unwrap();
         run(async {
-            let mut binding = core::pin::pin!(bind(at, "/", Duration::from_millis(1)));
-            let attempt = tokio::time::timeout(Duration::from_millis(5), &mut binding);
+            let mut binding = core::pin::pin!(bind(at, "http", "/", Duration::from_millis(1)));
+            let attempt = timeout(Duration::from_millis(5), &mut binding);
             assert!(attempt.await.is_err(), "the address is in use");
             drop(taken);
             assert_eq!(binding.await.local_addr().unwrap(), at);

@@ -3,6 +3,7 @@
 use core::fmt::Write;
 use std::collections::BTreeMap;
 
+use ferrosm_api::command::ChangePlan;
 use ferrosm_api::what_if::{
     LossPrediction, LostKind, NamedPorts, RoutingInForce, SingleLossEffect, SingleLossSurvey,
     WhatIf,
@@ -133,6 +134,34 @@ fn engine(what_if: &WhatIf, after: &RoutingInForce) -> String {
     } else {
         format!("{before} -> {}", after.engine)
     }
+}
+
+/// What a change would do.
+#[must_use]
+pub fn change_plan(plan: &ChangePlan) -> String {
+    let mut text = format!("would {}", plan.kind.name().replace('-', " "));
+    if !plan.target.is_empty() {
+        let _ = write!(text, " {}", plan.target);
+    }
+    text.push_str("; nothing was changed\n");
+    let ports = &plan.p_key_ports;
+    if ports.total > 0 {
+        let noun = if ports.total == 1 {
+            "port gets"
+        } else {
+            "ports get"
+        };
+        let _ = writeln!(
+            text,
+            "  {} {noun} other P_Keys{}",
+            ports.total,
+            named(ports)
+        );
+    }
+    if let Some(predicted) = &plan.prediction {
+        text.push_str(&prediction(predicted));
+    }
+    text
 }
 
 /// Each single loss.

@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 
 use super::other_ports::OtherPorts;
 use crate::api;
+use crate::api::access::ClientRoles;
 use crate::api::alarms::AlarmThread;
 use crate::api::changes::ChangeLog;
 use crate::api::commands::CommandLog;
@@ -197,6 +198,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         published,
         events: api.events.clone(),
         notifier: api.notifier.clone(),
+        client_roles: api.client_roles.clone(),
         changes: api.changes.clone(),
         sweeps: api.sweeps.clone(),
         commands: api.commands.clone(),
@@ -314,6 +316,7 @@ struct ServiceShell {
     published: Published,
     events: EventLog,
     notifier: Notifier,
+    client_roles: ClientRoles,
     changes: ChangeLog,
     sweeps: SweepLog,
     commands: CommandLog,
@@ -561,6 +564,8 @@ impl ServiceShell {
         self.running = config::in_force(&self.running, settings);
         self.published.configuration(&self.running.sm);
         self.published.expect(self.running.health_expect);
+        let clients = self.running.api_clients.clone();
+        self.client_roles.configure(clients);
         if !self.options.once {
             self.notifier.configure(self.running.notify_targets());
         }

@@ -53,6 +53,10 @@ pub fn serve_one(
         process.api.changes.open(dir);
         api::server::start(http, &api::socket_to_serve(dir), dir, &process.api)
     });
+    if let Some(http) = http {
+        api::server::start_tcp(http, &settings, &process.api);
+        api::server::start_ufm(http, &settings, &process.api);
+    }
     if !args.sm.once {
         info!(
             version = env!("CARGO_PKG_VERSION"),

@@ -20,7 +20,7 @@ pub use elements::LostElements;
 pub use single_losses::single_loss_effects;
 
 /// Most ports that an answer names.
-const PORTS_NAMED_MAX: usize = 1000;
+pub const PORTS_NAMED_MAX: usize = 1000;
 /// Most nodes and links in a request.
 pub const ELEMENTS_MAX: usize = 256;
 

@@ -252,6 +252,13 @@ impl fmt::Display for CommandOutcome {
     }
 }
 
+/// What a change of partitions or of what is in service would do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlannedChange {
+    /// Ports that would get other P_Keys.
+    pub p_key_ports: Vec<PortGuid>,
+}
+
 /// Why a command failed.
 #[derive(Debug, Clone)]
 pub enum CommandFailure {

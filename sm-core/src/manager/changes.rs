@@ -8,12 +8,14 @@
 
 use std::sync::Arc;
 
+use ferrosm_fabric::observed::PortRef;
+
 use super::SubnetManager;
 use crate::config::SmConfig;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{Partition, Partitions};
 use crate::event::Event;
-use crate::io::commands::{Command, CommandFailure, CommandId, CommandOutcome};
+use crate::io::commands::{Command, CommandFailure, CommandId, CommandOutcome, PlannedChange};
 use crate::pkeys;
 use crate::records::{Record, RecordUpdate};
 use crate::report::maintenance_refusal::MaintenanceRefusal;
@@ -99,18 +101,66 @@ impl SubnetManager {
         }
     }
 
-    fn put_partition(&mut self, new: Partition) -> Result<(), CommandFailure> {
-        let number = new.number;
-        self.require_not_configured(number)?;
+    /// What a change would do now. Nothing is done.
+    ///
+    /// # Errors
+    /// Why it would fail.
+    pub fn plan_change(&self, change: &Command) -> Result<PlannedChange, CommandFailure> {
+        if !self.is_master() {
+            return Err(CommandFailure::NotMaster {
+                state: self.role(),
+                master: self.polled_master().map(Box::new),
+            });
+        }
+        let ports = match change {
+            Command::PutPartition(new) => self.check_partition(new)?,
+            Command::RemovePartition(number) => {
+                self.require_added(*number)?;
+                let after = SmConfig {
+                    partitions: self.partitions.in_force_without(*number),
+                    ..self.cfg.clone()
+                };
+                pkeys::changed_ports(&self.fabric, &self.cfg, &after)
+            }
+            Command::BeginMaintenance(entry) => {
+                self.check_maintenance(entry)?;
+                Vec::new()
+            }
+            Command::EndMaintenance(_)
+            | Command::Sweep
+            | Command::Reroute
+            | Command::Handover
+            | Command::Takeover
+            | Command::Stop
+            | Command::AcceptRemovals
+            | Command::RotateMKey(_) => Vec::new(),
+        };
+        let guids = ports
+            .into_iter()
+            .filter_map(|p| Some(self.fabric.port(p)?.guid));
+        Ok(PlannedChange {
+            p_key_ports: guids.collect(),
+        })
+    }
+
+    /// Checks a new partition. Returns the ports that get other P_Keys.
+    fn check_partition(&self, new: &Partition) -> Result<Vec<PortRef>, CommandFailure> {
+        self.require_not_configured(new.number)?;
         let in_force = self.partitions.in_force_with(new.clone());
         let after = SmConfig {
             partitions: in_force.map_err(CommandFailure::PartitionInvalid)?,
             ..self.cfg.clone()
         };
         let ports = pkeys::changed_ports(&self.fabric, &self.cfg, &after);
-        if let Some(overfull) = pkeys::first_overfull(&self.fabric, &after, &ports) {
-            return Err(CommandFailure::PKeyTableFull(Box::new(overfull)));
+        match pkeys::first_overfull(&self.fabric, &after, &ports) {
+            Some(overfull) => Err(CommandFailure::PKeyTableFull(Box::new(overfull))),
+            None => Ok(ports),
         }
+    }
+
+    fn put_partition(&mut self, new: Partition) -> Result<(), CommandFailure> {
+        self.check_partition(&new)?;
+        let number = new.number;
         let name = new.name.clone();
         self.partitions.put(new.clone());
         let record = RecordUpdate::Put(Record::Partition(Box::new(new)));
@@ -121,19 +171,25 @@ impl SubnetManager {
     }
 
     fn remove_partition(&mut self, number: u16) -> Result<(), CommandFailure> {
-        if !self.partitions.remove(number) {
-            self.require_not_configured(number)?;
-            let is_configured = false;
-            return Err(CommandFailure::PartitionNotAdded {
-                number,
-                is_configured,
-            });
-        }
+        self.require_added(number)?;
+        self.partitions.remove(number);
         let record = RecordUpdate::Remove(Record::partition_key(number));
         self.outbox.persist(vec![record]);
         self.emit(Event::PartitionRemoved { number });
         self.partitions_changed();
         Ok(())
+    }
+
+    fn require_added(&self, number: u16) -> Result<(), CommandFailure> {
+        if self.partitions.contains(number) {
+            return Ok(());
+        }
+        self.require_not_configured(number)?;
+        let is_configured = false;
+        Err(CommandFailure::PartitionNotAdded {
+            number,
+            is_configured,
+        })
     }
 
     fn require_not_configured(&self, number: u16) -> Result<(), CommandFailure> {
@@ -159,11 +215,15 @@ impl SubnetManager {
         self.compare_config_with_p_keys();
     }
 
-    fn begin_maintenance(&mut self, entry: Maintenance) -> Result<(), CommandFailure> {
-        let refused = |refusal| CommandFailure::Maintenance(Box::new(refusal));
-        if let Some(refusal) = self.maintenance.refusal(&self.fabric, &entry) {
-            return Err(refused(refusal));
+    fn check_maintenance(&self, entry: &Maintenance) -> Result<(), CommandFailure> {
+        match self.maintenance.refusal(&self.fabric, entry) {
+            Some(refusal) => Err(CommandFailure::Maintenance(Box::new(refusal))),
+            None => Ok(()),
         }
+    }
+
+    fn begin_maintenance(&mut self, entry: Maintenance) -> Result<(), CommandFailure> {
+        self.check_maintenance(&entry)?;
         let name = entry.name.clone();
         let reason = entry.reason.clone();
         let action = entry.target.action();

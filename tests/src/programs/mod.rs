@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`paths`] | where programs are |
 //! | [`process`] | processes with deadlines |
+//! | [`certificates`] | certificates of a test's own authority |
 //! | [`scratch`] | temporary directories |
 //! | [`loopback`] | addresses for servers, unique per test |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
@@ -27,6 +28,7 @@
 //! | [`metrics`] | metrics pages, read by an independent parser |
 
 pub mod bringup;
+pub mod certificates;
 pub mod clients;
 pub mod diags;
 pub mod etcd;

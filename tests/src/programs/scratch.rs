@@ -97,3 +97,13 @@ impl Drop for Scratch {
         }
     }
 }
+
+/// Writes a file.
+///
+/// # Panics
+///
+/// If that fails.
+pub fn write_file(dir: &Path, name: &str, text: &str) {
+    let path = dir.join(name);
+    fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+}

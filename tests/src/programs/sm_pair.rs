@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
+use crate::programs::certificates::{Authority, Subject};
 use crate::programs::clients::Clients;
 use crate::programs::fabric_server::FabricServer;
 use crate::programs::loopback;
 use crate::programs::process::{Running, Signal, poll_until};
+use crate::programs::scratch::write_file;
 
 /// Upper limit of each wait.
 pub const GUARD: Duration = Duration::from_secs(60);
@@ -35,16 +35,6 @@ pub struct SmPair {
     pub sim: FabricServer,
 }
 
-/// Writes a file.
-///
-/// # Panics
-///
-/// If that fails.
-pub fn write_file(dir: &Path, name: &str, text: &str) {
-    let path = dir.join(name);
-    std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-}
-
 /// Writes the configuration of SM `n`, with these lines of `[replication]`.
 pub fn configure(dir: &Path, n: usize, replication: &str) {
     let text = format!(
@@ -61,25 +51,18 @@ pub fn configure(dir: &Path, n: usize, replication: &str) {
 ///
 /// If a certificate cannot be created.
 pub fn certified(dir: &Path, count: usize) {
-    let ca = || -> Result<_, rcgen::Error> {
-        let mut params = CertificateParams::new(Vec::new())?;
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate()?)
-    };
-    let ca = ca().unwrap_or_else(|e| panic!("{e}"));
-    write_file(dir, "ca.crt", &ca.pem());
+    let ca = Authority::default();
+    ca.write(dir, "ca");
     let peers: Vec<String> = loopback::free(count)
         .iter()
         .map(SocketAddr::to_string)
         .collect();
     for (n, listen) in peers.iter().enumerate() {
-        let key = KeyPair::generate().unwrap_or_else(|e| panic!("{e}"));
-        let params = CertificateParams::new(vec![loopback::address().to_string()]);
-        let certificate = params
-            .and_then(|params| params.signed_by(&key, &ca))
-            .unwrap_or_else(|e| panic!("{e}"));
-        write_file(dir, &format!("sm{n}.crt"), &certificate.pem());
-        write_file(dir, &format!("sm{n}.key"), &key.serialize_pem());
+        let subject = Subject {
+            names: &[&loopback::address().to_string()],
+            ..Subject::default()
+        };
+        ca.issue(dir, &format!("sm{n}"), subject);
         configure(
             dir,
             n,

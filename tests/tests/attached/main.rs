@@ -3,6 +3,9 @@
 
 mod alarms;
 mod api;
+mod api_changes;
+mod api_tls;
+mod api_ufm;
 mod cabling;
 mod capture;
 mod changes;

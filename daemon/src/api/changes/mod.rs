@@ -341,6 +341,11 @@ mod tests {
             ..ChangeQuery::default()
         };
         assert_eq!(numbers(recent), [4]);
+        let since_before_1970 = ChangeQuery {
+            since_s: Some(u64::MAX / 2 + 1),
+            ..ChangeQuery::default()
+        };
+        assert_eq!(numbers(since_before_1970), [2, 4, 4]);
         let later = SystemTime::now() + Duration::from_secs(120);
         let since = ChangeQuery {
             since_s: Some(60),

@@ -18,7 +18,7 @@ use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
-use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome};
+use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome, PlannedChange};
 use tokio::sync::oneshot;
 use tracing::info;
 
@@ -34,6 +34,21 @@ const FINDINGS_MAX: usize = 1000;
 
 /// The result of a command.
 pub type CommandResult = Result<CommandOutcome, CommandFailure>;
+
+/// A request for the loop of the SM.
+#[derive(Debug)]
+pub enum SmRequest {
+    Execute(CommandRequest),
+    Plan(PlanRequest),
+}
+
+/// A query for what a command would do.
+#[derive(Debug)]
+pub struct PlanRequest {
+    pub command: Command,
+    /// Dropped without an answer if the loop ends first.
+    pub result: oneshot::Sender<Result<PlannedChange, CommandFailure>>,
+}
 
 /// A command for the loop of the SM.
 #[derive(Debug)]
@@ -306,7 +321,7 @@ pub(super) const fn kind(command: &Command) -> CommandKind {
 }
 
 /// What a command is for; empty if it is for the SM.
-fn target(command: &Command) -> String {
+pub(super) fn target(command: &Command) -> String {
     match command {
         Command::Sweep
         | Command::Reroute
@@ -355,6 +370,14 @@ const fn refusal_remedy(refusal: &MaintenanceRefusal) -> (ErrorKind, &'static st
 
 /// The error of a command that failed.
 pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailure) -> ApiError {
+    ApiError {
+        command: Some(id.0),
+        ..refusal(command, failure)
+    }
+}
+
+/// Why a command fails, or would fail.
+pub(super) fn refusal(command: CommandKind, failure: &CommandFailure) -> ApiError {
     let (kind, remedy) = match failure {
         CommandFailure::NotMaster { .. } => (
             ErrorKind::NotMaster,
@@ -414,8 +437,5 @@ pub(super) fn error(id: CommandId, command: CommandKind, failure: &CommandFailur
         CommandFailure::Maintenance(refusal) => refusal_remedy(refusal),
         CommandFailure::MKeyInForce => (ErrorKind::Conflict, "Choose another key."),
     };
-    ApiError {
-        command: Some(id.0),
-        ..ApiError::new(kind, failure.to_string(), remedy)
-    }
+    ApiError::new(kind, failure.to_string(), remedy)
 }

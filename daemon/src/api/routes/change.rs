@@ -1,20 +1,32 @@
 //! The resources that change partitions and what is in service.
 
-use axum::extract::rejection::PathRejection;
+use std::time::SystemTime;
+
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path as InPath, Query, State as Shared};
-use axum::response::{Json, Response};
+use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, patch, post, put};
 use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ErrorAnswer};
-use ferrosm_api::command::{Command as CommandEntry, WriteQuery};
+use ferrosm_api::command::{
+    ChangePlan, ChangeWriteQuery, Command as CommandEntry, CommandOrPlan, WriteQuery,
+};
 use ferrosm_api::maintenance::{
     DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
+use ferrosm_api::what_if::{NamedPorts, WhatIfQuery};
+use ferrosm_core::config::maintenance::MaintenanceTarget;
+use ferrosm_core::{Command, CommandFailure, PlannedChange};
+use tokio::sync::oneshot;
 
-use super::{BodyOf, Failed, WriteOf, answer, execute, ready};
+use super::{BodyOf, Failed, answer, check, execute, ready, reserve};
 use crate::api::access::Client;
+use crate::api::commands::{self, PlanRequest, SmRequest};
+use crate::api::names::end_port_name;
+use crate::api::published::FabricState;
 use crate::api::{Service, requests};
+use crate::what_if::PORTS_NAMED_MAX;
 
 pub(super) fn router() -> Router<Service> {
     Router::new()
@@ -30,68 +42,66 @@ pub(super) fn router() -> Router<Service> {
         .route("/v1/ports/enable", post(post_enable))
 }
 
+type ChangeOf = core::result::Result<Query<ChangeWriteQuery>, QueryRejection>;
 type Executed = core::result::Result<Response, Failed>;
 
 /// Creates a partition, or replaces one that such a request created. Complete when its P_Keys are
 /// in the tables of its members.
 #[utoipa::path(put, path = "/v1/partitions/{partition}",
-    params(("partition" = String, Path, description = "Its name"), WriteQuery), request_body = PartitionDefinition, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    params(("partition" = String, Path, description = "Its name"), ChangeWriteQuery), request_body = PartitionDefinition, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn put_partition(
     service: Shared<Service>,
     client: Extension<Client>,
     name: core::result::Result<InPath<String>, PathRejection>,
-    query: WriteOf,
+    query: ChangeOf,
     body: BodyOf<PartitionDefinition>,
 ) -> Executed {
-    client.require_admin()?;
     let InPath(name) = name?;
     let Json(definition) = body?;
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
     let command = requests::put_partition(ready(&state)?, name, definition)?;
-    execute(service.clone(), client, query, command).await
+    carry_out(service.clone(), client, query, command).await
 }
 
 /// Changes the members of a partition that a request created.
 #[utoipa::path(patch, path = "/v1/partitions/{partition}/members",
-    params(("partition" = String, Path, description = "Name or P_Key"), WriteQuery), request_body = MemberChanges, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    params(("partition" = String, Path, description = "Name or P_Key"), ChangeWriteQuery), request_body = MemberChanges, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn patch_members(
     service: Shared<Service>,
     client: Extension<Client>,
     name: core::result::Result<InPath<String>, PathRejection>,
-    query: WriteOf,
+    query: ChangeOf,
     body: BodyOf<MemberChanges>,
 ) -> Executed {
-    client.require_admin()?;
     let InPath(name) = name?;
     let Json(member_changes) = body?;
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
     let command = requests::change_members(ready(&state)?, &state, &name, &member_changes)?;
-    execute(service.clone(), client, query, command).await
+    carry_out(service.clone(), client, query, command).await
 }
 
 /// Removes a partition that a request created.
 #[utoipa::path(delete, path = "/v1/partitions/{partition}",
-    params(("partition" = String, Path, description = "Name or P_Key"), WriteQuery), responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    params(("partition" = String, Path, description = "Name or P_Key"), ChangeWriteQuery), responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn delete_partition(
     service: Shared<Service>,
     client: Extension<Client>,
     name: core::result::Result<InPath<String>, PathRejection>,
-    query: WriteOf,
+    query: ChangeOf,
 ) -> Executed {
-    client.require_admin()?;
     let InPath(name) = name?;
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
     let command = requests::remove_partition(&state, &name)?;
-    execute(service.clone(), client, query, command).await
+    carry_out(service.clone(), client, query, command).await
 }
 
 /// What is out of service.
@@ -104,74 +114,166 @@ pub(super) async fn get_maintenance(
 }
 
 /// Takes a switch or link out of the routes. Complete when no route uses it.
-#[utoipa::path(post, path = "/v1/drain", params(WriteQuery), request_body = DrainRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+#[utoipa::path(post, path = "/v1/drain", params(ChangeWriteQuery), request_body = DrainRequest, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn post_drain(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: ChangeOf,
     body: BodyOf<DrainRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let state = service.published.state();
     let command = requests::drain(ready(&state)?, request, reason(&query))?;
-    execute(service, client, query, command).await
+    carry_out(service, client, query, command).await
 }
 
 /// Puts a drained switch or link back.
-#[utoipa::path(post, path = "/v1/undrain", params(WriteQuery), request_body = ServiceRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+#[utoipa::path(post, path = "/v1/undrain", params(ChangeWriteQuery), request_body = ServiceRequest, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn post_undrain(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: ChangeOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let command = requests::undrain(&service.published.state(), &request)?;
-    execute(service, client, query, command).await
+    carry_out(service, client, query, command).await
 }
 
 /// Disables a port, after its routes are moved.
-#[utoipa::path(post, path = "/v1/ports/disable", params(WriteQuery), request_body = PortDisableRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+#[utoipa::path(post, path = "/v1/ports/disable", params(ChangeWriteQuery), request_body = PortDisableRequest, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn post_disable(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: ChangeOf,
     body: BodyOf<PortDisableRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let state = service.published.state();
     let command = requests::disable_port(ready(&state)?, request, reason(&query))?;
-    execute(service, client, query, command).await
+    carry_out(service, client, query, command).await
 }
 
 /// Enables a port that a request disabled.
-#[utoipa::path(post, path = "/v1/ports/enable", params(WriteQuery), request_body = ServiceRequest, responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+#[utoipa::path(post, path = "/v1/ports/enable", params(ChangeWriteQuery), request_body = ServiceRequest, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn post_enable(
     service: Shared<Service>,
     client: Extension<Client>,
-    query: WriteOf,
+    query: ChangeOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    client.require_admin()?;
     let Json(request) = body?;
     let command = requests::enable_port(&service.published.state(), &request)?;
-    execute(service, client, query, command).await
+    carry_out(service, client, query, command).await
 }
 
 /// The reason in a query, or nothing.
-fn reason(query: &WriteOf) -> &str {
+fn reason(query: &ChangeOf) -> &str {
     let query = query.as_ref().ok();
     let reason = query.and_then(|Query(query)| query.reason.as_deref());
     reason.unwrap_or_default()
+}
+
+/// Executes a change, or says what it would do.
+async fn carry_out(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: ChangeOf,
+    command: Command,
+) -> Executed {
+    let Query(ChangeWriteQuery {
+        dry_run,
+        reason,
+        wait_s,
+        expect_revision,
+    }) = query?;
+    let query = WriteQuery {
+        reason,
+        wait_s,
+        expect_revision,
+    };
+    if !dry_run {
+        return execute(service, client, Ok(Query(query)), command).await;
+    }
+    check(&service, &query)?;
+    let plan = plan(&service, command).await?;
+    let state = service.published.state();
+    Ok(answer(&state, SystemTime::now(), plan).into_response())
+}
+
+/// What a change would do. The SM decides whether it is possible; nothing is done.
+async fn plan(service: &Service, command: Command) -> core::result::Result<ChangePlan, Failed> {
+    let kind = commands::kind(&command);
+    let target = commands::target(&command);
+    let out_of_service = taken_out(&command);
+    let (result, done) = oneshot::channel();
+    reserve(service)?.send(SmRequest::Plan(PlanRequest { command, result }));
+    let planned = done.await.unwrap_or(Err(CommandFailure::Stopping));
+    let PlannedChange { p_key_ports } =
+        planned.map_err(|failure| commands::refusal(kind, &failure))?;
+    let state = service.published.state();
+    let found = ready(&state)?;
+    let named = p_key_ports
+        .iter()
+        .filter_map(|guid| found.snapshot.by_guid(*guid));
+    let items = named
+        .take(PORTS_NAMED_MAX)
+        .map(|at| end_port_name(&found.snapshot, at));
+    let ports = NamedPorts {
+        total: p_key_ports.len() as u64,
+        items: items.collect(),
+    };
+    let prediction = match out_of_service.and_then(|target| without(found, target)) {
+        Some(without) => {
+            let query = WhatIfQuery {
+                without: Some(without),
+                engine: None,
+            };
+            Some(service.predictor.predict(found, &query).await?)
+        }
+        None => None,
+    };
+    Ok(ChangePlan {
+        kind,
+        target,
+        p_key_ports: ports,
+        prediction,
+    })
+}
+
+/// What a change takes out of service.
+const fn taken_out(command: &Command) -> Option<MaintenanceTarget> {
+    match command {
+        Command::BeginMaintenance(entry) => Some(entry.target),
+        Command::EndMaintenance(_)
+        | Command::PutPartition(_)
+        | Command::RemovePartition(_)
+        | Command::Sweep
+        | Command::Reroute
+        | Command::Handover
+        | Command::Takeover
+        | Command::Stop
+        | Command::AcceptRemovals
+        | Command::RotateMKey(_) => None,
+    }
+}
+
+/// The switch or link for a prediction; `None` for a port without a link.
+fn without(fabric: &FabricState, target: MaintenanceTarget) -> Option<String> {
+    let node = target.node();
+    let Some(num) = target.port() else {
+        return Some(node.to_string());
+    };
+    let snapshot = &*fabric.snapshot;
+    let port = snapshot.port_by_num(snapshot.by_node_guid(node)?, num)?;
+    snapshot.peer(port)?;
+    Some(format!("{node}/{num}"))
 }

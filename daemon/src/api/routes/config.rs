@@ -45,7 +45,6 @@ pub(super) async fn post_config(
     query: ConfigQueryOf,
     request: Request,
 ) -> Result<ConfigChange> {
-    client.require_admin()?;
     let body = axum::body::to_bytes(request.into_body(), CONFIG_BODY_MAX)
         .await
         .map_err(|error| invalid(error.to_string()))?;
@@ -91,9 +90,8 @@ async fn execute(
     query: ConfigQueryOf,
     action: ConfigAction,
 ) -> Result<ConfigChange> {
-    client.require_admin()?;
     let Query(query) = query?;
-    let options = options(query, client)?;
+    let options = options(query, &client)?;
     let (jobs, place) = service.config.reserve();
     let jobs = jobs.ok_or_else(|| {
         ApiError::new(
@@ -144,7 +142,7 @@ async fn execute(
 }
 
 /// Checks the query.
-fn options(query: ConfigQuery, client: Client) -> core::result::Result<ConfigOptions, Failed> {
+fn options(query: ConfigQuery, client: &Client) -> core::result::Result<ConfigOptions, Failed> {
     let within = query.confirm_within_s;
     if within.is_some_and(|seconds| !(1..=CONFIRM_WITHIN_S_MAX).contains(&seconds)) {
         let message = format!("confirm_within_s is from 1 to {CONFIRM_WITHIN_S_MAX}");

@@ -38,7 +38,6 @@ pub(super) async fn post_rotate(
     query: core::result::Result<Query<RotationQuery>, QueryRejection>,
     body: BodyOf<NewMKey>,
 ) -> core::result::Result<Response, Failed> {
-    client.require_admin()?;
     let Query(query) = query?;
     let Json(new) = body?;
     let state = service.published.state();

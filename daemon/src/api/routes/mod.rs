@@ -1,7 +1,9 @@
 //! The resources of the API, and their OpenAPI document.
 
+mod access;
 mod change;
 mod config;
+mod events;
 mod explain;
 mod group;
 mod keys;
@@ -14,7 +16,7 @@ use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Router};
+use axum::{Extension, Router, middleware};
 use ferrosm_api::alarm::{
     AcknowledgeQuery, Alarm, ForgetQuery, Forgotten, NotifyTest, NotifyTestQuery,
 };
@@ -24,7 +26,6 @@ use ferrosm_api::command::{
     Command as CommandEntry, CommandKind, Commands, FullSweepQuery, REASON_LEN_MAX, Removal,
     TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
-use ferrosm_api::event::{EventQuery, EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::key::RotationPlan;
 use ferrosm_api::partition::{PartitionMember, Partitions};
@@ -36,20 +37,18 @@ use ferrosm_core::{Command, CommandFailure};
 use ferrosm_mad::attr::SmState;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use utoipa::{IntoParams, OpenApi};
 
 use super::access::Client;
-use super::commands::CommandRequest;
+use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
 
 /// Devices that a message names.
 const DEVICES_NAMED: usize = 5;
-/// Longest wait for an event, in seconds.
-const EVENT_WAIT_S_MAX: u64 = 60;
 
 /// The resources.
 pub(super) fn router(service: Service) -> Router {
@@ -70,7 +69,7 @@ pub(super) fn router(service: Service) -> Router {
         .merge(keys::router())
         .route("/v1/whatif", get(get_what_if))
         .route("/v1/whatif/single-losses", get(get_single_losses))
-        .route("/v1/events", get(get_events))
+        .route("/v1/events", get(events::get_events))
         .route("/v1/changes", get(get_changes))
         .route("/v1/diff", get(get_diff))
         .route("/v1/alarms", get(get_alarms))
@@ -88,6 +87,10 @@ pub(super) fn router(service: Service) -> Router {
         .merge(group::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
+        .layer(middleware::from_fn_with_state(
+            service.clone(),
+            access::check_role,
+        ))
         .with_state(service)
 }
 
@@ -95,8 +98,9 @@ pub(super) fn router(service: Service) -> Router {
 #[openapi(
     info(
         title = "ferrosm",
-        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. Writes need root or the user of the service."
+        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. `x-role` is the role that an operation needs."
     ),
+    components(schemas(Removal)),
     paths(
         get_status,
         get_health,
@@ -130,7 +134,7 @@ pub(super) fn router(service: Service) -> Router {
         keys::post_rotate,
         get_what_if,
         get_single_losses,
-        get_events,
+        events::get_events,
         get_changes,
         get_diff,
         get_alarms,
@@ -153,7 +157,9 @@ pub(super) fn router(service: Service) -> Router {
 struct Document;
 
 async fn openapi() -> Response {
-    Json(Document::openapi()).into_response()
+    let mut document = Document::openapi();
+    access::describe(&mut document);
+    Json(document).into_response()
 }
 
 /// An error, as the response to a request.
@@ -228,7 +234,7 @@ fn answer<T>(state: &State, at: SystemTime, body: T) -> Json<Answer<T>> {
 }
 
 /// The published fabric.
-fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
+pub(super) fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
     state.fabric.as_ref().ok_or_else(|| {
         ApiError::new(
             ErrorKind::NotReady,
@@ -405,30 +411,6 @@ async fn get_single_losses(Shared(service): Shared<Service>, query: ListOf) -> R
     Ok(answer(&state, fabric.at, page))
 }
 
-/// The last events, the oldest first. With `wait_s`, an answer without events comes at its end.
-#[utoipa::path(get, path = "/v1/events", params(EventQuery), responses(
-    (status = 200, body = Answer<Events>), (status = 400, body = ErrorAnswer)))]
-async fn get_events(
-    Shared(service): Shared<Service>,
-    query: core::result::Result<Query<EventQuery>, QueryRejection>,
-) -> Result<Events> {
-    let Query(EventQuery {
-        since,
-        severity,
-        wait_s,
-    }) = query?;
-    let wait_s = wait_s.unwrap_or(0);
-    if wait_s > EVENT_WAIT_S_MAX {
-        return Err(invalid(format!("wait_s is at most {EVENT_WAIT_S_MAX}")).into());
-    }
-    let severity = severity.unwrap_or(EventSeverity::Info);
-    let waiting = service.events.wait(since, severity);
-    let waited = timeout(Duration::from_secs(wait_s), waiting).await;
-    let events = waited.unwrap_or_else(|_| service.events.since(since, severity));
-    let state = service.published.state();
-    Ok(answer(&state, SystemTime::now(), events))
-}
-
 /// What changed, also in earlier runs: the last changes that match, the oldest first.
 #[utoipa::path(get, path = "/v1/changes", params(ChangeQuery), responses(
     (status = 200, body = Answer<Changes>), (status = 400, body = ErrorAnswer)))]
@@ -480,7 +462,6 @@ async fn post_acknowledge(
 ) -> Result<Alarm> {
     let InPath(id) = id?;
     let Query(query) = query?;
-    client.require_admin()?;
     check_reason(query.reason.as_deref())?;
     let by = client.to_string();
     let alarm = service.alarms.acknowledge(id, by.clone(), &query)?;
@@ -502,9 +483,8 @@ async fn post_forget(
     query: core::result::Result<Query<ForgetQuery>, QueryRejection>,
 ) -> Result<Forgotten> {
     let Query(query) = query?;
-    client.require_admin()?;
     check_reason(query.reason.as_deref())?;
-    let forgotten = forget::forget(&service, client, query)?;
+    let forgotten = forget::forget(&service, &client, query)?;
     let state = service.published.state();
     Ok(answer(&state, SystemTime::now(), forgotten))
 }
@@ -516,11 +496,9 @@ async fn post_forget(
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 async fn post_notify_test(
     Shared(service): Shared<Service>,
-    Extension(client): Extension<Client>,
     query: core::result::Result<Query<NotifyTestQuery>, QueryRejection>,
 ) -> Result<NotifyTest> {
     let Query(NotifyTestQuery { name }) = query?;
-    client.require_admin()?;
     let items = service.notifier.test(name.clone()).await;
     if items.is_empty() {
         let message = match name {
@@ -683,37 +661,25 @@ async fn post_takeover(
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.
-async fn execute(
+pub(super) async fn execute(
     Shared(service): Shared<Service>,
     Extension(client): Extension<Client>,
     query: WriteOf,
     command: Command,
 ) -> core::result::Result<Response, Failed> {
     let Query(query) = query?;
-    client.require_admin()?;
     check(&service, &query)?;
     let kind = commands::kind(&command);
-    let requests = service.requests().ok_or_else(|| {
-        ApiError::new(
-            ErrorKind::NotReady,
-            "the service waits for its local port, or is stopping",
-            "`ferrosm status` shows what the service does.",
-        )
-    })?;
-    // Before it gets a number: a command with a number always reaches the queue.
-    let place = requests.try_reserve().map_err(|_| {
-        let message = "too many commands wait for the SM";
-        ApiError::new(ErrorKind::Busy, message, "Try again later.")
-    })?;
+    let place = reserve(&service)?;
     let id = service
         .commands
         .begin(&command, client.to_string(), query.reason);
     let (result, done) = oneshot::channel();
-    place.send(CommandRequest {
+    place.send(SmRequest::Execute(CommandRequest {
         id,
         command,
         result,
-    });
+    }));
     let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S_DEFAULT));
     let status = match timeout(wait, done).await {
         Ok(Ok(Ok(_))) => StatusCode::OK,
@@ -732,6 +698,22 @@ async fn execute(
     })?;
     let state = service.published.state();
     Ok((status, answer(&state, SystemTime::now(), entry)).into_response())
+}
+
+/// A place in the queue of the loop of the SM. It is taken before a command gets a number: a
+/// command with a number always reaches the queue.
+fn reserve(service: &Service) -> core::result::Result<mpsc::OwnedPermit<SmRequest>, ApiError> {
+    let requests = service.requests().ok_or_else(|| {
+        ApiError::new(
+            ErrorKind::NotReady,
+            "the service waits for its local port, or is stopping",
+            "`ferrosm status` shows what the service does.",
+        )
+    })?;
+    requests.try_reserve_owned().map_err(|_| {
+        let message = "too many commands wait for the SM";
+        ApiError::new(ErrorKind::Busy, message, "Try again later.")
+    })
 }
 
 /// Checks the reason of a write.

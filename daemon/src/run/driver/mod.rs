@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
-use crate::api::commands::{CommandLog, CommandRequest};
+use crate::api::commands::{CommandLog, CommandRequest, PlanRequest, SmRequest};
 use crate::api::group::RegistryReads;
 use crate::clock::{Clock, since_boot};
 use crate::port::MadPort;
@@ -124,7 +124,7 @@ pub struct Driver<P, S> {
     shell: S,
     control: mpsc::Receiver<Control>,
     /// Commands of clients; `None` without an API, or after it is closed.
-    requests: Option<mpsc::Receiver<CommandRequest>>,
+    requests: Option<mpsc::Receiver<SmRequest>>,
     registry_reads: Option<RegistryReads>,
     jobs: JoinSet<Option<RoutingJobResult>>,
     sa_server: Option<SaServer>,
@@ -242,7 +242,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
 
     /// With commands of clients, all of which are in this log.
     #[must_use]
-    pub fn with_requests(self, requests: mpsc::Receiver<CommandRequest>, log: CommandLog) -> Self {
+    pub fn with_requests(self, requests: mpsc::Receiver<SmRequest>, log: CommandLog) -> Self {
         Self {
             requests: Some(requests),
             commands: CommandClients::new(log),
@@ -677,15 +677,22 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         over.is_some()
     }
 
-    fn on_request(&mut self, request: CommandRequest) {
-        let CommandRequest {
-            id,
-            command,
-            result,
-        } = request;
-        self.commands.add(id, result);
-        let input = Input::Command { id, command };
-        self.sm.handle(input, self.clock.now());
+    fn on_request(&mut self, request: SmRequest) {
+        match request {
+            SmRequest::Execute(CommandRequest {
+                id,
+                command,
+                result,
+            }) => {
+                self.commands.add(id, result);
+                let input = Input::Command { id, command };
+                self.sm.handle(input, self.clock.now());
+            }
+            SmRequest::Plan(PlanRequest { command, result }) => {
+                // The client may no longer wait.
+                let _ = result.send(self.sm.plan_change(&command));
+            }
+        }
     }
 
     /// Waits for the next input or deadline.

@@ -65,10 +65,15 @@ impl AddedPartitions {
                 number: new.number,
             });
         }
+        let others = self.in_force_without(new.number);
+        others.with(new).map(Arc::new)
+    }
+
+    /// The partitions in force if the added one with this number is removed.
+    pub(crate) fn in_force_without(&self, number: u16) -> Arc<Partitions> {
         let mut added = self.added.clone();
-        added.remove(&new.number);
-        let others = Self::new(Arc::clone(&self.configured), added);
-        others.in_force().with(new).map(Arc::new)
+        added.remove(&number);
+        Self::new(Arc::clone(&self.configured), added).in_force()
     }
 
     /// Adds or replaces a partition.

@@ -116,6 +116,15 @@ pub struct Partition {
     pub groups: Vec<GroupSpec>,
 }
 
+impl Partition {
+    /// Whether it has the broadcast group of IPoIB.
+    #[must_use]
+    pub fn has_ipoib_group(&self) -> bool {
+        let broadcast = GroupSpec::ipoib(self.number).mgid;
+        self.groups.iter().any(|group| group.mgid == broadcast)
+    }
+}
+
 /// Why a list of partitions is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartitionsError {
