@@ -22,6 +22,7 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
 
+use super::client_use::ClientTable;
 use super::message::SaRequest;
 use super::path::scan;
 use super::records::indexed_components;
@@ -225,6 +226,15 @@ impl RequestCounts {
         *count += 1;
     }
 
+    /// Adds other counts.
+    pub const fn append(&mut self, other: Self) {
+        self.answered += other.answered;
+        self.forwarded += other.forwarded;
+        self.dropped += other.dropped;
+        self.too_large += other.too_large;
+        self.overload += other.overload;
+    }
+
     /// All requests.
     #[must_use]
     pub const fn total(&self) -> u64 {
@@ -293,6 +303,9 @@ pub struct AdmissionQueue<T> {
     tables_delivered_at: Instant,
     /// By LID, so the size is bounded.
     loads: FxHashMap<Lid, ClientLoad>,
+    uses: ClientTable,
+    /// Requests per second of single clients, instead of [`AdmissionLimits::rate`].
+    rates: FxHashMap<Lid, u32>,
 }
 
 #[derive(Debug)]
@@ -367,7 +380,27 @@ impl<T> AdmissionQueue<T> {
             scans_running: 0,
             tables_delivered_at: Instant::START,
             loads: FxHashMap::default(),
+            uses: ClientTable::default(),
+            rates: FxHashMap::default(),
         }
+    }
+
+    /// Sets the requests per second of single clients. The others have the common limit.
+    pub fn set_rates(&mut self, rates: impl Iterator<Item = (Lid, u32)>) {
+        self.rates.clear();
+        self.rates.extend(rates);
+    }
+
+    /// Requests per second of a client that are admitted; 0 for no limit.
+    #[must_use]
+    pub fn rate_of(&self, client: Lid) -> u32 {
+        self.rates.get(&client).copied().unwrap_or(self.limits.rate)
+    }
+
+    /// Requests of a client that wait.
+    #[must_use]
+    pub fn waiting_of(&self, client: Lid) -> usize {
+        self.clients.get(&client).map_or(0, |client| client.waiting)
     }
 
     /// Queues a request.
@@ -382,6 +415,7 @@ impl<T> AdmissionQueue<T> {
         now: Instant,
     ) -> Result<(), T> {
         let is_table = class == RequestClass::Table;
+        let rate = self.rate_of(from);
         let full =
             self.waiting >= self.limits.total || is_table && self.tables >= self.limits.tables;
         let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
@@ -389,7 +423,7 @@ impl<T> AdmissionQueue<T> {
         if full
             || client.waiting >= self.limits.per_client
             || class == RequestClass::Scan && scans >= SCANS_WAITING_PER_CLIENT_MAX
-            || !client.bucket.take(self.limits.rate, now)
+            || !client.bucket.take(rate, now)
         {
             return Err(item);
         }
@@ -500,6 +534,23 @@ impl<T> AdmissionQueue<T> {
     /// Counts a request by outcome.
     pub fn count(&mut self, from: Lid, kind: RequestKind, outcome: RequestOutcome) {
         self.loads.entry(from).or_default().add(kind, outcome);
+        self.uses.count(from, kind, outcome);
+    }
+
+    /// What clients ask for.
+    #[must_use]
+    pub const fn uses(&self) -> &ClientTable {
+        &self.uses
+    }
+
+    /// Adds time of the SA's threads for a client.
+    pub fn add_time(&mut self, from: Lid, time: Duration) {
+        self.uses.add_time(from, time);
+    }
+
+    /// Begins the next interval of the clients' rates.
+    pub fn begin_use_interval(&mut self, now: Instant) {
+        self.uses.begin_interval(now);
     }
 
     /// Requests of each client, in arbitrary order.
@@ -629,6 +680,29 @@ mod tests {
         assert!((195..=201).contains(&accepted), "{accepted}");
         queue.remove_idle_clients(at_ms(10_000));
         assert!(queue.clients.is_empty());
+    }
+
+    #[test]
+    fn limits_of_single_clients_replace_the_common_one() {
+        let limits = AdmissionLimits {
+            rate: 100,
+            ..AdmissionLimits::default()
+        };
+        let mut queue = AdmissionQueue::new(limits);
+        queue.set_rates([(Lid(1), 10), (Lid(2), 1000)].into_iter());
+        let admitted = |queue: &mut AdmissionQueue<()>, lid| {
+            let offers = (0..2000).filter(|ms| {
+                let offered = queue.offer(lid, RequestClass::Read, (), at_ms(*ms)).is_ok();
+                let _ = queue.take(AllowedClasses::ALL);
+                offered
+            });
+            offers.count()
+        };
+        assert!((28..=31).contains(&admitted(&mut queue, Lid(1))));
+        assert_eq!(admitted(&mut queue, Lid(2)), 2000);
+        assert!((295..=301).contains(&admitted(&mut queue, Lid(3))));
+        queue.set_rates(core::iter::empty());
+        assert_eq!(queue.rate_of(Lid(1)), 100);
     }
 
     #[test]

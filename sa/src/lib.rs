@@ -29,6 +29,7 @@
 //! is answered, or dropped and counted.
 
 pub mod admission;
+pub mod client_use;
 pub mod message;
 pub mod path;
 pub mod qos;
