@@ -26,6 +26,16 @@ pub(crate) enum Entry<I = Input> {
     End(Outputs),
 }
 
+/// What a recording has besides the inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RecordingExtent {
+    /// Digests of all outputs with each input.
+    Everything,
+    /// Digests of MADs, events and replies to commands, with every 256th input: cheap enough to be
+    /// always on.
+    Traffic,
+}
+
 /// The initial state of the SM.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RecordingStart {
@@ -33,6 +43,7 @@ pub(crate) struct RecordingStart {
     pub(crate) program: String,
     /// Description of the run.
     pub(crate) source: String,
+    pub(crate) extent: RecordingExtent,
     pub(crate) now_ns: u64,
     pub(crate) cfg: SmConfig,
     pub(crate) restored: RecordedRestored,
@@ -43,8 +54,13 @@ pub(crate) struct RecordingStart {
 pub(crate) struct Outputs {
     /// Polls since the last input, those that returned nothing included.
     pub(crate) polls: u32,
-    /// Digest of all outputs since the start.
+    /// Digest of all outputs since the start, or [`Self::NO_DIGEST`].
     pub(crate) digest: u64,
+}
+
+impl Outputs {
+    /// In place of a digest.
+    pub(crate) const NO_DIGEST: u64 = 0;
 }
 
 /// An [`Input`]. `I` is `&Input` to serialise and `Input` to deserialise.

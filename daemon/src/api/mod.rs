@@ -22,6 +22,7 @@
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `sa_clients` | clients of the SA, and limits of single ones |
 //! | `what_if` | predictions, which take longer |
 
 pub mod access;
@@ -50,6 +51,7 @@ mod requests;
     reason = "utoipa's attribute expands to paths that are in scope"
 )]
 mod routes;
+mod sa_clients;
 mod seen;
 pub mod server;
 mod status;
@@ -74,6 +76,8 @@ use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::published::Published;
 use crate::notify::Notifier;
+use crate::rings::ServiceRings;
+use crate::sa_server::clients::SaClients;
 
 /// Name of the socket in its directory.
 pub const SOCKET_NAME: &str = "api.sock";
@@ -107,6 +111,8 @@ pub struct Service {
     pub alarms: Alarms,
     pub notifier: Notifier,
     pub changes: ChangeLog,
+    pub rings: ServiceRings,
+    pub sa_clients: SaClients,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<CommandRequest>>>>,
 }

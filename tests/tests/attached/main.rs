@@ -3,6 +3,7 @@
 
 mod alarms;
 mod api;
+mod bug_reports;
 mod cabling;
 mod capture;
 mod changes;
@@ -27,10 +28,13 @@ mod opensm_state;
 mod osmtest;
 mod plan;
 mod ports;
+mod rings;
 mod sa;
+mod sa_clients;
 mod sa_hostile;
 mod saquery;
 mod service_manager;
 mod several_subnets;
 mod srp;
+mod state_backup;
 mod what_if;

@@ -1,7 +1,9 @@
 //! The resources of the API, and their OpenAPI document.
 
+mod capture;
 mod change;
 mod config;
+mod sa;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -75,6 +77,8 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/handover", post(post_handover))
         .route("/v1/takeover", post(post_takeover))
         .merge(config::router())
+        .merge(capture::router())
+        .merge(sa::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .with_state(service)
@@ -124,7 +128,12 @@ pub(super) fn router(service: Service) -> Router {
         config::get_config,
         config::post_config,
         config::post_confirm,
-        config::post_rollback
+        config::post_rollback,
+        capture::get_capture,
+        capture::post_start,
+        capture::post_stop,
+        sa::get_clients,
+        sa::post_limit
     )
 )]
 struct Document;
