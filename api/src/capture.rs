@@ -57,7 +57,7 @@ pub struct Captures {
 pub struct Capture {
     /// Its file, in pcapng format.
     pub file: String,
-    /// It goes on.
+    /// It continues.
     pub is_running: bool,
     /// When it began, in UTC (RFC 3339).
     pub started_at: String,

@@ -11,7 +11,7 @@ use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_sa::View;
 use fnv::FnvHasher;
 
-use crate::entry::RecordingExtent;
+use crate::extent::RecordingExtent;
 use crate::restored::for_each_record;
 
 /// FNV-1a of bytes and text. It detects differences, not forgery.

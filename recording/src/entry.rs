@@ -5,6 +5,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::digest_of_result;
+use crate::extent::RecordingExtent;
 use crate::restored::RecordedRestored;
 use ferrosm_core::{Input, SmConfig};
 
@@ -24,16 +25,6 @@ pub(crate) enum Entry<I = Input> {
     },
     /// The regular end of the recording: the last entry.
     End(Outputs),
-}
-
-/// What a recording has besides the inputs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RecordingExtent {
-    /// Digests of all outputs with each input.
-    Everything,
-    /// Digests of MADs, events and replies to commands, with every 256th input: cheap enough to be
-    /// always on.
-    Traffic,
 }
 
 /// The initial state of the SM.

@@ -20,10 +20,14 @@
 //! | `restored` | [`RestoredState`] in an entry |
 //! | `digest` | digests of outputs and of routing results |
 //! | `replay` | [`Replay`] |
+//! | `extent` | how much is recorded |
+//! | [`keys`] | pseudonyms of keys |
 //! | [`mask`] | copies of recordings without keys |
 
 mod digest;
 mod entry;
+mod extent;
+pub mod keys;
 pub mod mask;
 mod replay;
 mod restored;
@@ -36,7 +40,6 @@ use ferrosm_mad::time::Instant;
 use serde::Serialize;
 
 use digest::OutputDigest;
-pub use entry::RecordingExtent;
 use entry::{Entry, Outputs, RecordedInput, RecordingStart};
 use ferrosm_core::{
     Input, LoadedReplica, Output, ReplicaEvent, RestoredState, SmConfig, SubnetManager,
@@ -44,6 +47,7 @@ use ferrosm_core::{
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use restored::RecordedRestored;
 
+pub use extent::RecordingExtent;
 pub use replay::{Ending, Replay, ReplayError};
 
 /// The first bytes of a recording.

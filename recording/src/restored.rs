@@ -14,7 +14,7 @@ use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, RestoredSnapshot, SnapshotSaver};
 use ferrosm_sa::registry::registration::Registration;
 
-use crate::mask::KeyMask;
+use crate::keys::KeyMask;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordedRestored {

@@ -7,7 +7,7 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
 
-use super::admission::{RequestCounts, RequestOutcome};
+use super::outcome::{RequestCounts, RequestOutcome};
 use super::request_kind::RequestKind;
 
 /// Most clients that are counted one by one.

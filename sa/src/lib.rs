@@ -31,6 +31,7 @@
 pub mod admission;
 pub mod client_use;
 pub mod message;
+pub mod outcome;
 pub mod path;
 pub mod qos;
 pub mod records;

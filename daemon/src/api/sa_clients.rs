@@ -30,8 +30,10 @@ pub(super) fn clients(service: &Service, top: Option<usize>) -> Result<SaClients
     let all = service.sa_clients.top(top).ok_or_else(no_sa)?;
     let state = service.published.state();
     let fabric = state.fabric.as_ref();
-    let items = all.clients.iter();
-    let items = items.map(|client| sa_client(service, fabric, &all, client));
+    let items = all
+        .clients
+        .iter()
+        .map(|client| sa_client(service, fabric, &all, client));
     Ok(SaClients {
         total: all.total,
         other_requests: all.others.total(),

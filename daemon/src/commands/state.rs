@@ -8,6 +8,7 @@ use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_store::opensm::{self, StateFile};
 use ferrosm_store::{StateDir, StateError, StateInspection, atomic, export, restore, unix_s};
 
+use super::state_backup::{check_damage, describes_devices};
 use super::{config, state_backup};
 use crate::cli::{StateArgs, StateCommand};
 use crate::config::LogSettings;
@@ -108,18 +109,6 @@ fn export(inspection: &StateInspection, file: Option<&Path>) -> Result<(), Failu
     output::print(&String::from_utf8_lossy(&lines))
 }
 
-/// Fails if the store is damaged, after the intact records were output.
-pub(super) fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure> {
-    if inspection.damage().is_empty() {
-        return Ok(());
-    }
-    let damage = inspection.damage().join("; ");
-    Err(Failure::with_hint(
-        format!("the store in {} is damaged: {damage}", path.display()),
-        "Intact records were used; the store is unchanged. A start renames it and recovers the same records.",
-    ))
-}
-
 /// Reads the files to import; returns a batch, the number of records that are not imported, and the
 /// names of the files.
 fn read_import_files(
@@ -184,18 +173,6 @@ fn read_import_files(
         Failure::with_hint(lines.join("\n"), NOTHING_IMPORTED)
     })?;
     Ok((batch, 0, names))
-}
-
-/// Whether a change describes device contents at the time of the export, which may have changed
-/// since.
-pub(super) fn describes_devices(change: &RecordChange) -> bool {
-    match change {
-        RecordChange::Put(key, _) => {
-            let is_volatile = |kind: RecordKind| kind.is_of_view() || kind == RecordKind::Routing;
-            key.kind().is_some_and(is_volatile)
-        }
-        RecordChange::Clear(_) | RecordChange::Remove(_) => false,
-    }
 }
 
 const NOTHING_IMPORTED: &str = "Nothing was imported.";

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ferrosm_core::records::{RecordBatch, RecordChange};
+use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_store::{StateDir, StateError, StateInspection, atomic, export, unix_s};
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -18,7 +18,6 @@ use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use tar::{Builder, EntryType, Header};
 
-use super::state::{check_damage, describes_devices};
 use crate::failure::Failure;
 use crate::output::{self, table};
 
@@ -30,7 +29,7 @@ const MANIFEST: &str = "manifest.json";
 const STORE: &str = "store.redb";
 /// Files that a restore replaces.
 const REPLACED: [&str; 2] = ["port", "history.json"];
-/// Files and folders that a restore writes only if there are none: logs go on.
+/// Files and folders that a restore writes only if there are none: logs continue.
 const LOGS: [&str; 5] = [
     "audit.jsonl",
     "audit.jsonl.1",
@@ -108,7 +107,7 @@ pub(super) fn backup(dir: &Path, path: &Path) -> Result<(), Failure> {
         return Err(write(error));
     }
     let user = inspection.user();
-    let state = user.map_or_else(String::new, |user| format!(" of {user}, which goes on"));
+    let state = user.map_or_else(String::new, |user| format!(" of {user}, which continues"));
     output::print(&format!(
         "{}: {} and {}{state}\n  It holds keys: keep it like them.\n",
         path.display(),
@@ -151,10 +150,10 @@ fn write_members(file: File, members: &BTreeMap<String, Vec<u8>>) -> io::Result<
             .map(|(name, bytes)| (name.clone(), Member::new(bytes)))
             .collect(),
     };
-    let manifest = serde_json::to_vec_pretty(&manifest)?;
+    let list = serde_json::to_vec_pretty(&manifest)?;
     let mut tar = Builder::new(GzEncoder::new(file, Compression::default()));
     let listed = members.iter().map(|(name, bytes)| (&name[..], &bytes[..]));
-    for (name, bytes) in listed.chain([(MANIFEST, &manifest[..])]) {
+    for (name, bytes) in listed.chain([(MANIFEST, &list[..])]) {
         let mut header = Header::new_gnu();
         header.set_size(bytes.len() as u64);
         header.set_mode(0o600);
@@ -174,10 +173,10 @@ pub(super) fn restore(dir: &Path, path: &Path) -> Result<(), Failure> {
         Failure::with_hint(format!("{}: {reason}", path.display()), NOTHING_CHANGED)
     };
     let members = read_members(path).map_err(invalid)?;
-    let text = members
+    let records = members
         .get(RECORDS)
-        .map(|bytes| String::from_utf8_lossy(bytes));
-    let text = text.ok_or_else(|| invalid(format!("it has no {RECORDS}")))?;
+        .ok_or_else(|| invalid(format!("it has no {RECORDS}")))?;
+    let text = String::from_utf8_lossy(records);
     let batch = export::read(&text)
         .map_err(|(line, error)| invalid(format!("{RECORDS}:{line}: {error}")))?;
     let _lock = StateDir::lock(dir).map_err(|e| match e {
@@ -245,10 +244,10 @@ fn read_members(path: &Path) -> Result<BTreeMap<String, Vec<u8>>, String> {
     }
     // The checksum of the compression is behind the last member.
     io::copy(&mut tar.into_inner(), &mut io::sink()).map_err(damaged)?;
-    let manifest = members
+    let list = members
         .remove(MANIFEST)
         .ok_or_else(|| format!("it is not a backup, or truncated: it has no {MANIFEST}"))?;
-    let manifest: Manifest = serde_json::from_slice(&manifest)
+    let manifest: Manifest = serde_json::from_slice(&list)
         .map_err(|e| format!("it is not a backup: {MANIFEST}: {e}"))?;
     if manifest.kind != KIND || manifest.version != VERSION {
         return Err(format!(
@@ -281,6 +280,30 @@ fn is_known(name: &str) -> bool {
     match folder {
         Some(file) => !file.contains('/') && ![".", ".."].contains(&file),
         None => name == RECORDS || REPLACED.contains(&name) || LOGS.contains(&name),
+    }
+}
+
+/// Fails if the store is damaged.
+pub(super) fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure> {
+    if inspection.damage().is_empty() {
+        return Ok(());
+    }
+    let damage = inspection.damage().join("; ");
+    Err(Failure::with_hint(
+        format!("the store in {} is damaged: {damage}", path.display()),
+        "Intact records were used; the store is unchanged. A start renames it and recovers the same records.",
+    ))
+}
+
+/// Whether a change describes device contents at the time of the export, which may have changed
+/// since.
+pub(super) fn describes_devices(change: &RecordChange) -> bool {
+    match change {
+        RecordChange::Put(key, _) => {
+            let is_volatile = |kind: RecordKind| kind.is_of_view() || kind == RecordKind::Routing;
+            key.kind().is_some_and(is_volatile)
+        }
+        RecordChange::Clear(_) | RecordChange::Remove(_) => false,
     }
 }
 

@@ -32,7 +32,7 @@ pub fn render(answer: &Answer<Captures>) -> String {
     if !recording.file.is_empty() {
         let until = match &recording.ended {
             Some(reason) => format!("ended: {reason}"),
-            None => "goes on".to_owned(),
+            None => "continues".to_owned(),
         };
         let _ = writeln!(
             text,

@@ -58,14 +58,16 @@ fn one(client: &SaClient) -> String {
     for (what, count) in further.into_iter().filter(|(_, count)| *count > 0) {
         let _ = write!(text, ", {what} {count}");
     }
-    let kinds = client.kinds.iter().take(KINDS_SHOWN);
-    let kinds: Vec<String> = kinds
+    let kinds: Vec<String> = client
+        .kinds
+        .iter()
+        .take(KINDS_SHOWN)
         .map(|count| format!("{} {}", count.requests, count.kind))
         .collect();
     let _ = writeln!(text, "; {}", kinds.join(", "));
     if let Some(limit) = client.limit_per_s {
-        let until = client.limited_until.as_ref();
-        let until = until.map_or_else(String::new, |until| format!(" until {until}"));
+        let end = client.limited_until.as_ref();
+        let until = end.map_or_else(String::new, |end| format!(" until {end}"));
         let _ = writeln!(text, "  limit {limit}/s{until}");
     }
     text

@@ -104,12 +104,11 @@ impl SegmentRing {
                 let number = self.next;
                 self.next += 1;
                 let file = create_private(&self.path(number))?;
-                let segment = Segment {
+                let segment = self.current.insert(Segment {
                     number,
                     file,
                     len: 0,
-                };
-                let segment = self.current.insert(segment);
+                });
                 segment.write(header)?;
                 segment
             }

@@ -269,8 +269,8 @@ impl RingThread {
         let dir = self.state_dir.join(CAPTURE_DIR);
         let path = dir.join(&request.name);
         let created = make_dir(&dir).and_then(|()| create_private(&path));
-        let created = created.and_then(|mut file| file.write_all(&self.header).map(|()| file));
-        let file = created.map_err(|e| {
+        let begun = created.and_then(|mut file| file.write_all(&self.header).map(|()| file));
+        let file = begun.map_err(|e| {
             if e.kind() == io::ErrorKind::AlreadyExists {
                 CaptureRefusal::Exists(path.clone())
             } else {

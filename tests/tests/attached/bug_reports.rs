@@ -149,7 +149,7 @@ fn bug_report_has_everything_but_keys() {
         of_report.contains("all outputs are those recorded"),
         "{of_report}"
     );
-    // The recording of the service goes on; what the report has is its begin.
+    // The recording of the service continues; what the report has is its begin.
     drop(sm.stop(Signal::Kill, GUARD));
     let of_service = replay(&state.join("rings/run-00000001.recording.gz"));
     let events = |text: &str| -> Vec<String> {

@@ -25,7 +25,7 @@ fn state_is_backed_up_while_the_service_runs_and_restored_while_it_does_not() {
     let made = ask(&sim, "sm", &["state", "backup", &path])
         .expect_success()
         .stdout;
-    assert!(made.contains("which goes on"), "{made}");
+    assert!(made.contains("which continues"), "{made}");
     let foreign = |program: &str, args: &[&str]| {
         let args = [args, &[path.as_str()][..]].concat();
         Launch::new(program)
@@ -127,7 +127,7 @@ fn state_is_backed_up_while_the_service_runs_and_restored_while_it_does_not() {
     assert!(PathBuf::from(&other).join("audit.jsonl").exists());
 }
 
-/// A start with an unreadable store says what is lost and how to go on.
+/// A start with an unreadable store says what is lost and what to do.
 #[test]
 fn start_with_a_truncated_store_says_how_to_go_on() {
     let sim = FabricServer::shape("star:3");

@@ -4,7 +4,8 @@
 use ferrosm_core::{Command, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::MKey;
-use ferrosm_recording::mask::{KeyMask, copy_masked};
+use ferrosm_recording::keys::KeyMask;
+use ferrosm_recording::mask::copy_masked;
 use ferrosm_recording::{Ending, RecordingExtent, Replay, ReplayError};
 use ferrosm_tests::lab::Lab;
 use ferrosm_tests::lab::recording::{record_managers, record_managers_to};

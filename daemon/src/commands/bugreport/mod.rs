@@ -395,8 +395,8 @@ impl Report<'_> {
         files.sort();
         for file in files {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let text = std::fs::read(&file)?;
-            let text = String::from_utf8_lossy(&text);
+            let bytes = std::fs::read(&file)?;
+            let text = String::from_utf8_lossy(&bytes);
             let what = "tables of the last sweep as master, in OpenSM's format";
             self.add_text(&format!("tables/{name}"), what, &text)?;
         }
@@ -518,8 +518,8 @@ impl Report<'_> {
         let mut out = GzEncoder::new(Vec::new(), Compression::fast());
         let keys = &mut self.redaction.keys;
         let mut is_over = || began.elapsed() > REPLAY_MAX;
-        let is_whole = copy_masked(&recording, keys, &mut out, &mut is_over);
-        let is_whole = is_whole.map_err(|e| e.to_string())?;
+        let copied = copy_masked(&recording, keys, &mut out, &mut is_over);
+        let is_whole = copied.map_err(|e| e.to_string())?;
         out.flush().map_err(|e| e.to_string())?;
         let bytes = out.finish().map_err(|e| e.to_string())?;
         Ok((bytes, is_whole))

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-use ferrosm_recording::mask::KeyMask;
+use ferrosm_recording::keys::KeyMask;
 
 /// Digits of a key of 8 bytes.
 const KEY_DIGITS: usize = 16;
