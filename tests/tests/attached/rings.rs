@@ -80,7 +80,7 @@ fn capture_starts_and_stops_on_the_running_service() {
     let status = json(&sim, "sm", &["capture", "status"]);
     let counted = status["capture"]["packets"].as_u64().unwrap();
     let file = captures.join("one.pcapng");
-    assert_eq!(private_files(&captures, ""), [file.clone()]);
+    assert_eq!(private_files(&captures, ""), std::slice::from_ref(&file));
     assert_eq!(packets_in(sim.dir(), &file) as u64, counted);
     // A full sweep reads each of 96 ports that are not those of hosts, with a response each.
     assert!(counted > 192, "{status}");

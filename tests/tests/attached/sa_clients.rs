@@ -13,7 +13,7 @@ use ferrosm_tests::programs::process::poll_until;
 
 /// The client with a name.
 fn client(clients: &Value, name: &str) -> Option<Value> {
-    let items = clients["items"].as_array().unwrap();
+    let items = clients["items"].as_array()?;
     items
         .iter()
         .find(|item| item["port"]["name"] == name)
