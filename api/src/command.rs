@@ -143,6 +143,12 @@ pub enum CommandKind {
     Acknowledge,
     /// Expect a node or link no longer.
     Forget,
+    /// Start a capture.
+    CaptureStart,
+    /// End a capture.
+    CaptureStop,
+    /// Limit the requests of a client of the SA.
+    SaLimit,
 }
 
 impl CommandKind {
@@ -167,6 +173,9 @@ impl CommandKind {
             Self::ConfigRollback => "config-rollback",
             Self::Acknowledge => "acknowledge",
             Self::Forget => "forget",
+            Self::CaptureStart => "capture-start",
+            Self::CaptureStop => "capture-stop",
+            Self::SaLimit => "sa-limit",
         }
     }
 }

@@ -21,8 +21,10 @@
 //! | [`event`] | events |
 //! | [`alarm`] | alarms, and notifications of them |
 //! | [`change`] | what changed |
+//! | [`capture`] | captures of MADs, and what is always kept |
 //! | [`command`] | commands to the SM |
 //! | [`config`] | the configuration, its revisions and changes |
+//! | [`sa`] | clients of the SA |
 //! | [`plan`] | what an SM would write |
 //! | [`what_if`] | what a loss would do |
 //! | [`cabling`] | cables that are not as planned |
@@ -33,6 +35,7 @@ pub mod access;
 pub mod alarm;
 pub mod answer;
 pub mod cabling;
+pub mod capture;
 pub mod change;
 pub mod command;
 pub mod config;
@@ -46,6 +49,7 @@ pub mod object;
 pub mod partition;
 pub mod path;
 pub mod plan;
+pub mod sa;
 pub mod status;
 pub mod what_if;
 

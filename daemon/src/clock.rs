@@ -27,6 +27,15 @@ impl Clock {
     }
 }
 
+/// Nanoseconds since 1970, for captured packets.
+#[must_use]
+pub fn unix_ns() -> u64 {
+    let since = std::time::SystemTime::now()
+        .duration_since(std::time::SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Time since boot, including suspension: peers run while this machine is suspended.
 pub(crate) fn since_boot() -> Duration {
     use rustix::time::{ClockId, clock_gettime};

@@ -138,6 +138,9 @@ impl From<ConfigErrors> for Failure {
     }
 }
 
+const DISK_FULL: &str = "The disk is full. The persisted state is unchanged: free space, then start again. Rings and captures in the state \
+                         directory may be removed.";
+
 impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
         let hint = match &error {
@@ -145,6 +148,9 @@ impl From<StateError> for Failure {
                 if source.kind() == io::ErrorKind::PermissionDenied =>
             {
                 "Run as a user with write access, or name another directory with --state-dir."
+            }
+            StateError::Directory { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                DISK_FULL
             }
             StateError::Directory { .. } => "Name a directory with --state-dir or files.state-dir.",
             StateError::InUse { .. } => {
@@ -154,6 +160,7 @@ impl From<StateError> for Failure {
                 StoreError::Busy => {
                     "Close the program that has the file open, or name another directory with --state-dir."
                 }
+                StoreError::Io(e) if e.kind() == io::ErrorKind::StorageFull => DISK_FULL,
                 StoreError::Unreadable(_) | StoreError::Io(_) => {
                     "The user of this process needs read and write access."
                 }

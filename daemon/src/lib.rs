@@ -40,6 +40,7 @@ pub mod output;
 pub mod pattern;
 pub mod plan;
 pub mod port;
+pub mod rings;
 pub mod run;
 pub mod sa_server;
 #[cfg(test)]

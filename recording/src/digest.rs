@@ -11,6 +11,7 @@ use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_sa::View;
 use fnv::FnvHasher;
 
+use crate::extent::RecordingExtent;
 use crate::restored::for_each_record;
 
 /// FNV-1a of bytes and text. It detects differences, not forgery.
@@ -52,14 +53,28 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// A running digest of outputs: MADs, records and views by their bytes, events by their fields.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct OutputDigest {
+    extent: RecordingExtent,
     digest: Digest,
     /// The last snapshot, which is usually both published and persisted.
     snapshot: Option<(Arc<Snapshot>, u64)>,
 }
 
 impl OutputDigest {
+    pub(crate) fn new(extent: RecordingExtent) -> Self {
+        Self {
+            extent,
+            digest: Digest::default(),
+            snapshot: None,
+        }
+    }
+
+    /// Whether contents of views, records and jobs are part of the digest.
+    fn has_contents(&self) -> bool {
+        self.extent == RecordingExtent::Everything
+    }
+
     /// The digest of all outputs so far.
     pub(crate) fn value(&self) -> u64 {
         self.digest.value()
@@ -93,6 +108,9 @@ impl OutputDigest {
             }
             Output::Compute(job) => {
                 self.add_tag(3);
+                if !self.has_contents() {
+                    return;
+                }
                 self.add_text(format_args!(
                     "{} {} {:?} {} {:?} {:?} {:?}",
                     job.id,
@@ -107,6 +125,9 @@ impl OutputDigest {
             Output::Persist { seq, updates } => {
                 self.add_tag(4);
                 self.digest.write_u64(*seq);
+                if !self.has_contents() {
+                    return;
+                }
                 for update in updates {
                     // Encoded for Unix time 0, so that the digest depends on the remaining time of
                     // a lease, not on the clock.
@@ -147,7 +168,7 @@ impl OutputDigest {
     }
 
     fn add_snapshot(&mut self, snapshot: Option<&Arc<Snapshot>>) {
-        let Some(snapshot) = snapshot else {
+        let Some(snapshot) = snapshot.filter(|_| self.has_contents()) else {
             self.digest.write_u64(0);
             return;
         };

@@ -5,6 +5,7 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::digest_of_result;
+use crate::extent::RecordingExtent;
 use crate::restored::RecordedRestored;
 use ferrosm_core::{Input, SmConfig};
 
@@ -33,6 +34,7 @@ pub(crate) struct RecordingStart {
     pub(crate) program: String,
     /// Description of the run.
     pub(crate) source: String,
+    pub(crate) extent: RecordingExtent,
     pub(crate) now_ns: u64,
     pub(crate) cfg: SmConfig,
     pub(crate) restored: RecordedRestored,
@@ -43,8 +45,13 @@ pub(crate) struct RecordingStart {
 pub(crate) struct Outputs {
     /// Polls since the last input, those that returned nothing included.
     pub(crate) polls: u32,
-    /// Digest of all outputs since the start.
+    /// Digest of all outputs since the start, or [`Self::NO_DIGEST`].
     pub(crate) digest: u64,
+}
+
+impl Outputs {
+    /// In place of a digest.
+    pub(crate) const NO_DIGEST: u64 = 0;
 }
 
 /// An [`Input`]. `I` is `&Input` to serialise and `Input` to deserialise.

@@ -5,6 +5,10 @@
 //! length and FNV-1a digest of the payload (4 and 8 bytes, little-endian), then the payload, in
 //! postcard's encoding. Recordings contain M_Keys and SM_Keys.
 //!
+//! A recording that is always on ([`RecordingExtent::Traffic`]) leaves out what costs time or
+//! space: digests of views, records and jobs, most digests of outputs, and the checksums of entries
+//! (0). Its file has checksums of its own.
+//!
 //! Outputs are not stored. Each input, and the end, has the number of polls for outputs before it
 //! and a digest of all outputs so far. [`Replay`] polls as often and compares the digest. A routing
 //! job is a pure function of an output, so its result is stored as a digest, too.
@@ -16,9 +20,15 @@
 //! | `restored` | [`RestoredState`] in an entry |
 //! | `digest` | digests of outputs and of routing results |
 //! | `replay` | [`Replay`] |
+//! | `extent` | how much is recorded |
+//! | [`keys`] | pseudonyms of keys |
+//! | [`mask`] | copies of recordings without keys |
 
 mod digest;
 mod entry;
+mod extent;
+pub mod keys;
+pub mod mask;
 mod replay;
 mod restored;
 
@@ -27,6 +37,7 @@ use core::ops::Deref;
 use core::time::Duration;
 
 use ferrosm_mad::time::Instant;
+use serde::Serialize;
 
 use digest::OutputDigest;
 use entry::{Entry, Outputs, RecordedInput, RecordingStart};
@@ -36,20 +47,35 @@ use ferrosm_core::{
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use restored::RecordedRestored;
 
+pub use extent::RecordingExtent;
 pub use replay::{Ending, Replay, ReplayError};
 
 /// The first bytes of a recording.
 pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
 /// Version of the format. A reader accepts only its own version.
-pub const VERSION: u16 = 6;
+pub const VERSION: u16 = 7;
+
+/// Inputs of a recording of [`RecordingExtent::Traffic`] for each that has a digest of the outputs.
+const INPUTS_PER_DIGEST: u32 = 256;
 
 /// Bytes before the payload of an entry.
 const ENTRY_HEADER: usize = 12;
+
+/// In place of the checksum of an entry.
+const NO_CHECKSUM: u64 = 0;
 
 /// Destination of a recording. The sink reports failures; the SM continues.
 pub trait RecordingSink: fmt::Debug + Send {
     /// Appends bytes; whole entries.
     fn append(&mut self, bytes: Vec<u8>);
+
+    /// Whether it has stopped: nothing more needs to be appended.
+    fn has_stopped(&self) -> bool {
+        false
+    }
+
+    /// The recording ends here, because what follows cannot be replayed.
+    fn stop(&mut self, _reason: &str) {}
 }
 
 /// A [`SubnetManager`] that may be recorded. Modifying methods are wrapped; reading methods are
@@ -87,34 +113,46 @@ impl RecordedManager {
         restored: RestoredState,
         now: Instant,
         source: String,
+        extent: RecordingExtent,
         mut sink: Box<dyn RecordingSink>,
     ) -> Self {
         let (recorded, restored) = RecordedRestored::with_replayed(restored);
         let start = RecordingStart {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             source,
+            extent,
             now_ns: now.as_nanos(),
             cfg: cfg.clone(),
             restored: recorded,
         };
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&Entry::<&Input>::Start(Box::new(start)).encode());
+        bytes.extend_from_slice(&Entry::<&Input>::Start(Box::new(start)).encode(extent));
         sink.append(bytes);
         Self {
             manager: SubnetManager::new(cfg, restored, now),
             recorder: Some(Recorder {
                 sink,
+                extent,
                 polls: 0,
-                digest: OutputDigest::default(),
+                undigested: 0,
+                digest: OutputDigest::new(extent),
             }),
         }
     }
 
-    /// Whether inputs are recorded.
+    /// Whether all routing jobs must be replayable: nothing but their work may limit them.
     #[must_use]
-    pub const fn is_recorded(&self) -> bool {
-        self.recorder.is_some()
+    pub fn needs_replayable_jobs(&self) -> bool {
+        let recorder = self.recorder.as_ref();
+        recorder.is_some_and(|recorder| recorder.extent == RecordingExtent::Everything)
+    }
+
+    /// Ends the recording, because what follows cannot be replayed.
+    pub fn stop_recording(&mut self, reason: &str) {
+        if let Some(mut recorder) = self.recorder.take() {
+            recorder.sink.stop(reason);
+        }
     }
 
     /// As [`SubnetManager::enable_replication`].
@@ -130,6 +168,9 @@ impl RecordedManager {
     /// As [`SubnetManager::handle`].
     #[inline]
     pub fn handle(&mut self, input: Input, now: Instant) {
+        if self.recorder.as_ref().is_some_and(|r| r.sink.has_stopped()) {
+            self.recorder = None;
+        }
         match &mut self.recorder {
             None => self.manager.handle(input, now),
             Some(recorder) => self.manager.handle(recorder.record(input, now), now),
@@ -160,14 +201,17 @@ impl RecordedManager {
 #[derive(Debug)]
 struct Recorder {
     sink: Box<dyn RecordingSink>,
+    extent: RecordingExtent,
     /// Polls since the last input, those that returned nothing included.
     polls: u32,
+    /// Inputs since the last one with a digest.
+    undigested: u32,
     digest: OutputDigest,
 }
 
 impl Recorder {
     fn append(&mut self, entry: &Entry<&Input>) {
-        self.sink.append(entry.encode());
+        self.sink.append(entry.encode(self.extent));
     }
 
     /// Records an input. Returns it as a replay passes it to the SM.
@@ -195,8 +239,15 @@ impl Recorder {
     }
 
     fn append_input(&mut self, input: RecordedInput<&Input>, now: Instant) {
+        let mut before = self.take_outputs();
+        self.undigested += 1;
+        if self.extent == RecordingExtent::Traffic && self.undigested < INPUTS_PER_DIGEST {
+            before.digest = Outputs::NO_DIGEST;
+        } else {
+            self.undigested = 0;
+        }
         let entry = Entry::Input {
-            before: self.take_outputs(),
+            before,
             now_ns: now.as_nanos(),
             input,
         };
@@ -218,23 +269,27 @@ impl Drop for Recorder {
     }
 }
 
-impl Entry<&Input> {
+impl<I: Serialize> Entry<I> {
     /// The entry with its header.
-    fn encode(&self) -> Vec<u8> {
+    fn encode(&self, extent: RecordingExtent) -> Vec<u8> {
         // Serialisation cannot fail: `RecordedInput::Whole` never contains a variant that serde
         // skips.
         let payload = postcard::to_allocvec(self).unwrap_or_default();
-        frame(&payload)
+        frame(&payload, extent)
     }
 }
 
 /// A payload with its header.
-fn frame(payload: &[u8]) -> Vec<u8> {
+fn frame(payload: &[u8], extent: RecordingExtent) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(ENTRY_HEADER + payload.len());
     // saturates: readers stop at an entry that is longer than the recording.
     let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&len.to_le_bytes());
-    bytes.extend_from_slice(&digest::hash(payload).to_le_bytes());
+    let checksum = match extent {
+        RecordingExtent::Everything => digest::hash(payload),
+        RecordingExtent::Traffic => NO_CHECKSUM,
+    };
+    bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes.extend_from_slice(payload);
     bytes
 }

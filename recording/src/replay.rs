@@ -2,13 +2,14 @@
 //! same.
 
 use core::fmt;
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::time::Instant;
 
 use crate::digest::{OutputDigest, digest_of_result, hash};
 use crate::entry::{Entry, Outputs, RecordedInput, RecordingStart};
-use crate::{ENTRY_HEADER, MAGIC, VERSION};
+use crate::{ENTRY_HEADER, MAGIC, NO_CHECKSUM, VERSION};
 use ferrosm_core::{Input, LoadedReplica, Output, ReplicaEvent, RoutingJob, SubnetManager};
 
 /// The end of a recording whose outputs were all reproduced.
@@ -99,33 +100,27 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// If it is not a recording, of another version, or damaged before the SM starts.
     pub fn open(recording: &'a [u8]) -> Result<Self, ReplayError> {
-        let remaining = recording
-            .strip_prefix(MAGIC)
-            .ok_or(ReplayError::NotARecording)?;
-        let version = remaining
-            .first_chunk()
-            .map(|bytes| u16::from_le_bytes(*bytes))
-            .ok_or(ReplayError::NotARecording)?;
-        if version != VERSION {
-            return Err(ReplayError::Version(version));
-        }
-        let offset = MAGIC.len() + size_of_val(&version);
-        let damaged = |reason: &str| ReplayError::Damaged {
-            offset,
-            why: reason.to_owned(),
-        };
-        let first = read_entry(recording, offset).map_err(|reason| damaged(&reason))?;
-        let Some((Entry::Start(start), offset)) = first else {
-            return Err(damaged("the recording has no start"));
-        };
+        let (start, offset) = read_start(recording)?;
+        Self::from_start(recording, start, offset)
+    }
+
+    /// A replay from this start, whose first entry is at `offset`.
+    pub(crate) fn from_start(
+        recording: &'a [u8],
+        start: RecordingStart,
+        offset: usize,
+    ) -> Result<Self, ReplayError> {
         let RecordingStart {
             program,
             source,
+            extent,
             now_ns,
             cfg,
             restored,
-        } = *start;
-        let restored = restored.restore().map_err(|reason| damaged(&reason))?;
+        } = start;
+        let restored = restored
+            .restore()
+            .map_err(|why| ReplayError::Damaged { offset, why })?;
         let now = Instant::from_nanos(now_ns);
         Ok(Self {
             recording,
@@ -135,7 +130,7 @@ impl<'a> Replay<'a> {
             source,
             now,
             manager: SubnetManager::new(cfg, restored, now),
-            digest: OutputDigest::default(),
+            digest: OutputDigest::new(extent),
             jobs: BTreeMap::new(),
         })
     }
@@ -181,18 +176,14 @@ impl<'a> Replay<'a> {
             };
             match entry {
                 Entry::Start(_) => return Err(self.damaged("a second start".to_owned())),
-                Entry::Replication(timeout) => {
-                    self.manager.enable_replication(timeout);
-                }
+                Entry::Replication(timeout) => self.enable_replication(timeout),
                 Entry::Input {
                     before,
                     now_ns,
                     input,
                 } => {
                     self.check_outputs(before, on_output)?;
-                    self.now = Instant::from_nanos(now_ns);
-                    let input = self.input(input)?;
-                    self.manager.handle(input, self.now);
+                    self.handle(input, now_ns)?;
                 }
                 Entry::End(before) => {
                     self.check_outputs(before, on_output)?;
@@ -204,11 +195,52 @@ impl<'a> Replay<'a> {
         }
     }
 
+    /// The subnet manager, as far as it is replayed.
+    #[must_use]
+    pub const fn manager(&self) -> &SubnetManager {
+        &self.manager
+    }
+
+    pub(crate) const fn enable_replication(&mut self, timeout: Duration) {
+        self.manager.enable_replication(timeout);
+    }
+
+    /// Digest of all outputs so far.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    pub(crate) fn handle(
+        &mut self,
+        input: RecordedInput<Input>,
+        now_ns: u64,
+    ) -> Result<(), ReplayError> {
+        self.now = Instant::from_nanos(now_ns);
+        let input = self.input(input)?;
+        self.manager.handle(input, self.now);
+        Ok(())
+    }
+
     fn check_outputs(
         &mut self,
         before: Outputs,
         on_output: &mut dyn FnMut(Instant, &Output),
     ) -> Result<(), ReplayError> {
+        self.poll_outputs(before, on_output);
+        if before.digest == Outputs::NO_DIGEST || self.digest.value() == before.digest {
+            return Ok(());
+        }
+        Err(ReplayError::OutputsDiffer {
+            entry: self.entry,
+            since: self.now,
+        })
+    }
+
+    pub(crate) fn poll_outputs(
+        &mut self,
+        before: Outputs,
+        on_output: &mut dyn FnMut(Instant, &Output),
+    ) {
         for _ in 0..before.polls {
             let Some(output) = self.manager.poll_output() else {
                 continue;
@@ -222,13 +254,6 @@ impl<'a> Replay<'a> {
                 self.jobs.insert(job.id, job);
             }
         }
-        if self.digest.value() == before.digest {
-            return Ok(());
-        }
-        Err(ReplayError::OutputsDiffer {
-            entry: self.entry,
-            since: self.now,
-        })
     }
 
     fn input(&mut self, input: RecordedInput<Input>) -> Result<Input, ReplayError> {
@@ -277,14 +302,41 @@ impl<'a> Replay<'a> {
     }
 }
 
+/// The start of a recording, and the offset of the next entry.
+pub(crate) fn read_start(recording: &[u8]) -> Result<(RecordingStart, usize), ReplayError> {
+    let remaining = recording
+        .strip_prefix(MAGIC)
+        .ok_or(ReplayError::NotARecording)?;
+    let version = remaining
+        .first_chunk()
+        .map(|bytes| u16::from_le_bytes(*bytes))
+        .ok_or(ReplayError::NotARecording)?;
+    if version != VERSION {
+        return Err(ReplayError::Version(version));
+    }
+    let offset = MAGIC.len() + size_of_val(&version);
+    let first =
+        read_entry(recording, offset).map_err(|why| ReplayError::Damaged { offset, why })?;
+    match first {
+        Some((Entry::Start(start), next)) => Ok((*start, next)),
+        Some(_) | None => Err(ReplayError::Damaged {
+            offset,
+            why: "the recording has no start".to_owned(),
+        }),
+    }
+}
+
 /// The entry at an offset, and the offset of the next; `None` if the recording ends before the
 /// entry does.
-fn read_entry(recording: &[u8], offset: usize) -> Result<Option<(Entry, usize)>, String> {
+pub(crate) fn read_entry(
+    recording: &[u8],
+    offset: usize,
+) -> Result<Option<(Entry, usize)>, String> {
     let Some(payload) = payload(recording.get(offset..).unwrap_or_default()) else {
         return Ok(None);
     };
     let (payload, digest) = payload;
-    if hash(payload) != digest {
+    if digest != NO_CHECKSUM && hash(payload) != digest {
         return Err("checksum does not match".to_owned());
     }
     let (entry, rest) = postcard::take_from_bytes(payload).map_err(|e| e.to_string())?;

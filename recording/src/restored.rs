@@ -12,6 +12,9 @@ use ferrosm_core::records::routing::RoutingRecord;
 use ferrosm_core::records::{Record, RecordRestorer, RestoredState};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::snapshot::persist::{self, NodeRecordKind, RestoredSnapshot, SnapshotSaver};
+use ferrosm_sa::registry::registration::Registration;
+
+use crate::keys::KeyMask;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RecordedRestored {
@@ -48,6 +51,23 @@ impl RecordedRestored {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);
         (recorded, replayed)
+    }
+
+    /// Replaces M_Keys and ServiceKeys.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other records contain no keys"
+    )]
+    pub(crate) fn replace_keys(&mut self, keys: &mut KeyMask) {
+        for record in &mut self.records {
+            match record {
+                Record::MKey { m_key, .. } => *m_key = keys.of(*m_key),
+                Record::Registration(Registration::Service(service)) => {
+                    keys.replace(&mut service.record.service_key);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// The value; the error names the invalid record.

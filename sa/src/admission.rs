@@ -22,12 +22,15 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
 
+use super::client_use::ClientTable;
 use super::message::SaRequest;
 use super::path::scan;
 use super::records::indexed_components;
 use super::registry::multicast::join;
 use super::registry::services;
 use super::request_kind::RequestKind;
+
+pub use super::outcome::{ClientLoad, RequestCounts, RequestOutcome};
 
 /// Cost and urgency of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,121 +162,6 @@ impl Default for AdmissionLimits {
 /// achieves, so that bytes in flight are overestimated.
 const TABLE_BYTES_PER_S: u64 = 64 << 20;
 
-/// Outcome of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RequestOutcome {
-    /// Answered from the view.
-    Answered,
-    /// Forwarded to the SM thread.
-    Forwarded,
-    /// Not answered: no view, not a request, or a wrong SM_Key.
-    Dropped,
-    /// Rejected: the query exceeds the work or reply size of one request.
-    TooLarge,
-    /// Dropped because a limit of waiting requests or the request rate was exceeded.
-    Overload,
-}
-
-impl RequestOutcome {
-    /// All outcomes, in the order of their discriminants.
-    pub const ALL: [Self; 5] = [
-        Self::Answered,
-        Self::Forwarded,
-        Self::Dropped,
-        Self::TooLarge,
-        Self::Overload,
-    ];
-
-    /// The label of metrics.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Answered => "answered",
-            Self::Forwarded => "forwarded",
-            Self::Dropped => "dropped",
-            Self::TooLarge => "too_large",
-            Self::Overload => "overload",
-        }
-    }
-}
-
-/// Requests of a client by outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RequestCounts {
-    /// Answered from the view.
-    pub answered: u64,
-    /// Forwarded to the SM thread.
-    pub forwarded: u64,
-    /// Not answered.
-    pub dropped: u64,
-    /// Rejected: the query exceeds the work or reply size of one request.
-    pub too_large: u64,
-    /// Dropped because a limit of waiting requests or the request rate was exceeded.
-    pub overload: u64,
-}
-
-impl RequestCounts {
-    /// Counts a request.
-    pub const fn add(&mut self, outcome: RequestOutcome) {
-        let count = match outcome {
-            RequestOutcome::Answered => &mut self.answered,
-            RequestOutcome::Forwarded => &mut self.forwarded,
-            RequestOutcome::Dropped => &mut self.dropped,
-            RequestOutcome::TooLarge => &mut self.too_large,
-            RequestOutcome::Overload => &mut self.overload,
-        };
-        *count += 1;
-    }
-
-    /// All requests.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.answered + self.forwarded + self.dropped + self.too_large + self.overload
-    }
-}
-
-/// Requests of a client by outcome, and their most frequent kind.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ClientLoad {
-    counts: RequestCounts,
-    /// The kind of more than half of the requests, if there is one (Boyer and Moore, "MJRTY",
-    /// 1981), and its lead.
-    majority: Option<RequestKind>,
-    lead: u32,
-}
-
-impl ClientLoad {
-    /// Counts a request.
-    pub fn add(&mut self, kind: RequestKind, outcome: RequestOutcome) {
-        self.counts.add(outcome);
-        if self.majority == Some(kind) {
-            self.lead = self.lead.saturating_add(1);
-        } else if self.lead == 0 {
-            (self.majority, self.lead) = (Some(kind), 1);
-        } else {
-            self.lead -= 1;
-        }
-    }
-
-    /// Requests by outcome.
-    #[must_use]
-    pub const fn counts(&self) -> RequestCounts {
-        self.counts
-    }
-
-    /// All requests.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.counts.total()
-    }
-
-    /// The kind that most requests have, if it leads.
-    #[must_use]
-    pub const fn most_frequent(&self) -> Option<RequestKind> {
-        if self.lead > 0 { self.majority } else { None }
-    }
-}
-
 /// Queue of waiting requests.
 #[derive(Debug)]
 pub struct AdmissionQueue<T> {
@@ -293,6 +181,9 @@ pub struct AdmissionQueue<T> {
     tables_delivered_at: Instant,
     /// By LID, so the size is bounded.
     loads: FxHashMap<Lid, ClientLoad>,
+    uses: ClientTable,
+    /// Requests per second of single clients, instead of [`AdmissionLimits::rate`].
+    rates: FxHashMap<Lid, u32>,
 }
 
 #[derive(Debug)]
@@ -367,7 +258,27 @@ impl<T> AdmissionQueue<T> {
             scans_running: 0,
             tables_delivered_at: Instant::START,
             loads: FxHashMap::default(),
+            uses: ClientTable::default(),
+            rates: FxHashMap::default(),
         }
+    }
+
+    /// Sets the requests per second of single clients. The others have the common limit.
+    pub fn set_rates(&mut self, rates: impl Iterator<Item = (Lid, u32)>) {
+        self.rates.clear();
+        self.rates.extend(rates);
+    }
+
+    /// Requests per second of a client that are admitted; 0 for no limit.
+    #[must_use]
+    pub fn rate_of(&self, client: Lid) -> u32 {
+        self.rates.get(&client).copied().unwrap_or(self.limits.rate)
+    }
+
+    /// Requests of a client that wait.
+    #[must_use]
+    pub fn waiting_of(&self, client: Lid) -> usize {
+        self.clients.get(&client).map_or(0, |client| client.waiting)
     }
 
     /// Queues a request.
@@ -382,6 +293,7 @@ impl<T> AdmissionQueue<T> {
         now: Instant,
     ) -> Result<(), T> {
         let is_table = class == RequestClass::Table;
+        let rate = self.rate_of(from);
         let full =
             self.waiting >= self.limits.total || is_table && self.tables >= self.limits.tables;
         let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
@@ -389,7 +301,7 @@ impl<T> AdmissionQueue<T> {
         if full
             || client.waiting >= self.limits.per_client
             || class == RequestClass::Scan && scans >= SCANS_WAITING_PER_CLIENT_MAX
-            || !client.bucket.take(self.limits.rate, now)
+            || !client.bucket.take(rate, now)
         {
             return Err(item);
         }
@@ -500,6 +412,23 @@ impl<T> AdmissionQueue<T> {
     /// Counts a request by outcome.
     pub fn count(&mut self, from: Lid, kind: RequestKind, outcome: RequestOutcome) {
         self.loads.entry(from).or_default().add(kind, outcome);
+        self.uses.count(from, kind, outcome);
+    }
+
+    /// What clients ask for.
+    #[must_use]
+    pub const fn uses(&self) -> &ClientTable {
+        &self.uses
+    }
+
+    /// Adds time of the SA's threads for a client.
+    pub fn add_time(&mut self, from: Lid, time: Duration) {
+        self.uses.add_time(from, time);
+    }
+
+    /// Begins the next interval of the clients' rates.
+    pub fn begin_use_interval(&mut self, now: Instant) {
+        self.uses.begin_interval(now);
     }
 
     /// Requests of each client, in arbitrary order.
@@ -510,7 +439,7 @@ impl<T> AdmissionQueue<T> {
     /// The most frequent kinds are determined anew.
     pub fn begin_load_interval(&mut self) {
         for load in self.loads.values_mut() {
-            load.lead = 0;
+            load.begin_interval();
         }
     }
 
@@ -629,6 +558,29 @@ mod tests {
         assert!((195..=201).contains(&accepted), "{accepted}");
         queue.remove_idle_clients(at_ms(10_000));
         assert!(queue.clients.is_empty());
+    }
+
+    #[test]
+    fn limits_of_single_clients_replace_the_common_one() {
+        let limits = AdmissionLimits {
+            rate: 100,
+            ..AdmissionLimits::default()
+        };
+        let mut queue = AdmissionQueue::new(limits);
+        queue.set_rates([(Lid(1), 10), (Lid(2), 1000)].into_iter());
+        let admitted = |queue: &mut AdmissionQueue<()>, lid| {
+            let offers = (0..2000).filter(|ms| {
+                let offered = queue.offer(lid, RequestClass::Read, (), at_ms(*ms)).is_ok();
+                let _ = queue.take(AllowedClasses::ALL);
+                offered
+            });
+            offers.count()
+        };
+        assert!((28..=31).contains(&admitted(&mut queue, Lid(1))));
+        assert_eq!(admitted(&mut queue, Lid(2)), 2000);
+        assert!((295..=301).contains(&admitted(&mut queue, Lid(3))));
+        queue.set_rates(core::iter::empty());
+        assert_eq!(queue.rate_of(Lid(1)), 100);
     }
 
     #[test]

@@ -29,7 +29,9 @@
 //! is answered, or dropped and counted.
 
 pub mod admission;
+pub mod client_use;
 pub mod message;
+pub mod outcome;
 pub mod path;
 pub mod qos;
 pub mod records;

@@ -19,6 +19,9 @@ use crate::file::{FILE, Store, StoreContents, StoreError, unix_s};
 
 /// Name of the lock file. It contains the PID of the process that has locked it last.
 pub(crate) const LOCK: &str = "lock";
+/// What an operator can do about a lost store.
+const GO_ON: &str =
+    "check the disk; to return to a backup, stop the service and use `ferrosm state restore FILE`";
 /// The lock file is accessible to its owner only.
 const LOCK_MODE: u32 = 0o600;
 
@@ -198,7 +201,11 @@ impl StateDir {
             }
             Err(StoreError::Unreadable(why)) => {
                 let renamed_to = self.rename_unreadable_store()?;
-                warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
+                warn!(
+                    renamed_to = %renamed_to.display(), reason = why,
+                    lost = "LIDs of absent ports, changed M_Keys, registrations: hosts register again",
+                    remedy = GO_ON, "unreadable store renamed"
+                );
             }
             Err(e) => return Err(self.store_error(e)),
         }
@@ -209,7 +216,10 @@ impl StateDir {
         let renamed_to = self.rename_unreadable_store()?;
         let damage = core::mem::take(&mut self.contents.damage);
         for damage in &damage {
-            warn!(renamed_to = %renamed_to.display(), damage, "damaged store renamed");
+            warn!(
+                renamed_to = %renamed_to.display(), damage, remedy = GO_ON,
+                "damaged store renamed"
+            );
         }
         // Records of the view are only valid together; all others are independent.
         let records = core::mem::take(&mut self.contents.records);

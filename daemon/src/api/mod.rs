@@ -24,6 +24,7 @@
 //! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
 //! | `ufm` | calls of UFM's interface, for ib-kubernetes |
+//! | `sa_clients` | clients of the SA, and limits of single ones |
 //! | `what_if` | predictions, which take longer |
 
 pub mod access;
@@ -56,6 +57,7 @@ mod route_history;
     reason = "utoipa's attribute expands to paths that are in scope"
 )]
 mod routes;
+mod sa_clients;
 mod seen;
 pub mod server;
 mod status;
@@ -85,6 +87,8 @@ use self::group::RegistryDesk;
 use self::published::Published;
 use self::sweep_log::SweepLog;
 use crate::notify::Notifier;
+use crate::rings::ServiceRings;
+use crate::sa_server::clients::SaClients;
 
 /// Name of the socket in its directory.
 pub const SOCKET_NAME: &str = "api.sock";
@@ -130,6 +134,8 @@ pub struct Service {
     event_streams: EventStreams,
     /// What clients over TCP may do.
     pub client_roles: ClientRoles,
+    pub rings: ServiceRings,
+    pub sa_clients: SaClients,
     /// `None` while the service does not execute commands.
     requests: Arc<Mutex<Option<mpsc::Sender<SmRequest>>>>,
 }

@@ -4,7 +4,9 @@
 
 mod alarms;
 mod ask;
+mod bugreport;
 mod cabling;
+mod capture;
 mod change;
 mod changes;
 mod config;
@@ -15,6 +17,7 @@ mod keys;
 pub mod opensm_flags;
 #[cfg(feature = "simulator")]
 mod routing;
+mod sa;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod state;
@@ -29,7 +32,9 @@ use ferrosm_umad::libibumad::PortSelection;
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use alarms::{AlarmsArgs, AlarmsCommand, ForgetArgs, NotifyArgs, NotifyCommand};
 pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+pub use bugreport::BugreportArgs;
 pub use cabling::{CabledFabricArgs, CablingArgs, CablingCommand};
+pub use capture::{CaptureArgs, CaptureCommand, CaptureServiceArgs};
 pub use change::{
     DrainArgs, InServiceArgs, PartitionAddArgs, PartitionArgs, PartitionCommand, PartitionSetArgs,
     PortChangeArgs, PortCommand,
@@ -50,6 +55,7 @@ pub use group::{GroupArgs, GroupCommand, HostArgs, HostCommand};
 pub use keys::{KeysArgs, KeysCommand, Lockout, RotatedKey};
 #[cfg(feature = "simulator")]
 pub use routing::RouteArgs;
+pub use sa::{RateArg, SaArgs, SaCommand};
 #[cfg(feature = "simulator")]
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
@@ -175,6 +181,8 @@ pub enum CliCommand {
     Maintenance(AskArgs),
     /// Show management keys and who has them; put another M_Key in force.
     Keys(KeysArgs),
+    /// Show the clients of the SA, and limit single ones.
+    Sa(SaArgs),
     /// List the last events of the service, as in its log.
     ///
     /// After a restart of the service --follow continues with its events.
@@ -195,6 +203,14 @@ pub enum CliCommand {
     Notify(NotifyArgs),
     /// List the last commands of operators and signals, with who sent them, why, and their results.
     Commands(AskArgs),
+    /// Pack what a developer needs to find a defect, without keys, into one archive.
+    ///
+    /// It has answers of the running service, its configuration, the tables of switches, events,
+    /// changes, MADs and a recording of the SM's inputs. Without a service, it has what is in the
+    /// state directory.
+    Bugreport(BugreportArgs),
+    /// Capture the MADs of the running service for Wireshark.
+    Capture(CaptureArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
     /// Check, print, import or export configuration; change that of the running service.
@@ -437,6 +453,9 @@ impl CliCommand {
             | Self::Sweep(_)
             | Self::Handover(_)
             | Self::Takeover(_)
+            | Self::Bugreport(_)
+            | Self::Sa(_)
+            | Self::Capture(_)
             | Self::State(_)
             | Self::Config(_)
             | Self::Completions { .. } => None,

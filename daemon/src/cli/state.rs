@@ -26,6 +26,21 @@ pub enum StateCommand {
         /// Output file [default: standard output].
         file: Option<PathBuf>,
     },
+    /// Write the whole state directory to one file, also while a service uses it.
+    ///
+    /// The file holds keys. It has checksums; `gzip -t` checks it, too.
+    Backup {
+        /// The new file [default: ferrosm-state-TIME.tar.gz].
+        file: Option<PathBuf>,
+    },
+    /// Replace the state directory by a backup, while no service uses it.
+    ///
+    /// Everything in the backup is checked before anything is replaced. The earlier state is kept
+    /// in a folder of the directory. Logs continue: they are restored only if there are none.
+    Restore {
+        /// File of `ferrosm state backup`.
+        file: PathBuf,
+    },
     /// Import an export, or files of OpenSM, while no service uses the directory. If anything is
     /// invalid, nothing is imported.
     Import {

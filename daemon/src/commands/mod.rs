@@ -2,7 +2,9 @@
 
 pub mod alarms;
 pub mod ask;
+pub mod bugreport;
 pub mod cabling;
+pub mod capture;
 pub mod change;
 pub mod config;
 pub mod config_change;
@@ -16,10 +18,12 @@ pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod route;
 pub mod run;
+pub mod sa;
 mod service;
 #[cfg(feature = "simulator")]
 pub mod simulator;
 pub mod state;
+mod state_backup;
 pub mod topology;
 pub mod what_if;
 
@@ -74,6 +78,9 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Forget(args) => alarms::forget(&args),
         CliCommand::Notify(args) => alarms::notify(&args),
         CliCommand::Commands(args) => control::commands(&args),
+        CliCommand::Sa(args) => sa::run(&args),
+        CliCommand::Bugreport(args) => bugreport::run(&args),
+        CliCommand::Capture(args) => capture::run(&args),
         CliCommand::State(args) => state::run(&args),
         CliCommand::Config(args) => match &args.command {
             ConfigCommand::Files(command) => config::run(command),

@@ -11,6 +11,7 @@ use ferrosm_recording::{Ending, Replay};
 use crate::cli::ReplayArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::rings::read_recording;
 
 /// Size of the chunks in which output is printed.
 const CHUNK: usize = 1 << 16;
@@ -21,7 +22,7 @@ const CHUNK: usize = 1 << 16;
 /// The file is not a recording or is damaged, or an output differs.
 pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     let file = args.file.display();
-    let bytes = std::fs::read(&args.file)
+    let bytes = read_recording(&args.file)
         .map_err(|e| Failure::runtime(format!("cannot read recording {file}: {e}")))?;
     let mut replay = Replay::open(&bytes).map_err(|e| Failure::runtime(format!("{file}: {e}")))?;
     let recorded_by = replay.program().to_owned();

@@ -37,7 +37,7 @@ pub(super) fn endpoint(service: &ServiceDirArgs) -> Result<ApiEndpoint, Failure>
 }
 
 /// The state directory of a service.
-fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
+pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
     match &service.state_dir {
         Some(dir) => Ok(dir.clone()),
         None => match config::state_dir(service.config.as_deref()) {

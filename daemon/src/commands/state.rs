@@ -8,7 +8,8 @@ use ferrosm_core::records::{RecordBatch, RecordChange, RecordKind};
 use ferrosm_store::opensm::{self, StateFile};
 use ferrosm_store::{StateDir, StateError, StateInspection, atomic, export, restore, unix_s};
 
-use super::config;
+use super::state_backup::{check_damage, describes_devices};
+use super::{config, state_backup};
 use crate::cli::{StateArgs, StateCommand};
 use crate::config::LogSettings;
 use crate::failure::Failure;
@@ -30,7 +31,11 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
         Some(path) => path.clone(),
         None => config::state_dir(args.config.as_deref())?,
     };
-    if !matches!(args.command, StateCommand::Import { .. }) && !path.is_dir() {
+    let creates_dir = matches!(
+        args.command,
+        StateCommand::Import { .. } | StateCommand::Restore { .. }
+    );
+    if !creates_dir && !path.is_dir() {
         return Err(Failure::with_hint(
             format!("no state directory {}", path.display()),
             "Name the directory with --state-dir, or the configuration file with --config.",
@@ -47,6 +52,11 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
             export(&inspection, file.as_deref())?;
             check_damage(&inspection, &path)
         }
+        StateCommand::Backup { file } => {
+            let file = file.clone().unwrap_or_else(state_backup::default_path);
+            state_backup::backup(&path, &file)
+        }
+        StateCommand::Restore { file } => state_backup::restore(&path, file),
         StateCommand::Import {
             files,
             opensm_dir,
@@ -97,18 +107,6 @@ fn export(inspection: &StateInspection, file: Option<&Path>) -> Result<(), Failu
     let mut lines = Vec::new();
     export::write(records, inspection.last_batch(), &mut lines).map_err(Failure::runtime)?;
     output::print(&String::from_utf8_lossy(&lines))
-}
-
-/// Fails if the store is damaged, after the intact records were output.
-fn check_damage(inspection: &StateInspection, path: &Path) -> Result<(), Failure> {
-    if inspection.damage().is_empty() {
-        return Ok(());
-    }
-    let damage = inspection.damage().join("; ");
-    Err(Failure::with_hint(
-        format!("the store in {} is damaged: {damage}", path.display()),
-        "Intact records were used; the store is unchanged. A start renames it and recovers the same records.",
-    ))
 }
 
 /// Reads the files to import; returns a batch, the number of records that are not imported, and the
@@ -175,18 +173,6 @@ fn read_import_files(
         Failure::with_hint(lines.join("\n"), NOTHING_IMPORTED)
     })?;
     Ok((batch, 0, names))
-}
-
-/// Whether a change describes device contents at the time of the export, which may have changed
-/// since.
-fn describes_devices(change: &RecordChange) -> bool {
-    match change {
-        RecordChange::Put(key, _) => {
-            let is_volatile = |kind: RecordKind| kind.is_of_view() || kind == RecordKind::Routing;
-            key.kind().is_some_and(is_volatile)
-        }
-        RecordChange::Clear(_) | RecordChange::Remove(_) => false,
-    }
 }
 
 const NOTHING_IMPORTED: &str = "Nothing was imported.";

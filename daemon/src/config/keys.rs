@@ -218,6 +218,7 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "files.state-dir" Restart settings.state_dir => TEXT;
     "files.dump-dir" Reload settings.dump_dir => TEXT;
     "files.capture" Restart settings.capture => TEXT;
+    "files.rings-mib" Restart settings.rings_mib => Whole(0..=65_536);
 
     "api.listen" Restart settings.api.listen => SocketAddress("0.0.0.0:7473");
     "api.certificate" Restart settings.api.certificate => TEXT;

@@ -55,6 +55,8 @@ pub struct Settings {
     pub dump_dir: Option<PathBuf>,
     /// Capture file, if any.
     pub capture: Option<PathBuf>,
+    /// Size of the rings in the state directory; 0 for none.
+    pub rings_mib: u32,
     /// Address of the metrics endpoint, if any.
     pub metrics: Option<SocketAddr>,
     /// How long what was seen is expected after it is gone.
@@ -88,6 +90,7 @@ impl Default for Settings {
             state_dir: Some(PathBuf::from("/var/lib/ferrosm")),
             dump_dir: None,
             capture: None,
+            rings_mib: 64,
             metrics: None,
             health_expect: Duration::from_secs(7 * 24 * 3600),
             log: LogSettings::default(),

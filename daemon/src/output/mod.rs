@@ -18,6 +18,7 @@
 pub mod alarms;
 pub mod answers;
 pub mod cabling;
+pub mod capture;
 pub mod changes;
 pub mod dot;
 pub mod dump;
@@ -37,6 +38,7 @@ pub mod progress;
 #[cfg(feature = "simulator")]
 pub mod proof;
 pub mod report;
+pub mod sa;
 pub mod state;
 pub mod table;
 pub mod what_if;

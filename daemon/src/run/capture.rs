@@ -5,13 +5,13 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use ferrosm_mad::ids::Lid;
 use ferrosm_umad::capture::{CaptureWriter, Tap};
 use ferrosm_umad::transport::{MadReceiver, MadSender};
 use tracing::error;
 
+use crate::clock::unix_ns;
 use crate::failure::Failure;
 
 /// A capture in progress.
@@ -66,14 +66,6 @@ pub fn create(path: &Path, interface: &str) -> Result<CaptureWriter<BufWriter<Fi
     };
     let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(failure)?);
     CaptureWriter::new(out, interface).map_err(failure)
-}
-
-/// Timestamp of captured packets: nanoseconds since 1970.
-pub fn unix_ns() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Capture {

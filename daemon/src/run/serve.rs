@@ -10,7 +10,7 @@ use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::event::{News, NoLinkReason};
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
-use ferrosm_recording::RecordedManager;
+use ferrosm_recording::{RecordedManager, RecordingExtent};
 use ferrosm_umad::libibumad::LocalPort;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -36,6 +36,7 @@ use crate::output::dump::worker::DumpWorker;
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::MadPort;
+use crate::rings::ServiceRings;
 use crate::run::capture::Capture;
 use crate::run::config_keeper::{self, KeeperSetup, NewSettings, Overlay, log_messages};
 use crate::run::driver::{Control, Driver, Reload, Shell};
@@ -148,6 +149,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         .map(|writer| Arc::clone(writer.durability()));
     let link = start_replication(&settings, local.as_ref(), writer.as_ref())?;
     let counts = sa_server.as_ref().map(|a| a.counters());
+    api.sa_clients.serve(sa_server.as_ref());
     let replication = link.as_ref().map(|link| Arc::downgrade(link.replication()));
     let metrics = metrics.start_service(metrics::MetricsSource::new(
         counts.map(Arc::downgrade),
@@ -188,6 +190,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         service,
         other_ports,
         capture,
+        rings: api.rings.clone(),
         options,
         writer,
         dumps: DumpWorker::default(),
@@ -222,9 +225,19 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
             Some(file) => {
                 let source =
                     local.map_or_else(|| "a simulated fabric".to_owned(), |l| l.to_string());
-                RecordedManager::record(cfg, restored, clock.now(), source, Box::new(file))
+                let extent = RecordingExtent::Everything;
+                let file = Box::new(file);
+                RecordedManager::record(cfg, restored, clock.now(), source, extent, file)
             }
-            None => SubnetManager::new(cfg, restored, clock.now()).into(),
+            None => match api.rings.recorder() {
+                Some(sink) => {
+                    let source = "a service".to_owned();
+                    let extent = RecordingExtent::Traffic;
+                    let sink = Box::new(sink);
+                    RecordedManager::record(cfg, restored, clock.now(), source, extent, sink)
+                }
+                None => SubnetManager::new(cfg, restored, clock.now()).into(),
+            },
         };
         let driver = Driver::new(sm, clock, port, shell, control_inbox);
         let mut driver = driver
@@ -302,6 +315,7 @@ struct ServiceShell {
     /// See [`ServiceSetup::other_ports`].
     other_ports: Option<OtherPorts>,
     capture: Option<Capture>,
+    rings: ServiceRings,
     options: ServeOptions,
     writer: Option<Arc<StateWriter>>,
     /// Writes dumps on its own thread.
@@ -347,8 +361,12 @@ impl Shell for ServiceShell {
             Event::SweepCompleted(report) => {
                 self.bar.clear();
                 self.log_engine_change(report);
-                if let (Some(capture), Some(local)) = (&self.capture, sm.fabric().local()) {
-                    capture.set_local_lid(sm.fabric().lid(local));
+                if let Some(local) = sm.fabric().local() {
+                    let lid = sm.fabric().lid(local);
+                    self.rings.set_local_lid(lid);
+                    if let Some(capture) = &self.capture {
+                        capture.set_local_lid(lid);
+                    }
                 }
                 if !self.options.once {
                     self.report(&event);

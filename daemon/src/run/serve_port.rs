@@ -18,6 +18,7 @@ use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
 use crate::http::HttpThread;
 use crate::port::{ThreadedPort, local_port};
+use crate::rings::ServiceRings;
 use crate::sa_server::SaServer;
 use ferrosm_store::{StateDir, served_port};
 
@@ -48,6 +49,9 @@ pub fn serve_one(
     let state = settings.state_dir.as_deref().map(StateDir::open);
     let state = state.transpose()?;
     let served_dir = settings.state_dir.as_deref().filter(|_| !args.sm.once);
+    let rings = served_dir.and_then(|dir| ServiceRings::start(dir, settings.rings_mib));
+    let (rings, _rings_guard) = rings.unzip();
+    process.api.rings = rings.unwrap_or_default();
     let _sockets = served_dir.zip(http).map(|(dir, http)| {
         process.api.commands = CommandLog::open(dir);
         process.api.changes.open(dir);
@@ -150,12 +154,12 @@ pub fn serve_one(
         Some(started.map_err(|e| Failure::runtime(format!("cannot start a thread: {e}")))?)
     };
     let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);
-    let (sender, receiver, capture) = capture::attach(
-        sender,
-        receiver,
-        settings.capture.as_deref(),
-        &local.to_string(),
-    )?;
+    let interface = local.to_string();
+    let file = settings.capture.as_deref();
+    let (sender, receiver, capture) = match process.api.rings.tap(&interface) {
+        Some(tap) => capture::attach(tap.wrap(sender), tap.wrap(receiver), file, &interface)?,
+        None => capture::attach(sender, receiver, file, &interface)?,
+    };
     let port = ThreadedPort::new(sender, receiver, inbox)
         .map_err(|e| Failure::runtime(format!("cannot start the receiving thread: {e}")))?;
     let recording = RecordingFile::from_args(&args.sm)?;

@@ -5,6 +5,7 @@
 //! has the threads and queues. Requests that the view cannot answer are forwarded to the driver
 //! ([`crate::run::driver`]), the loop that owns the SM.
 
+pub mod clients;
 pub mod counters;
 mod load;
 mod registrations;
@@ -17,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use ferrosm_mad::gmp::Peer;
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 use ferrosm_sa::View;
 use ferrosm_sa::admission::{
@@ -33,6 +34,7 @@ use tokio::sync::Notify;
 use tracing::{debug, info};
 
 use crate::clock::Clock;
+use clients::ClientLimit;
 pub use counters::SaCounters;
 use counters::ServiceTimeCounts;
 
@@ -95,6 +97,8 @@ struct Shared {
     /// Why a thread has ended although the server runs.
     failure: Mutex<Option<TransportError>>,
     counters: Arc<SaCounters>,
+    /// Limits of single clients.
+    limits: Mutex<BTreeMap<PortGuid, ClientLimit>>,
     /// Number of worker threads.
     workers: usize,
 }
@@ -178,6 +182,7 @@ impl SaServer {
             stop: AtomicBool::default(),
             failure: Mutex::default(),
             counters: Arc::default(),
+            limits: Mutex::default(),
             workers,
         });
         let mut server = Self {

@@ -22,6 +22,7 @@ use ferrosm_umad::gmp::{GmpReceived, GmpReceiver};
 use ferrosm_umad::transport::TransportError;
 use tracing::warn;
 
+use super::clients::apply_limits;
 use super::counters::{SaCounters, ServiceTimeCounts};
 use super::load::LoadMonitor;
 use super::{
@@ -75,6 +76,8 @@ pub(super) fn run_receiver(
             last_tidy = now;
             let mut queue = shared.queue();
             queue.admission.remove_idle_clients(now);
+            queue.admission.begin_use_interval(now);
+            apply_limits(shared, &mut queue);
             shared.forwarded().remove_idle_clients(now);
             let loads: BTreeMap<Lid, ClientLoad> = queue.admission.loads().collect();
             if load.is_due(now) {
@@ -245,6 +248,8 @@ struct WorkBatch<'a> {
     unfinished: Option<Box<RunningScan>>,
     /// Registry reads that need a newer snapshot.
     parked: Vec<Request>,
+    /// Time for each client that is not yet counted.
+    times: Vec<(Lid, Duration)>,
     /// Size of the last reply, in bytes.
     sent: usize,
     bytes: Vec<u8>,
@@ -259,6 +264,7 @@ impl<'a> WorkBatch<'a> {
             expensive: None,
             unfinished: None,
             parked: Vec::new(),
+            times: Vec::with_capacity(BATCH),
             sent: 0,
             bytes: Vec::new(),
         }
@@ -291,8 +297,10 @@ impl<'a> WorkBatch<'a> {
         let first = self.completed.len();
         let scans = matches!(self.expensive, Some((RequestClass::Scan, _)));
         let mut left = self.batch.len();
+        let mut began = self.shared.clock.now();
         for work in self.batch.drain(..) {
             left -= 1;
+            let from = work.from();
             let bytes = &mut self.bytes;
             let completed = match work {
                 // The scan is the last request of the batch.
@@ -320,14 +328,13 @@ impl<'a> WorkBatch<'a> {
                 ),
                 Work::Scan(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
             };
+            let ended = self.shared.clock.now();
+            self.times.push((from, ended.since(began)));
+            began = ended;
             self.completed.extend(completed);
             self.sent = self.bytes.len();
         }
-        count_completed(
-            &self.shared.counters,
-            &self.completed[first..],
-            self.shared.clock.now(),
-        );
+        count_completed(&self.shared.counters, &self.completed[first..], began);
         if self.bytes.capacity() > RETAINED_BUFFER_MAX {
             self.bytes = Vec::new();
         }
@@ -338,6 +345,9 @@ impl<'a> WorkBatch<'a> {
     fn account(&mut self, queue: &mut Queue, now: Instant) {
         for done in self.completed.drain(..) {
             queue.admission.count(done.from, done.kind, done.outcome);
+        }
+        for (from, time) in self.times.drain(..) {
+            queue.admission.add_time(from, time);
         }
         self.park(queue);
         let Some((class, from)) = self.expensive.take() else {

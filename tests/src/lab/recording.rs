@@ -3,19 +3,20 @@
 //! [`record`] records what its closure does on the calling thread. Comparing the recordings of one
 //! seed by two builds shows whether a refactoring changed the SM's behaviour.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ferrosm_core::records::RecordChange;
 use ferrosm_core::{RestoredState, SmConfig, SubnetManager};
 use ferrosm_mad::time::Instant;
-use ferrosm_recording::{RecordedManager, RecordingSink};
+use ferrosm_recording::{RecordedManager, RecordingExtent, RecordingSink};
 
 /// Begins each line of a record.
 const RECORD: &str = "record ";
 
 thread_local! {
     static LINES: RefCell<Option<String>> = const { RefCell::new(None) };
+    static EXTENT: Cell<RecordingExtent> = const { Cell::new(RecordingExtent::Everything) };
     static MANAGERS: RefCell<Option<Vec<ManagerRecording>>> = const { RefCell::new(None) };
 }
 
@@ -44,6 +45,14 @@ pub fn record_managers(run: impl FnOnce()) -> Vec<Vec<u8>> {
     all.iter().map(|r| r.with(core::mem::take)).collect()
 }
 
+/// [`record_managers`] of this extent.
+pub fn record_managers_to(extent: RecordingExtent, run: impl FnOnce()) -> Vec<Vec<u8>> {
+    EXTENT.set(extent);
+    let all = record_managers(run);
+    EXTENT.set(RecordingExtent::Everything);
+    all
+}
+
 /// Creates an SM, and records it within [`record_managers`].
 pub(crate) fn manager(cfg: SmConfig, restored: RestoredState, now: Instant) -> RecordedManager {
     let sink = MANAGERS.with_borrow_mut(|all| {
@@ -54,7 +63,9 @@ pub(crate) fn manager(cfg: SmConfig, restored: RestoredState, now: Instant) -> R
     });
     match sink {
         Some(sink) => {
-            RecordedManager::record(cfg, restored, now, "a simulated world".to_owned(), sink)
+            let source = "a simulated world".to_owned();
+            let extent = EXTENT.get();
+            RecordedManager::record(cfg, restored, now, source, extent, sink)
         }
         None => SubnetManager::new(cfg, restored, now).into(),
     }

@@ -1,8 +1,14 @@
 //! Recordings of SM runs replay to the same outputs. Replay detects differences, corruption and
 //! truncation.
 
-use ferrosm_recording::{Ending, Replay, ReplayError};
-use ferrosm_tests::lab::recording::record_managers;
+use ferrosm_core::{Command, SmConfig};
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::MKey;
+use ferrosm_recording::keys::KeyMask;
+use ferrosm_recording::mask::copy_masked;
+use ferrosm_recording::{Ending, RecordingExtent, Replay, ReplayError};
+use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::recording::{record_managers, record_managers_to};
 use ferrosm_tests::random_runs::masters::{self, FIRST_SEED_HOSTS, FIRST_SEED_PHASES};
 use ferrosm_tests::random_runs::seeds::Run;
 use ferrosm_tests::random_runs::swarm::{
@@ -119,6 +125,69 @@ fn other_files_and_versions_are_rejected() {
         replay(b"ferrosm: no recording").unwrap_err(),
         ReplayError::NotARecording
     );
-    let newer = b"ferrosm-recording\n\x07\x01";
-    assert_eq!(replay(newer).unwrap_err(), ReplayError::Version(0x107));
+    let newer = b"ferrosm-recording\n\x09\x01";
+    assert_eq!(replay(newer).unwrap_err(), ReplayError::Version(0x109));
+}
+
+/// The bytes of a key, in both orders.
+fn contains_key(bytes: &[u8], key: u64) -> bool {
+    let orders = [key.to_be_bytes(), key.to_le_bytes()];
+    bytes
+        .windows(8)
+        .any(|window| orders.iter().any(|order| window == order))
+}
+
+/// The role, and the numbers of nodes and links, at the end of a recording.
+fn end_state(recording: &[u8]) -> Result<(SmState, usize, usize), ReplayError> {
+    let mut replay = Replay::open(recording)?;
+    let ending = replay.run(&mut |_, _| {})?;
+    assert_eq!(ending, Ending::Complete);
+    let fabric = replay.manager().fabric();
+    Ok((
+        replay.manager().role(),
+        fabric.node_count(),
+        fabric.link_count(),
+    ))
+}
+
+/// Recordings that are always on: smaller, replayable, and so are their copies without keys.
+#[test]
+fn small_recordings_and_their_copies_without_keys_replay() {
+    const M_KEY: u64 = 0xC0FF_EE12_3456_789A;
+    const SM_KEY: u64 = 0xFACE_B00C_1357_9BDF;
+    let run = || {
+        let cfg = SmConfig {
+            m_key: MKey::new(M_KEY),
+            sm_key: MKey::new(SM_KEY),
+            m_key_protect_bits: 2,
+            ..SmConfig::default()
+        };
+        let mut lab = Lab::up("fat-tree:4", 1, cfg.clone());
+        let far_host = *lab.hosts().last().unwrap();
+        let standby = lab.add_sm(far_host, cfg);
+        lab.run_until("a standby", 60, |lab| lab.role(standby) == SmState::Standby);
+        lab.command(Command::Stop);
+        lab.run_until("a new master", 30, |lab| {
+            lab.role(standby) == SmState::Master
+        });
+        lab.select(standby);
+        lab.run_until_correct(30);
+    };
+    let large = record_managers(run);
+    let small = record_managers_to(RecordingExtent::Traffic, run);
+    assert_eq!((large.len(), small.len()), (2, 2));
+    assert_replays("small", &small);
+    for (large, small) in large.iter().zip(&small) {
+        assert!(small.len() + 8 * entries(small).len() < large.len());
+        for recording in [large, small] {
+            assert!(contains_key(recording, M_KEY) && contains_key(recording, SM_KEY));
+            let mut keys = KeyMask::default();
+            let mut copy = Vec::new();
+            let is_whole = copy_masked(recording, &mut keys, &mut copy, &mut || false).unwrap();
+            assert!(is_whole);
+            assert!(!contains_key(&copy, M_KEY) && !contains_key(&copy, SM_KEY));
+            assert_eq!(end_state(&copy).unwrap(), end_state(recording).unwrap());
+            assert!(keys.iter().any(|(key, _)| key == M_KEY.to_be_bytes()));
+        }
+    }
 }

@@ -34,6 +34,7 @@ const QP1_QKEY: u32 = 0x8001_0000;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const OPT_END: u16 = 0;
@@ -41,6 +42,7 @@ const OPT_COMMENT: u16 = 1;
 const OPT_IF_NAME: u16 = 2;
 const OPT_IF_TSRESOL: u16 = 9;
 const OPT_EPB_FLAGS: u16 = 2;
+const OPT_ISB_IFDROP: u16 = 5;
 /// Timestamp resolution: 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
@@ -180,10 +182,7 @@ impl<W: Write> CaptureWriter<W> {
         let len = OVERHEAD_LEN + grh_len + packet.content().len().next_multiple_of(4);
         self.begin_block(ENHANCED_PACKET);
         self.push_u32(0); // the only interface
-        #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
-        for half in [(unix_ns >> 32) as u32, unix_ns as u32] {
-            self.push_u32(half);
-        }
+        self.push_time(unix_ns);
         let record = u32::try_from(ERF_HEADER_LEN + len).map_err(io::Error::other)?;
         self.push_u32(record); // captured
         self.push_u32(record); // original
@@ -195,12 +194,30 @@ impl<W: Write> CaptureWriter<W> {
         self.end_block()
     }
 
+    /// Writes that `count` packets before this time are missing in the file.
+    ///
+    /// # Errors
+    /// If writing to `out` fails.
+    pub fn write_dropped(&mut self, unix_ns: u64, count: u64) -> io::Result<()> {
+        self.begin_block(INTERFACE_STATISTICS);
+        self.push_u32(0); // the only interface
+        self.push_time(unix_ns);
+        self.push_option(OPT_ISB_IFDROP, &count.to_le_bytes());
+        self.push_option(OPT_END, &[]);
+        self.end_block()
+    }
+
     /// Flushes buffered bytes.
     ///
     /// # Errors
     /// If flushing `out` fails.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+
+    /// The underlying writer.
+    pub const fn get_ref(&self) -> &W {
+        &self.out
     }
 
     /// Returns the underlying writer.
@@ -293,6 +310,13 @@ impl<W: Write> CaptureWriter<W> {
 
     fn pad(&mut self) {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn push_time(&mut self, unix_ns: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
+        for half in [(unix_ns >> 32) as u32, unix_ns as u32] {
+            self.push_u32(half);
+        }
     }
 
     fn push_u32(&mut self, v: u32) {

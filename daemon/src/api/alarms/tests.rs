@@ -61,6 +61,7 @@ fn master(history: History) -> State {
     let mut state = State::clone(&Published::default().state());
     state.role = SmState::Master;
     state.fabric = Some(FabricState {
+        routes: Arc::default(),
         snapshot: Arc::new(Snapshot::default()),
         report: Some(Arc::new(SweepReport::default())),
         basis: None,

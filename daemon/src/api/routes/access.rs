@@ -25,6 +25,9 @@ pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
     (Method::POST, "/v1/alarms/{id}/ack", ClientRole::Operate),
     (Method::POST, "/v1/forget", ClientRole::Operate),
     (Method::POST, "/v1/notify/test", ClientRole::Operate),
+    (Method::POST, "/v1/sa/limit", ClientRole::Operate),
+    (Method::POST, "/v1/capture/start", ClientRole::Admin),
+    (Method::POST, "/v1/capture/stop", ClientRole::Admin),
     (Method::PUT, "/v1/partitions/{partition}", ClientRole::Admin),
     (
         Method::DELETE,

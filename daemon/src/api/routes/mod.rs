@@ -1,12 +1,14 @@
 //! The resources of the API, and their OpenAPI document.
 
 mod access;
+mod capture;
 mod change;
 mod config;
 mod events;
 mod explain;
 mod group;
 mod keys;
+mod sa;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -85,6 +87,8 @@ pub(super) fn router(service: Service) -> Router {
         .merge(config::router())
         .merge(explain::router())
         .merge(group::router())
+        .merge(capture::router())
+        .merge(sa::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .layer(middleware::from_fn_with_state(
@@ -150,7 +154,12 @@ pub(super) fn router(service: Service) -> Router {
         config::get_config,
         config::post_config,
         config::post_confirm,
-        config::post_rollback
+        config::post_rollback,
+        capture::get_capture,
+        capture::post_start,
+        capture::post_stop,
+        sa::get_clients,
+        sa::post_limit
     ),
     components(schemas(RotationPlan))
 )]

@@ -14,6 +14,7 @@ use ferrosm_sim_server::socket::{ListenError, ServerSocket};
 use tracing::info;
 
 use crate::cli::SimArgs;
+use crate::clock::unix_ns;
 use crate::config::LogSettings;
 use crate::failure::Failure;
 use crate::offline::{fabric, spec};
@@ -38,7 +39,7 @@ pub(super) fn run(args: &SimArgs) -> Result<(), Failure> {
     let tap = match &args.capture {
         Some(path) => {
             let writer = capture::create(path, "simulated fabric")?;
-            Some(PacketTap::new(path, writer, capture::unix_ns, &mut net))
+            Some(PacketTap::new(path, writer, unix_ns, &mut net))
         }
         None => None,
     };

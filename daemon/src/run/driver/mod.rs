@@ -126,7 +126,7 @@ pub struct Driver<P, S> {
     /// Commands of clients; `None` without an API, or after it is closed.
     requests: Option<mpsc::Receiver<SmRequest>>,
     registry_reads: Option<RegistryReads>,
-    jobs: JoinSet<Option<RoutingJobResult>>,
+    jobs: JoinSet<JobEnd>,
     sa_server: Option<SaServer>,
     /// Tickets of the store that are durable.
     durable: Option<Arc<DurabilityTracker>>,
@@ -148,6 +148,14 @@ pub struct Driver<P, S> {
     /// Time since boot of the last iteration, suspension included.
     last_turn: Option<Duration>,
     commands: CommandClients,
+}
+
+/// A routing job has ended.
+struct JobEnd {
+    /// `None` if it was abandoned.
+    result: Option<RoutingJobResult>,
+    /// The clock may have limited it, so that a replay may get another result.
+    was_limited: bool,
 }
 
 /// Failed sends and dropped MADs, logged at intervals.
@@ -415,9 +423,10 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             match output {
                 Output::Send(mad) => self.send_mad(&mad)?,
                 Output::Compute(job) => {
-                    // A job cancelled by the clock could not be replayed: in a recorded run only
-                    // its work units limit it.
-                    if !self.sm.is_recorded() {
+                    // A job cancelled by the clock could not be replayed: in a run that is
+                    // recorded by `--record` only its work units limit it.
+                    let cancel = job.cancel.clone();
+                    if !self.sm.needs_replayable_jobs() {
                         let budget = job.budget;
                         let cancel = job.cancel.clone();
                         tokio::spawn(async move {
@@ -425,7 +434,14 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                             cancel.cancel();
                         });
                     }
-                    self.jobs.spawn_blocking(move || job.run());
+                    self.jobs.spawn_blocking(move || {
+                        let result = job.run();
+                        let was_limited = cancel.is_cancelled();
+                        JobEnd {
+                            result,
+                            was_limited,
+                        }
+                    });
                 }
                 Output::Gmp {
                     to,
@@ -583,10 +599,16 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Ok(())
     }
 
-    fn on_job(&mut self, done: Result<Option<RoutingJobResult>, tokio::task::JoinError>) {
+    fn on_job(&mut self, done: Result<JobEnd, tokio::task::JoinError>) {
         match done {
-            Ok(None) => {}
-            Ok(Some(computed)) => {
+            Ok(JobEnd { result: None, .. }) => {}
+            Ok(JobEnd {
+                result: Some(computed),
+                was_limited,
+            }) => {
+                if was_limited {
+                    self.sm.stop_recording("routing.budget limited a routing");
+                }
                 if let Ok(routes) = &computed.result {
                     // Prepares the next incremental reroute while the tables are written.
                     let run = Arc::clone(&routes.run);
