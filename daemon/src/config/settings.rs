@@ -90,7 +90,7 @@ impl Default for Settings {
             state_dir: Some(PathBuf::from("/var/lib/ferrosm")),
             dump_dir: None,
             capture: None,
-            rings_mib: 64,
+            rings_mib: 0,
             metrics: None,
             health_expect: Duration::from_secs(7 * 24 * 3600),
             log: LogSettings::default(),

@@ -20,7 +20,7 @@ const SM_KEY: u64 = 0xFACE_B00C_1357_9BDF;
 fn service_with_keys(sim: &FabricServer) -> (ferrosm_tests::programs::process::Running, String) {
     let config = sim.dir().join("keys.toml");
     let text = format!(
-        "[subnet]\nm-key = \"{M_KEY:#x}\"\nm-key-protect-bits = 2\n[sm]\nsm-key = \"{SM_KEY:#x}\"\n"
+        "[subnet]\nm-key = \"{M_KEY:#x}\"\nm-key-protect-bits = 2\n[sm]\nsm-key = \"{SM_KEY:#x}\"\n[files]\nrings-mib = 64\n"
     );
     fs::write(&config, text).unwrap();
     let config = config.display().to_string();

@@ -14,6 +14,13 @@ use ferrosm_tests::programs::process::{Launch, Signal, poll_until};
 
 use crate::api::{GUARD, PAUSE, ask, json, start, state_dir, wait_for_health};
 
+/// A configuration with rings.
+pub(super) fn with_rings(sim: &FabricServer) -> String {
+    let config = sim.dir().join("rings.toml");
+    fs::write(&config, "[files]\nrings-mib = 64\n").unwrap();
+    config.display().to_string()
+}
+
 /// The number of packets in a capture, all of which `tshark` dissects.
 pub(super) fn packets_in(dir: &Path, file: &Path) -> usize {
     let read = Launch::new("tshark")
@@ -51,7 +58,7 @@ pub(super) fn private_files(dir: &Path, prefix: &str) -> Vec<PathBuf> {
 #[test]
 fn capture_starts_and_stops_on_the_running_service() {
     let sim = FabricServer::shape("fat-tree:4");
-    let _sm = start(&sim, None, "sm", &[]);
+    let _sm = start(&sim, None, "sm", &["--config", &with_rings(&sim)]);
     wait_for_health(&sim, "sm", 0, &["OK"]);
     let captures = PathBuf::from(state_dir(&sim, "sm")).join("captures");
     let run = |args: &[&str]| ask(&sim, "sm", &[&["capture"], args].concat());
@@ -122,7 +129,7 @@ fn rings_of_a_killed_service_can_be_read_and_replayed() {
     let sim = FabricServer::shape("fat-tree:4");
     let rings = PathBuf::from(state_dir(&sim, "sm")).join("rings");
     let replay = |file: &Path| sim.ferrosm(&["replay", &file.display().to_string()]);
-    let sm = start(&sim, None, "sm", &[]);
+    let sm = start(&sim, None, "sm", &["--config", &with_rings(&sim)]);
     wait_for_health(&sim, "sm", 0, &["OK"]);
     sim.execute("cut \"leaf-0-0\"[3]");
     wait_for_health(&sim, "sm", 1, &["47 links"]);
@@ -143,7 +150,7 @@ fn rings_of_a_killed_service_can_be_read_and_replayed() {
         assert!(replayed.contains(text), "{replayed}");
     }
 
-    let sm = start(&sim, None, "sm", &[]);
+    let sm = start(&sim, None, "sm", &["--config", &with_rings(&sim)]);
     wait_for_health(&sim, "sm", 0, &["48 links"]);
     drop(sm.stop(Signal::Terminate, Duration::from_secs(30)));
     assert_eq!(private_files(&rings, "mads-").len(), 2);
@@ -156,12 +163,9 @@ fn rings_of_a_killed_service_can_be_read_and_replayed() {
     );
     assert!(!replayed.contains("ends at byte"), "{replayed}");
 
-    // Off.
+    // Off, which is the default.
     fs::remove_dir_all(&rings).unwrap();
-    let config = sim.dir().join("off.toml");
-    fs::write(&config, "[files]\nrings-mib = 0\n").unwrap();
-    let config = config.display().to_string();
-    let _sm = start(&sim, None, "sm", &["--config", &config]);
+    let _sm = start(&sim, None, "sm", &[]);
     wait_for_health(&sim, "sm", 0, &["48 links"]);
     let off = ask(&sim, "sm", &["capture", "status"])
         .expect_success()
