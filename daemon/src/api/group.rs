@@ -36,7 +36,14 @@ pub type RegistryReads = mpsc::Receiver<oneshot::Sender<RegistrySnapshot>>;
 pub struct RegistryDesk {
     reads: Arc<Mutex<Option<mpsc::Sender<oneshot::Sender<RegistrySnapshot>>>>>,
     /// The last answer. Locked while the next one is awaited, so that the SM answers once.
-    last: Arc<tokio::sync::Mutex<Option<(Instant, Arc<MulticastGroups>)>>>,
+    last: Arc<tokio::sync::Mutex<Option<LastAnswer>>>,
+}
+
+/// The groups, and when the SM answered.
+#[derive(Debug)]
+struct LastAnswer {
+    at: Instant,
+    groups: Arc<MulticastGroups>,
 }
 
 impl RegistryDesk {
@@ -52,10 +59,10 @@ impl RegistryDesk {
     /// The groups, as of at most [`REUSED_FOR`] ago.
     pub(super) async fn groups(&self) -> Result<Arc<MulticastGroups>, ApiError> {
         let mut last = self.last.lock().await;
-        if let Some((at, groups)) = &*last
-            && at.elapsed() < REUSED_FOR
+        if let Some(answer) = &*last
+            && answer.at.elapsed() < REUSED_FOR
         {
-            return Ok(Arc::clone(groups));
+            return Ok(Arc::clone(&answer.groups));
         }
         let reads = {
             let current = self.reads.lock();
@@ -75,7 +82,10 @@ impl RegistryDesk {
             )
         })?;
         let groups = Arc::clone(snapshot.groups());
-        *last = Some((Instant::now(), Arc::clone(&groups)));
+        *last = Some(LastAnswer {
+            at: Instant::now(),
+            groups: Arc::clone(&groups),
+        });
         Ok(groups)
     }
 }

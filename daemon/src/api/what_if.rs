@@ -100,7 +100,7 @@ impl Predictor {
     pub(super) async fn reroute(
         &self,
         fabric: &FabricState,
-    ) -> Result<Result<PredictedRoutes, RoutingFailure>, ApiError> {
+    ) -> Result<Result<PredictedRoutes, Box<RoutingFailure>>, ApiError> {
         let shared = SharedFabric::new(fabric)?;
         let question = WhatIfQuestion {
             from_scratch: true,
@@ -108,7 +108,8 @@ impl Predictor {
         };
         let budget = shared.basis.budget();
         let compute = move |cancellation: &Cancellation| {
-            predict(&shared.basis, &question, cancellation).routes
+            let predicted = predict(&shared.basis, &question, cancellation);
+            predicted.routes.map_err(Box::new)
         };
         self.run(budget, compute).await
     }

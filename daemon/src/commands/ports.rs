@@ -22,7 +22,7 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     match ask::<Page<Port>>(&args.list.ask, "ports", &query, answers::ports) {
         // A program that reads JSON asked for the other list.
         Err(Failure::NoService { message, .. }) if !args.list.ask.json => {
-            eprintln!("{message}; the ports of this host:");
+            output::print(&format!("{message}; the ports of this host:\n"))?;
             local(false)
         }
         other => other.map(drop),

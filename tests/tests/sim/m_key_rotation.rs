@@ -51,12 +51,11 @@ fn ports_without(lab: &Lab, key: u64) -> usize {
 }
 
 fn result_of(sm: &Sm, id: CommandId) -> Option<Result<CommandOutcome, CommandFailure>> {
-    sm.command_replies
-        .iter()
-        .find_map(|(of, reply)| match reply {
-            CommandReply::Done(result) if *of == id => Some(result.clone()),
-            _ => None,
-        })
+    let mut replies = sm.command_replies.iter().filter(|(of, _)| *of == id);
+    replies.find_map(|(_, reply)| match reply {
+        CommandReply::Done(result) => Some(result.clone()),
+        CommandReply::Accepted | CommandReply::Progress(_) => None,
+    })
 }
 
 fn rotate(lab: &mut Lab, key: u64) -> CommandId {

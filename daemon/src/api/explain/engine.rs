@@ -13,7 +13,7 @@ use crate::api::rfc3339;
 /// Explains the engine of the routing in force.
 pub(in crate::api) fn engine(
     fabric: &FabricState,
-    computed: Option<&Result<PredictedRoutes, RoutingFailure>>,
+    computed: Option<&Result<PredictedRoutes, Box<RoutingFailure>>>,
 ) -> Result<EngineExplanation, ApiError> {
     let basis = fabric.basis.as_ref();
     let (Some(basis), Some(report)) = (basis, &fabric.report) else {
@@ -24,18 +24,21 @@ pub(in crate::api) fn engine(
         ));
     };
     let run = basis.run();
-    let candidates = run.routing.diagnostics.iter().find_map(|d| match d {
-        Diagnostic::Compared {
+    let candidates = run.routing.diagnostics.iter().find_map(|d| {
+        let Diagnostic::Compared {
             routings,
             best,
             decided_by,
-        } => Some(
-            routings
-                .iter()
+        } = d
+        else {
+            return None;
+        };
+        let compared = routings.iter();
+        Some(
+            compared
                 .map(|figures| candidate(figures, best, *decided_by))
                 .collect(),
-        ),
-        _ => None,
+        )
     });
     let engine_run = fabric.routes.engine_run();
     let switches = run.topo.switches().count() as u64;

@@ -47,7 +47,7 @@ fn changes_of(changes: &ChangeLog, node: &str) -> Vec<Change> {
 }
 
 /// What computing the routes anew would change.
-fn reroute_of(computed: &Result<PredictedRoutes, RoutingFailure>) -> Reroute {
+fn reroute_of(computed: &Result<PredictedRoutes, Box<RoutingFailure>>) -> Reroute {
     match computed {
         Ok(routes) => Reroute {
             engine: Some(routes.run.routing.engine.to_owned()),

@@ -20,7 +20,7 @@ pub(in crate::api) fn route(
     fabric: &FabricState,
     sweeps: &SweepLog,
     query: &RouteQuery,
-    computed: Option<&Result<PredictedRoutes, RoutingFailure>>,
+    computed: Option<&Result<PredictedRoutes, Box<RoutingFailure>>>,
 ) -> Result<RouteExplanation, ApiError> {
     let ends = PathQuery {
         from: query.from.clone(),

@@ -34,13 +34,13 @@ impl RecordStore for WatchedStore {
     fn apply(&self, at: Position, batches: &[RecordBatch]) -> Result<(), RecordStoreError> {
         self.store.apply(at, batches)?;
         let changes = batches.iter().flat_map(|batch| &batch.changes);
-        self.report(changes.filter_map(rotation_of_change).last());
+        self.report(changes.filter_map(rotation_of_change).next_back());
         Ok(())
     }
 
     fn replace(&self, at: Position, records: Vec<RawRecord>) -> Result<(), RecordStoreError> {
-        let rotations = records.iter().filter_map(|(key, value)| decode(key, value));
-        let rotation = rotations.last();
+        let mut rotations = records.iter().filter_map(|(key, value)| decode(key, value));
+        let rotation = rotations.next_back();
         self.store.replace(at, records)?;
         self.report(Some(rotation));
         Ok(())
