@@ -1,5 +1,5 @@
-//! Management keys: which are in force, who has them, and requests to rotate them. Answers contain
-//! no key.
+//! Management keys: which are in force, which ports and SMs have them, and requests to rotate them.
+//! Answers contain no key.
 
 use std::fs::File;
 use std::io::Read;
@@ -67,7 +67,7 @@ pub(super) fn plan(state: &State) -> Result<RotationPlan, ApiError> {
     })
 }
 
-/// The command for a rotation, unless an SM would be locked out that nobody accepted.
+/// The command for a rotation, unless it would lock out an SM without `accept`.
 pub(super) fn rotation(
     state: &State,
     new: &NewMKey,

@@ -251,11 +251,10 @@ impl Published {
         let last = state.fabric.as_ref();
         let before = last.filter(|before| before.report.is_some());
         let mut routes = before.map_or_else(Arc::default, |before| Arc::clone(&before.routes));
-        let before = before.map(|before| &*before.snapshot);
         RouteHistory::on_sweep(
             &mut routes,
             report,
-            before,
+            before.map(|before| &*before.snapshot),
             snapshot,
             basis,
             SystemTime::now(),

@@ -269,7 +269,7 @@ mod tests {
         );
     }
 
-    /// Memory is bounded; what is forgotten is said by `known_since`.
+    /// Memory is bounded; `known_since` says from when on changes are known.
     #[test]
     fn the_oldest_changes_are_forgotten() {
         let mut history = RouteHistory::default();

@@ -136,8 +136,8 @@ pub(super) fn limit(
             "Remove one with `ferrosm sa limit CLIENT none`, or set sa.max-requests-per-host-s for all.",
         ),
     })?;
-    let until = until.map(rfc3339);
-    let message = match (per_s, &until, had_limit) {
+    let ends_at = until.map(rfc3339);
+    let message = match (per_s, &ends_at, had_limit) {
         (Some(per_s), Some(until), _) => format!("{}: {per_s}/s until {until}", port.name),
         (Some(per_s), None, _) => format!("{}: {per_s}/s until {UNTIL_STOP}", port.name),
         (None, _, true) => format!("{}: no limit of its own any more", port.name),
@@ -151,7 +151,7 @@ pub(super) fn limit(
         command,
         port,
         limit_per_s: per_s,
-        until,
+        until: ends_at,
     })
 }
 

@@ -166,6 +166,21 @@ pub enum PortCommand {
     },
     /// Enable a port that `disable` disabled.
     Enable(InServiceArgs),
+    /// Disable a switch port for 2 s, so that its link trains anew.
+    ///
+    /// Routes leave the link first. The service enables the port again, also if this command is
+    /// interrupted.
+    Reset {
+        /// A switch port: `leaf-2-0/5`. A host stands for the switch port that it is connected to.
+        #[arg(value_name = "PORT")]
+        target: String,
+        /// Accept this consequence.
+        #[arg(long, value_name = "CONSEQUENCE")]
+        accept: Option<CutOff>,
+        /// The service.
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
 }
 
 /// What disabling a port may do.

@@ -35,8 +35,8 @@ pub enum StateCommand {
     },
     /// Replace the state directory by a backup, while no service uses it.
     ///
-    /// Everything in the backup is checked before anything is replaced. The earlier state is kept
-    /// in a folder of the directory. Logs continue: they are restored only if there are none.
+    /// It checks everything in the backup before it replaces anything. The earlier state moves to a
+    /// folder of the directory. Logs continue: they are restored only if there are none.
     Restore {
         /// File of `ferrosm state backup`.
         file: PathBuf,

@@ -18,7 +18,10 @@ use crate::cli::{
     PortCommand, ServiceArgs,
 };
 use crate::failure::Failure;
-use crate::output::answers;
+use crate::output::{self, answers};
+
+/// Time for which `port reset` disables a port, in seconds.
+const RESET_S: u64 = 2;
 
 /// Runs `partition`.
 ///
@@ -116,6 +119,25 @@ pub fn port(command: &PortCommand) -> Result<(), Failure> {
             send(service, disable, *dry_run)
         }
         PortCommand::Enable(args) => put_back(args, "ports/enable"),
+        PortCommand::Reset {
+            target,
+            accept,
+            service,
+        } => {
+            let request = PortDisableRequest {
+                target: target.clone(),
+                for_s: Some(RESET_S),
+                accept_cut_off: accept.is_some(),
+            };
+            let disable = Request::new(Method::POST, "ports/disable").with_body(&request)?;
+            send(service, disable, false)?;
+            match service.json {
+                true => Ok(()),
+                false => output::print(&format!(
+                    "The service enables it again after {RESET_S} s.\n"
+                )),
+            }
+        }
     }
 }
 

@@ -341,8 +341,8 @@ fn stage_store(staging: &Path, mut batch: RecordBatch) -> Result<usize, StateErr
     Ok(count)
 }
 
-/// Moves the staged files in place of the earlier ones, which are kept. Returns whether there were
-/// any.
+/// Moves the earlier files to `kept`, and the staged ones in their place. Returns whether there
+/// were earlier ones.
 fn replace(dir: &Path, staging: &Path, kept: &Path) -> io::Result<bool> {
     let mut has_kept = false;
     for name in REPLACED.into_iter().chain(LOGS).chain([STORE]) {

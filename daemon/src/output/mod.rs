@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
-//! | [`answers`], [`alarms`], [`changes`], [`keys`] | answers of the API; alarms; changes of the configuration; keys |
+//! | [`answers`], [`alarms`], [`changes`], [`keys`] | answers of the API; alarms; changes; keys |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | [`import`] | imported configuration of OpenSM |

@@ -1,7 +1,7 @@
 //! What the service keeps of its last minutes, for bug reports: a ring of its MADs, and the inputs
 //! of the SM since its start; and captures on demand.
 //!
-//! Producers append to two buffers in memory of at most [`BUFFER_MAX`] bytes each and never wait
+//! Producers append to two buffers in memory of at most 2 MiB each and never wait
 //! for the disk; one thread takes the buffers and writes. If a buffer is full, MADs are dropped and
 //! counted, also in the files; the recording ends, because it could not be replayed any more.
 //!

@@ -1,8 +1,8 @@
-//! The recording of the current run: `run-N.recording.gz`. Recordings of earlier runs are kept as
+//! The recording of the current run: `run-N.recording.gz`. Recordings of earlier runs stay as
 //! far as there is room.
 //!
-//! A recording can be replayed from the start of the SM only, so its begin is kept: it ends at the
-//! limit.
+//! A recording can be replayed from the start of the SM only, so it has the begin
+//! of the run: it ends at the limit.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -279,11 +279,17 @@ fn drained_switch_is_on_no_path_and_a_disabled_port_is_down() {
     site.succeed(&["undrain", "spine-1-0"]);
     assert!(site.switches_on_paths().contains(&spine));
     site.succeed(&["port", "enable", "leaf-2-0/3"]);
-    let outcome = poll_until(GUARD, PAUSE, || match physical_state(&site).as_str() {
-        "LinkUp" => Ok(()),
-        other => Err(other.to_owned()),
-    });
-    outcome.unwrap_or_else(|state| panic!("{state}"));
+    let wait_until_up = |site: &Site| {
+        let outcome = poll_until(GUARD, PAUSE, || match physical_state(site).as_str() {
+            "LinkUp" => Ok(()),
+            other => Err(other.to_owned()),
+        });
+        outcome.unwrap_or_else(|state| panic!("{state}"));
+    };
+    wait_until_up(&site);
+    site.succeed(&["port", "reset", "leaf-2-0/3"]);
+    assert_eq!(physical_state(&site), "Disabled");
+    wait_until_up(&site);
     site.succeed(&["drain", "spine-1-0", "--for", "1s"]);
     let outcome = poll_until(GUARD, PAUSE, || {
         let listed = site.succeed(&["maintenance"]);

@@ -34,6 +34,7 @@ mod opensm_state;
 mod osmtest;
 mod plan;
 mod ports;
+mod questions;
 mod rings;
 mod sa;
 mod sa_clients;

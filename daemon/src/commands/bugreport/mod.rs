@@ -385,7 +385,7 @@ impl Report<'_> {
             return Ok(());
         };
         let dumps = std::env::temp_dir().join(format!("ferrosm-bugreport-{}", std::process::id()));
-        // New, so that nobody else can have prepared it.
+        // New: another user could have prepared an existing one.
         std::fs::DirBuilder::new().mode(0o700).create(&dumps)?;
         let written = dump::write(&view.snapshot, &dumps, Extent::Bounded);
         let added = match written {
