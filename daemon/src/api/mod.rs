@@ -13,6 +13,8 @@
 //! | [`events`] | the last events |
 //! | [`alarms`] | alarms, and the thread that follows the published state |
 //! | [`changes`] | what changed, with cause and effect |
+//! | [`sweep_log`], `route_history` | the last sweeps; when and by which sweep LFT entries changed |
+//! | `explain` | why routes, the engine, sweeps, nodes, ports and alarms are as they are |
 //! | [`commands`] | commands of clients and signals, and the audit log |
 //! | `line_file` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
@@ -21,6 +23,7 @@
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
+//! | [`group`] | multicast groups, and what a host belongs to |
 //! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
 //! | `ufm` | calls of UFM's interface, for ib-kubernetes |
