@@ -3,7 +3,7 @@
 use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Place, Port, Presence};
 use ferrosm_api::maintenance::MaintenanceKind;
 use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
-use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot, SnapshotLink, SnapshotPort};
+use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx, Snapshot, SnapshotLink, SnapshotPort};
 use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
 
 use super::history::{LinkChanges, LinkKey, link_key};
@@ -51,30 +51,36 @@ pub(super) fn ports(snapshot: &Snapshot) -> impl Iterator<Item = Port> + '_ {
     let all = snapshot
         .slots()
         .flat_map(|slot| snapshot.ports_of_node(slot));
-    all.filter(|(_, port)| port.has_port_info)
-        .map(|(at, port)| {
-            let node = snapshot.node(at.node());
-            let info = PortInfo::decode(&port.raw);
-            let end_port = snapshot.end_port_at(at);
-            let peer = snapshot.peer(at);
-            let rate = peer.map(|peer| snapshot.reported_link(SnapshotLink { a: at, b: peer }));
-            Port {
-                guid: end_port.map_or_else(
-                    || node.guid.to_string(),
-                    |at| snapshot.end_port(at).guid.to_string(),
-                ),
-                name: node.name(),
-                location: port_location(snapshot, at),
-                port: port.num.0,
-                lid: end_port.map_or(0, |at| snapshot.end_port(at).lid.0),
-                lmc: end_port.map_or(0, |at| snapshot.end_port(at).lmc.0),
-                state: info.port_state.to_string(),
-                physical_state: info.port_physical_state.to_string(),
-                rate: rate.map_or_else(String::new, |rate| rate.to_string()),
-                mtu: port.mtu.bytes().unwrap_or(0),
-                peer: peer.map(|peer| link_end(snapshot, peer)),
-            }
-        })
+    all.filter_map(|(at, _)| port(snapshot, at))
+}
+
+/// A port; `None` if its PortInfo was not read.
+pub(super) fn port(snapshot: &Snapshot, at: PortIdx) -> Option<Port> {
+    let port = snapshot.port(at);
+    if !port.has_port_info {
+        return None;
+    }
+    let node = snapshot.node(at.node());
+    let info = PortInfo::decode(&port.raw);
+    let end_port = snapshot.end_port_at(at);
+    let peer = snapshot.peer(at);
+    let rate = peer.map(|peer| snapshot.reported_link(SnapshotLink { a: at, b: peer }));
+    Some(Port {
+        guid: end_port.map_or_else(
+            || node.guid.to_string(),
+            |at| snapshot.end_port(at).guid.to_string(),
+        ),
+        name: node.name(),
+        location: port_location(snapshot, at),
+        port: port.num.0,
+        lid: end_port.map_or(0, |at| snapshot.end_port(at).lid.0),
+        lmc: end_port.map_or(0, |at| snapshot.end_port(at).lmc.0),
+        state: info.port_state.to_string(),
+        physical_state: info.port_physical_state.to_string(),
+        rate: rate.map_or_else(String::new, |rate| rate.to_string()),
+        mtu: port.mtu.bytes().unwrap_or(0),
+        peer: peer.map(|peer| link_end(snapshot, peer)),
+    })
 }
 
 /// The links that are up, then those that went down.

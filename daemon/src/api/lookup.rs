@@ -4,6 +4,7 @@ use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 
+use super::history::NodeChange;
 use super::published::FabricState;
 use super::rfc3339;
 
@@ -43,11 +44,18 @@ pub(super) fn end_ports(fabric: &FabricState, text: &str) -> Result<Vec<EndPortI
     Ok(found)
 }
 
-fn not_found(fabric: &FabricState, text: &str) -> ApiError {
-    let mut absent = fabric.history.absent_nodes();
+/// The node that left the subnet and has this name or GUID.
+pub(super) fn absent_node<'f>(
+    fabric: &'f FabricState,
+    text: &str,
+) -> Option<(NodeGuid, &'f NodeChange)> {
     let is_named = |name: &str| name == text || name.split_whitespace().next() == Some(text);
-    let absent = absent.find(|(guid, node)| is_named(&node.name) || guid.to_string() == text);
-    let (message, remedy) = match absent {
+    let mut absent = fabric.history.absent_nodes();
+    absent.find(|(guid, node)| is_named(&node.name) || guid.to_string() == text)
+}
+
+fn not_found(fabric: &FabricState, text: &str) -> ApiError {
+    let (message, remedy) = match absent_node(fabric, text) {
         Some((_, node)) => (
             format!(
                 "{} is absent since {}, last seen at {}",

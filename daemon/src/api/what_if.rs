@@ -24,6 +24,9 @@ const TIME_MAX: Duration = Duration::from_secs(25);
 /// Time that a client waits for the computation of another one.
 const QUEUE_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// Routes computed anew, or why no engine finds any.
+pub(super) type ComputedRoutes = Result<PredictedRoutes, Box<RoutingFailure>>;
+
 /// Computes predictions. Clones share the one that may run at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Predictor {
@@ -97,10 +100,7 @@ impl Predictor {
 
     /// The routes as the configured engines compute them anew, without regard to the installed
     /// ones.
-    pub(super) async fn reroute(
-        &self,
-        fabric: &FabricState,
-    ) -> Result<Result<PredictedRoutes, Box<RoutingFailure>>, ApiError> {
+    pub(super) async fn reroute(&self, fabric: &FabricState) -> Result<ComputedRoutes, ApiError> {
         let shared = SharedFabric::new(fabric)?;
         let question = WhatIfQuestion {
             from_scratch: true,

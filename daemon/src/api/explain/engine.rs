@@ -2,18 +2,17 @@
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::explain::{EngineCandidate, EngineExplanation};
-use ferrosm_core::report::routing_failure::RoutingFailure;
-use ferrosm_core::routing::what_if::PredictedRoutes;
 use ferrosm_routing::{DecidedBy, Diagnostic, RoutingFigures};
 
 use super::reroute_of;
 use crate::api::published::FabricState;
 use crate::api::rfc3339;
+use crate::api::what_if::ComputedRoutes;
 
 /// Explains the engine of the routing in force.
 pub(in crate::api) fn engine(
     fabric: &FabricState,
-    computed: Option<&Result<PredictedRoutes, Box<RoutingFailure>>>,
+    computed: Option<&ComputedRoutes>,
 ) -> Result<EngineExplanation, ApiError> {
     let basis = fabric.basis.as_ref();
     let (Some(basis), Some(report)) = (basis, &fabric.report) else {

@@ -7,17 +7,16 @@ mod route;
 
 pub(super) use alarm::alarm;
 pub(super) use engine::engine;
-pub(super) use object::{node, port};
+pub(super) use object::ObjectSources;
 pub(super) use route::route;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::change::{Change, ChangeQuery};
 use ferrosm_api::explain::{Reroute, SweepExplanation, SweepQuery};
-use ferrosm_core::report::routing_failure::RoutingFailure;
-use ferrosm_core::routing::what_if::PredictedRoutes;
 
 use super::changes::ChangeLog;
 use super::sweep_log::SweepLog;
+use super::what_if::ComputedRoutes;
 
 /// Changes that an explanation lists.
 const CHANGES_SHOWN: usize = 20;
@@ -47,7 +46,7 @@ fn changes_of(changes: &ChangeLog, node: &str) -> Vec<Change> {
 }
 
 /// What computing the routes anew would change.
-fn reroute_of(computed: &Result<PredictedRoutes, Box<RoutingFailure>>) -> Reroute {
+fn reroute_of(computed: &ComputedRoutes) -> Reroute {
     match computed {
         Ok(routes) => Reroute {
             engine: Some(routes.run.routing.engine.to_owned()),

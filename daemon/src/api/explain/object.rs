@@ -3,7 +3,7 @@
 use ferrosm_api::alarm::{Alarm, AlarmState};
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::explain::{Fact, ObjectExplanation, ObjectQuery};
-use ferrosm_api::fabric::{Link, Node, Presence};
+use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Presence};
 use ferrosm_api::object::ObjectName;
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_fabric::location::Location;
@@ -17,65 +17,12 @@ use crate::api::names::port_location;
 use crate::api::published::{FabricState, State};
 use crate::api::{fabric as rows, lookup, rfc3339};
 
-/// The state that a query is about.
-struct Question<'a> {
-    state: &'a State,
-    fabric: &'a FabricState,
-    alarms: &'a Alarms,
-    changes: &'a ChangeLog,
-}
-
-/// Explains a node, also one that left the subnet.
-pub(in crate::api) fn node(
-    state: &State,
-    fabric: &FabricState,
-    alarms: &Alarms,
-    changes: &ChangeLog,
-    query: &ObjectQuery,
-) -> Result<ObjectExplanation, ApiError> {
-    let question = Question {
-        state,
-        fabric,
-        alarms,
-        changes,
-    };
-    let is_named = |node: &Node| {
-        let name = &node.name;
-        node.state == Presence::Absent
-            && (*name == query.name
-                || node.guid == query.name
-                || name.split_whitespace().next() == Some(&query.name))
-    };
-    let absent = rows::nodes(fabric).find(is_named);
-    let guid = match absent {
-        Some(node) => node.guid,
-        None => {
-            let slot = named_node(fabric, &query.name)?;
-            fabric.snapshot.node(slot).guid.to_string()
-        }
-    };
-    match rows::nodes(fabric).find(|node| node.guid == guid) {
-        Some(node) => Ok(question.of_node(&node)),
-        None => Err(not_found(&query.name)),
-    }
-}
-
-/// Explains a port of the subnet.
-pub(in crate::api) fn port(
-    state: &State,
-    fabric: &FabricState,
-    alarms: &Alarms,
-    changes: &ChangeLog,
-    query: &ObjectQuery,
-) -> Result<ObjectExplanation, ApiError> {
-    let question = Question {
-        state,
-        fabric,
-        alarms,
-        changes,
-    };
-    let at = named_port(fabric, &query.name)?;
-    Ok(question.of_port(at))
+/// What an explanation of a node or port is made from.
+pub(in crate::api) struct ObjectSources<'a> {
+    pub(in crate::api) state: &'a State,
+    pub(in crate::api) fabric: &'a FabricState,
+    pub(in crate::api) alarms: &'a Alarms,
+    pub(in crate::api) changes: &'a ChangeLog,
 }
 
 fn not_found(text: &str) -> ApiError {
@@ -126,7 +73,29 @@ fn fact(topic: &str, text: impl Into<String>) -> Fact {
     }
 }
 
-impl Question<'_> {
+impl ObjectSources<'_> {
+    /// Explains a node, also one that left the subnet.
+    pub(in crate::api) fn node(&self, query: &ObjectQuery) -> Result<ObjectExplanation, ApiError> {
+        let absent = lookup::absent_node(self.fabric, &query.name);
+        let guid = match absent {
+            Some((guid, _)) => guid,
+            None => {
+                let slot = named_node(self.fabric, &query.name)?;
+                self.fabric.snapshot.node(slot).guid
+            }
+        };
+        let text = guid.to_string();
+        match rows::nodes(self.fabric).find(|node| node.guid == text) {
+            Some(node) => Ok(self.of_node(&node)),
+            None => Err(not_found(&query.name)),
+        }
+    }
+
+    /// Explains a port of the subnet.
+    pub(in crate::api) fn port(&self, query: &ObjectQuery) -> Result<ObjectExplanation, ApiError> {
+        named_port(self.fabric, &query.name).map(|at| self.of_port(at))
+    }
+
     fn of_node(&self, node: &Node) -> ObjectExplanation {
         let object = ObjectName {
             guid: node.guid.clone(),
@@ -168,7 +137,7 @@ impl Question<'_> {
         facts.extend(
             links
                 .iter()
-                .filter(|link| link.state != ferrosm_api::fabric::LinkState::Up)
+                .filter(|link| link.state != LinkState::Up)
                 .map(|link| fact("link", link_text(link))),
         );
         facts.extend(self.maintenance_facts(|entry| entry.target.node().to_string() == node.guid));
@@ -184,17 +153,8 @@ impl Question<'_> {
             location: port_location(snapshot, at),
         };
         let guid = node.guid.to_string();
-        let row = rows::ports(snapshot).find(|port| {
-            port.port == at.num().0 && port.name == node.name() && {
-                let is_of_node = |at: PortIdx| snapshot.node(at.node()).guid == node.guid;
-                port.guid == guid
-                    || snapshot
-                        .end_port_at(at)
-                        .is_some_and(|end| is_of_node(snapshot.end_port(end).port))
-            }
-        });
         let mut facts = Vec::new();
-        match &row {
+        match rows::port(snapshot, at) {
             Some(row) => {
                 facts.push(fact(
                     "state",
@@ -208,8 +168,7 @@ impl Question<'_> {
             None => facts.push(fact("state", "its PortInfo was not read")),
         }
         let link = self.links().find(|link| {
-            let is_end =
-                |end: &ferrosm_api::fabric::LinkEnd| end.guid == guid && end.port == at.num().0;
+            let is_end = |end: &LinkEnd| end.guid == guid && end.port == at.num().0;
             is_end(&link.a) || is_end(&link.b)
         });
         facts.push(match link {
@@ -296,7 +255,6 @@ impl Question<'_> {
 
 /// What is known about a link.
 fn link_text(link: &Link) -> String {
-    use ferrosm_api::fabric::LinkState;
     let ends = format!("{} - {}", link.a.location(), link.b.location());
     let state = match link.state {
         LinkState::Up => format!("up at {}", link.rate),

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use ferrosm_api::answer::ApiError;
 use ferrosm_api::explain::{EntryReason, RouteExplanation, RouteQuery};
 use ferrosm_api::path::{Hop, PathQuery};
-use ferrosm_core::report::routing_failure::RoutingFailure;
-use ferrosm_core::routing::what_if::PredictedRoutes;
 use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx, Snapshot};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 
 use super::reroute_of;
 use crate::api::published::FabricState;
 use crate::api::sweep_log::SweepLog;
+use crate::api::what_if::ComputedRoutes;
 use crate::api::{lookup, path, rfc3339};
 
 /// Explains the path between two ports. `computed` are the routes computed anew, if wanted.
@@ -20,7 +19,7 @@ pub(in crate::api) fn route(
     fabric: &FabricState,
     sweeps: &SweepLog,
     query: &RouteQuery,
-    computed: Option<&Result<PredictedRoutes, Box<RoutingFailure>>>,
+    computed: Option<&ComputedRoutes>,
 ) -> Result<RouteExplanation, ApiError> {
     let ends = PathQuery {
         from: query.from.clone(),

@@ -4,13 +4,16 @@ use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State as Shared};
 use axum::routing::get;
-use ferrosm_api::answer::{Answer, ErrorAnswer};
+use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer};
 use ferrosm_api::explain::{
     AlarmExplanation, AlarmQuery, EngineExplanation, EngineQuery, ObjectExplanation, ObjectQuery,
     RouteExplanation, RouteQuery, SweepExplanation, SweepQuery,
 };
 
 use super::{Result, answer, ready};
+use crate::api::explain::ObjectSources;
+use crate::api::published::FabricState;
+use crate::api::what_if::ComputedRoutes;
 use crate::api::{Service, explain};
 
 /// A query, or why it is not one.
@@ -26,6 +29,33 @@ pub(super) fn router() -> Router<Service> {
         .route("/v1/explain/alarm", get(get_alarm))
 }
 
+/// The routes computed anew, if a query wants them.
+async fn computed_anew(
+    service: &Service,
+    fabric: &FabricState,
+    is_wanted: bool,
+) -> core::result::Result<Option<ComputedRoutes>, ApiError> {
+    match is_wanted {
+        true => service.predictor.reroute(fabric).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+fn explain_object(
+    service: &Service,
+    explain: impl FnOnce(ObjectSources<'_>) -> core::result::Result<ObjectExplanation, ApiError>,
+) -> Result<ObjectExplanation> {
+    let state = service.published.state();
+    let fabric = ready(&state)?;
+    let explained = explain(ObjectSources {
+        state: &state,
+        fabric,
+        alarms: &service.alarms,
+        changes: &service.changes,
+    })?;
+    Ok(answer(&state, fabric.at, explained))
+}
+
 /// Why packets between two ports take their path: since when each switch forwards them so, because
 /// of what, and what other ports would be as short.
 #[utoipa::path(get, path = "/v1/explain/route", params(RouteQuery), responses(
@@ -38,10 +68,7 @@ pub(super) async fn get_route(
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let computed = match query.reroute {
-        true => Some(service.predictor.reroute(fabric).await?),
-        false => None,
-    };
+    let computed = computed_anew(&service, fabric, query.reroute).await?;
     let explained = explain::route(fabric, &service.sweeps, &query, computed.as_ref())?;
     Ok(answer(&state, fabric.at, explained))
 }
@@ -57,10 +84,7 @@ pub(super) async fn get_engine(
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let computed = match query.reroute {
-        true => Some(service.predictor.reroute(fabric).await?),
-        false => None,
-    };
+    let computed = computed_anew(&service, fabric, query.reroute).await?;
     let explained = explain::engine(fabric, computed.as_ref())?;
     Ok(answer(&state, fabric.at, explained))
 }
@@ -87,10 +111,7 @@ pub(super) async fn get_node(
     query: Asked<ObjectQuery>,
 ) -> Result<ObjectExplanation> {
     let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let explained = explain::node(&state, fabric, &service.alarms, &service.changes, &query)?;
-    Ok(answer(&state, fabric.at, explained))
+    explain_object(&service, |sources| sources.node(&query))
 }
 
 /// What is known about a port: its link, its routes, and what is wrong with it.
@@ -102,10 +123,7 @@ pub(super) async fn get_port(
     query: Asked<ObjectQuery>,
 ) -> Result<ObjectExplanation> {
     let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let explained = explain::port(&state, fabric, &service.alarms, &service.changes, &query)?;
-    Ok(answer(&state, fabric.at, explained))
+    explain_object(&service, |sources| sources.port(&query))
 }
 
 /// Why an alarm was raised, what it explains, and what to do.
