@@ -166,7 +166,7 @@ mod tests {
         keys.replace_in_mad(&mut table);
         assert!(!table.contains(&7), "{table:?}");
         assert_eq!(keys.iter().count(), 3);
-        // Messages that are too short for their keys are left alone.
+        // A message that is too short for its keys does not change.
         keys.replace_in_mad(&mut table[..20]);
         keys.replace_in_mad(&mut []);
     }

@@ -86,7 +86,7 @@ impl Redaction {
         known
     }
 
-    /// A capture without keys; a block that is cut off at its end is left out.
+    /// A capture without keys; it ends before a block that is cut off.
     pub(super) fn capture(&mut self, mut capture: Vec<u8>) -> Vec<u8> {
         let word = |bytes: &[u8], at: usize| {
             let word = bytes.get(at..at + 4).and_then(|word| word.first_chunk());
