@@ -53,10 +53,26 @@ impl Drop for ApiSockets {
     }
 }
 
-/// Serves the API of a service whose state directory this process has locked, at a socket in
-/// `socket_dir`. A failure is logged.
+/// Serves the API of a service: at the socket of a directory that only this process uses, over TCP,
+/// and for clients of UFM, as configured. A failure is logged.
 #[must_use]
-pub fn start(http: &HttpThread, socket: &Path, state_dir: &Path, service: &Service) -> ApiSockets {
+pub fn start(
+    http: &HttpThread,
+    dir: Option<&Path>,
+    settings: &Settings,
+    service: &Service,
+) -> Option<ApiSockets> {
+    start_tcp(http, settings, service);
+    start_ufm(http, settings, service);
+    dir.map(|dir| start_sockets(http, &super::socket_to_serve(dir), dir, service))
+}
+
+fn start_sockets(
+    http: &HttpThread,
+    socket: &Path,
+    state_dir: &Path,
+    service: &Service,
+) -> ApiSockets {
     let mut paths = Vec::new();
     match bind(socket) {
         Ok(listener) => {
@@ -135,7 +151,7 @@ async fn receive_body(Shared(service): Shared<Service>, request: Request, next: 
 }
 
 /// Serves the API over TCP, if an address is configured.
-pub fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
+fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
     let Some(listen) = settings.api.listen else {
         return;
     };
@@ -159,7 +175,7 @@ pub fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
 }
 
 /// Serves UFM's calls, if an address is configured. A failure is logged.
-pub fn start_ufm(http: &HttpThread, settings: &Settings, service: &Service) {
+fn start_ufm(http: &HttpThread, settings: &Settings, service: &Service) {
     let Some(listen) = settings.ufm.listen else {
         return;
     };
@@ -255,12 +271,12 @@ mod tests {
     }
 
     impl Served {
-        fn start() -> Self {
+        fn start_sockets() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let service = Service::default();
             let http = HttpThread::start().unwrap();
             let socket = dir.path().join("api.sock");
-            let sockets = start(&http, &socket, dir.path(), &service);
+            let sockets = start_sockets(&http, &socket, dir.path(), &service);
             Self {
                 dir,
                 service,
@@ -337,7 +353,7 @@ mod tests {
     /// broken clients do not keep others waiting.
     #[test]
     fn starting_service_answers() {
-        let served = Served::start();
+        let served = Served::start_sockets();
         let idle: Vec<UnixStream> = (1..ADMINS_MAX)
             .map(|_| served.connect("api.sock"))
             .collect();
@@ -373,7 +389,7 @@ mod tests {
     /// drops is reported as such.
     #[test]
     fn command_gets_its_result() {
-        let served = Served::start();
+        let served = Served::start_sockets();
         assert_refused(&served.call("POST", "/v1/sweep"), 503, "not-ready");
         let executed = served.execute();
         let swept = served.call("POST", "/v1/sweep?reason=why");
@@ -402,7 +418,7 @@ mod tests {
     /// Invalid queries and long bodies are refused before anything is executed.
     #[test]
     fn invalid_commands_are_refused() {
-        let served = Served::start();
+        let served = Served::start_sockets();
         let executed = served.execute();
         let long = "x".repeat(600);
         for query in ["wait_s=86401", "wait=1", &format!("reason={long}")] {
@@ -426,7 +442,7 @@ mod tests {
     /// others.
     #[test]
     fn changes_of_the_configuration_are_checked() {
-        let served = Served::start();
+        let served = Served::start_sockets();
         let post = |target: &str, body: &str| {
             let len = body.len();
             let head = format!("Host: a\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n");
@@ -454,7 +470,7 @@ mod tests {
     /// A client of a version before the API gets a reply that names the API.
     #[test]
     fn old_client_gets_the_name_of_the_api() {
-        let served = Served::start();
+        let served = Served::start_sockets();
         let mut client = served.connect(OLD_SOCKET_NAME);
         client
             .set_read_timeout(Some(Duration::from_secs(30)))
@@ -469,7 +485,7 @@ mod tests {
     /// Sockets are removed with the server; one left by a killed service is replaced.
     #[test]
     fn sockets_are_removed() {
-        let served = Served::start();
+        let served = Served::start_sockets();
         let socket = served.dir.path().join("api.sock");
         assert!(socket.exists());
         let Served {
@@ -481,7 +497,7 @@ mod tests {
         drop(sockets);
         assert!(!socket.exists());
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-        let _sockets = start(&http, &socket, dir.path(), &service);
+        let _sockets = start_sockets(&http, &socket, dir.path(), &service);
         UnixStream::connect(&socket).unwrap();
     }
 }

@@ -52,15 +52,13 @@ pub fn serve_one(
     let rings = served_dir.and_then(|dir| ServiceRings::start(dir, settings.rings_mib));
     let (rings, _rings_guard) = rings.unzip();
     process.api.rings = rings.unwrap_or_default();
-    let _sockets = served_dir.zip(http).map(|(dir, http)| {
-        process.api.commands = CommandLog::open(dir);
-        process.api.changes.open(dir);
-        api::server::start(http, &api::socket_to_serve(dir), dir, &process.api)
+    let _sockets = http.map(|http| {
+        if let Some(dir) = served_dir {
+            process.api.commands = CommandLog::open(dir);
+            process.api.changes.open(dir);
+        }
+        api::server::start(http, served_dir, &settings, &process.api)
     });
-    if let Some(http) = http {
-        api::server::start_tcp(http, &settings, &process.api);
-        api::server::start_ufm(http, &settings, &process.api);
-    }
     if !args.sm.once {
         info!(
             version = env!("CARGO_PKG_VERSION"),

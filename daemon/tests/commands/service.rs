@@ -56,6 +56,27 @@ fn wait_for(lines: &mut impl BufRead, expected: &str) -> String {
     }
 }
 
+/// A demo has an API in a temporary directory, which it logs and removes.
+#[test]
+fn demo_answers_commands() {
+    let mut child = demo(&[]);
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let line = wait_for(&mut err, "ferrosm status --state-dir ");
+    let command = line.split("--state-dir ").nth(1).unwrap();
+    let dir = command.trim().trim_matches('"').to_owned();
+    wait_for(&mut err, "subnet up");
+    let (code, out, _) = run_ferrosm(&["health", "--state-dir", &dir]);
+    assert_eq!(code, Some(0), "{out}");
+    let drain = &["drain", "switch-1", "--for", "1h", "--dry-run"];
+    let (_, out, message) = run_ferrosm(&[drain, &["--state-dir", &dir][..]].concat());
+    assert!(message.contains("host-1") || out.contains("host-1"), "{out}{message}");
+    signal(&child, "TERM");
+    assert_eq!(exit_status(child), Some(0));
+    assert!(!std::path::Path::new(&dir).exists());
+    let (code, _, message) = run_ferrosm(&["status", "--state-dir", &dir]);
+    assert_eq!(code, Some(69), "{message}");
+}
+
 /// Reload of an invalid file, then of a valid one, then SIGTERM.
 #[test]
 fn invalid_reload_leaves_the_configuration_in_force() {

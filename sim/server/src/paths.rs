@@ -21,10 +21,15 @@ pub fn socket(socket_path: Option<&Path>) -> PathBuf {
     if let Some(path) = socket_path {
         return path.to_owned();
     }
+    runtime_dir().join("ferrosm-sim.sock")
+}
+
+/// The user's runtime directory, or that of temporary files if there is none.
+#[must_use]
+pub fn runtime_dir() -> PathBuf {
     env::var_os("XDG_RUNTIME_DIR")
         .filter(|dir| !dir.is_empty())
         .map_or_else(env::temp_dir, PathBuf::from)
-        .join("ferrosm-sim.sock")
 }
 
 /// Directory of the server, next to its socket; exists while the server runs.

@@ -238,7 +238,7 @@ impl fmt::Display for CommandOutcome {
                     n => write!(f, "; packets to {n} LIDs were dropped for a moment"),
                 }
             }
-            Self::MaintenanceEnded => f.write_str("routes may use it"),
+            Self::MaintenanceEnded => f.write_str("routes may use it; `ferrosm sweep --reroute` spreads them now"),
             Self::MKeyRotated(report) => report.fmt(f),
             Self::Stopped {
                 handed_to: Some(to),

@@ -6,13 +6,17 @@ use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim_server::in_process::SimNet;
+use ferrosm_sim_server::paths;
+use tempfile::TempDir;
 use tracing::{info, warn};
 
 use super::port::SimulatedPort;
 use crate::api;
+use crate::api::commands::CommandLog;
+use crate::api::server::ApiSockets;
 use crate::cli::DemoArgs;
 use crate::commands::config;
-use crate::config::ConfigSource;
+use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
 use crate::http::HttpThread;
 use crate::metrics::{self, Metrics};
@@ -39,7 +43,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
         None => ConfigSource::default(),
     };
     let flags = args.sm.clone();
-    let overlay = move |settings: &mut crate::config::Settings| {
+    let overlay = move |settings: &mut Settings| {
         // A demo persists nothing unless requested.
         settings.state_dir = None;
         // It does not use the metrics address of the daemon.
@@ -87,6 +91,11 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let metrics = Metrics::default();
     let http = (!args.sm.once).then(HttpThread::start).flatten();
     metrics::serve_if_configured(http.as_ref(), settings.metrics, &metrics);
+    let mut api = api::Service::default();
+    let _served = match &http {
+        Some(http) => Some(serve_api(http, &settings, &mut api)?),
+        None => None,
+    };
     serve::serve(
         port,
         ServiceSetup {
@@ -107,10 +116,38 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
                 terminal,
                 log,
                 metrics,
-                api: api::Service::default(),
+                api,
             },
         },
     )
+}
+
+/// Serves the API, without a state directory at a socket in a temporary directory, which is removed
+/// with the returned value.
+fn serve_api(
+    http: &HttpThread,
+    settings: &Settings,
+    api: &mut api::Service,
+) -> Result<(Option<ApiSockets>, Option<TempDir>), Failure> {
+    let mut temporary = None;
+    let dir = match &settings.state_dir {
+        Some(dir) => {
+            api.commands = CommandLog::open(dir);
+            api.changes.open(dir);
+            dir.as_path()
+        }
+        None => {
+            let created = tempfile::Builder::new()
+                .prefix("ferrosm-demo-")
+                .tempdir_in(paths::runtime_dir())
+                .map_err(|e| Failure::runtime(format!("cannot create a directory: {e}")))?;
+            temporary.insert(created).path()
+        }
+    };
+    let sockets = api::server::start(http, Some(dir), settings, api);
+    let command = format!("ferrosm status --state-dir {}", dir.display());
+    info!(command, "commands for this service need its directory");
+    Ok((sockets, temporary))
 }
 
 /// Logs the components of the fabric that the SM cannot reach from its port.
