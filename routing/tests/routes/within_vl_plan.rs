@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::common::*;
 use crate::oracle;
 use ferrosm_mad::ids::PortNum;
+use ferrosm_routing::multicast::{Member, SpanningForest};
 use ferrosm_routing::{
     EarlierRun, PreviousRouting, Routing, RoutingRequest, SwitchIdx, Topology, TopologyBuilder,
     VlPlan, engine_by_name, route_within_vl_plan, verify,
@@ -39,6 +40,22 @@ fn assert_safe(topo: &Topology, after: &Routing, description: &str) {
     verify(topo, &after.tables, &after.vl_plan).unwrap_or_else(|e| panic!("{description}: {e}"));
     let verdict = oracle::check_tables(topo, &after.tables, &after.vl_plan);
     assert_eq!(verdict, oracle::Verdict::Good, "{description}");
+    assert_trees_reach_all(topo, after, description);
+}
+
+/// A multicast group of all switches has one tree, unless no tree is free of deadlocks.
+fn assert_trees_reach_all(topo: &Topology, routing: &Routing, description: &str) {
+    let Ok(forest) = SpanningForest::new(topo, routing) else {
+        return;
+    };
+    let member = |switch| Member {
+        switch,
+        port: PortNum::ZERO,
+        receives: true,
+    };
+    let all: Vec<Member> = topo.switches().map(member).collect();
+    let missing = forest.tree(&all, 0).unreachable;
+    assert!(missing.is_empty(), "{description}: {missing:?}");
 }
 
 /// SLs that were in use have the same VL at the switches of both plans. `old`: the earlier index of

@@ -366,7 +366,7 @@ impl<'a> Reroute<'a> {
         let Guard::Graph { mut graph, .. } = guard else {
             return None;
         };
-        let trees = trees::after_loss(self.topo, constraint, &mut graph);
+        let trees = trees::spanning(self.topo, constraint, &mut graph);
         Some(Solved {
             changes,
             trees,

@@ -1,13 +1,16 @@
 //! The tree constraint of a rerouted routing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use ferrosm_mad::ids::PortNum;
+use petgraph::unionfind::UnionFind;
 
 use crate::channels::{RoutedDependencies, dependencies_of_spanning_tree};
 use crate::routing::TreeConstraint;
 use crate::topology::PortChannels;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Maximum number of links tried as a replacement in the spanning tree.
+/// Maximum number of links tried to attach parts of a spanning tree.
 const REPLACEMENTS_MAX: usize = 256;
 
 /// Removes local roots from a switch order: a switch with neighbours, but with none before it,
@@ -58,8 +61,9 @@ pub(super) fn without_local_roots(topo: &Topology, order: &[u32]) -> Option<Vec<
     }
 }
 
-/// The constraint after lost links: each lost link of the spanning tree is replaced.
-pub(super) fn after_loss(
+/// The constraint with one tree for each connected part of the graph, as far as it was one spanning
+/// tree: lost links of the tree are replaced, and trees that new links connect are joined.
+pub(super) fn spanning(
     topo: &Topology,
     trees: &TreeConstraint,
     graph: &mut RoutedDependencies<'_>,
@@ -69,19 +73,15 @@ pub(super) fn after_loss(
         return trees.clone();
     };
     let mut up = up.clone();
-    let detached: Vec<usize> = (0..up.len())
-        .filter(|&v| up[v].is_some_and(|p| channels.peer(v, p.raw()).is_none()))
-        .collect();
-    detached.iter().for_each(|&v| up[v] = None);
     let mut tries = 0;
-    for v in detached {
+    for v in take_surplus_roots(topo, channels, &mut up) {
         let mut in_subtree = vec![false; up.len()];
         mark_subtree(channels, &up, v, &mut in_subtree);
         let links = topo.switches().flat_map(|s| {
             let links = topo.links(s).iter();
             links.map(move |l| (s.index(), l.port, l.peer.index()))
         });
-        let mut is_replaced = false;
+        let mut is_attached = false;
         for (a, port, b) in links {
             if !in_subtree[a] || in_subtree[b] || tries >= REPLACEMENTS_MAX {
                 continue;
@@ -96,16 +96,63 @@ pub(super) fn after_loss(
                 *sl,
             )) {
                 up = candidate;
-                is_replaced = true;
+                is_attached = true;
                 break;
             }
         }
-        let is_isolated = topo.links(SwitchIdx::from_index(v)).is_empty();
-        if !is_replaced && !is_isolated {
+        if !is_attached {
             return TreeConstraint::Search;
         }
     }
     TreeConstraint::Within { up, sl: *sl }
+}
+
+/// Removes lost links from a spanning tree. Returns the roots to attach to other trees, so that each
+/// connected part of the graph has one tree again.
+fn take_surplus_roots(
+    topo: &Topology,
+    channels: &PortChannels,
+    up: &mut [Option<PortNum>],
+) -> BTreeSet<usize> {
+    let parent = |v: usize, up: &[Option<PortNum>]| {
+        let peer = up[v].and_then(|port| channels.peer(v, port.raw()));
+        peer.map(|(parent, _)| parent)
+    };
+    let mut is_detached = vec![false; up.len()];
+    for v in 0..up.len() {
+        if up[v].is_some() && parent(v, up).is_none() {
+            up[v] = None;
+            is_detached[v] = true;
+        }
+    }
+    let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
+    for start in 0..up.len() {
+        let mut root = start;
+        while let Some(next) = parent(root, up) {
+            root = next;
+        }
+        *sizes.entry(root).or_default() += 1;
+    }
+    let mut parts = UnionFind::<usize>::new(up.len());
+    for s in topo.switches() {
+        for link in topo.links(s) {
+            parts.union(s.index(), link.peer.index());
+        }
+    }
+    // Members of the largest tree lose no packets.
+    let mut kept: BTreeMap<usize, usize> = BTreeMap::new();
+    for &root in sizes.keys() {
+        let rank = |root: usize| (!is_detached[root], sizes.get(&root));
+        let of_part = kept.entry(parts.find(root)).or_insert(root);
+        if rank(root) > rank(*of_part) {
+            *of_part = root;
+        }
+    }
+    let kept: BTreeSet<usize> = kept.into_values().collect();
+    sizes
+        .into_keys()
+        .filter(|root| !kept.contains(root))
+        .collect()
 }
 
 /// Marks the subtree of a switch.
@@ -138,5 +185,51 @@ fn reroot(channels: &PortChannels, up: &mut [Option<PortNum>], a: usize, port: P
             next = Some(PortNum(far));
             v = parent;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::Lid;
+
+    use super::*;
+    use crate::channels::{VlChannelNumbers, dependency_graph};
+    use crate::tables::Lft;
+    use crate::topology::TopologyBuilder;
+    use crate::vl_plan::VlPlan;
+
+    /// A row of switches: port 1 leads to the switch before, port 2 to the next one.
+    fn row(switches: u16) -> Topology {
+        let mut b = TopologyBuilder::new();
+        let all: Vec<SwitchIdx> = (0..switches)
+            .map(|s| b.switch(2, Lid(s + 1)))
+            .collect();
+        for pair in all.windows(2) {
+            b.link((pair[0], PortNum(2)), (pair[1], PortNum(1)));
+        }
+        b.build()
+    }
+
+    /// Trees that new links connect become one tree; the root of the largest one stays.
+    #[test]
+    fn new_links_join_the_trees_of_parts() {
+        let topo = row(6);
+        let plan = VlPlan::default();
+        let channels = VlChannelNumbers::new(topo.port_channels(), &plan);
+        let empty = Lft::drop_all(topo.top_lid());
+        let rows = [&empty; 6];
+        let (before, next) = (Some(PortNum(1)), Some(PortNum(2)));
+        // Switches 0 and 1 are one tree, 3 to 5 another one, and 2 is new.
+        let trees = TreeConstraint::Within {
+            up: vec![None, before, None, next, None, before],
+            sl: 0,
+        };
+        let search = &TreeConstraint::Search;
+        let mut graph = dependency_graph(&topo, channels, None, &rows, search).unwrap();
+        let joined = TreeConstraint::Within {
+            up: vec![next, next, next, next, None, before],
+            sl: 0,
+        };
+        assert_eq!(spanning(&topo, &trees, &mut graph), joined);
     }
 }
