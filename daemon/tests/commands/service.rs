@@ -69,7 +69,10 @@ fn demo_answers_commands() {
     assert_eq!(code, Some(0), "{out}");
     let drain = &["drain", "switch-1", "--for", "1h", "--dry-run"];
     let (_, out, message) = run_ferrosm(&[drain, &["--state-dir", &dir][..]].concat());
-    assert!(message.contains("host-1") || out.contains("host-1"), "{out}{message}");
+    assert!(
+        message.contains("host-1") || out.contains("host-1"),
+        "{out}{message}"
+    );
     signal(&child, "TERM");
     assert_eq!(exit_status(child), Some(0));
     assert!(!std::path::Path::new(&dir).exists());

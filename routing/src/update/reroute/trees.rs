@@ -201,9 +201,7 @@ mod tests {
     /// A row of switches: port 1 leads to the switch before, port 2 to the next one.
     fn row(switches: u16) -> Topology {
         let mut b = TopologyBuilder::new();
-        let all: Vec<SwitchIdx> = (0..switches)
-            .map(|s| b.switch(2, Lid(s + 1)))
-            .collect();
+        let all: Vec<SwitchIdx> = (0..switches).map(|s| b.switch(2, Lid(s + 1))).collect();
         for pair in all.windows(2) {
             b.link((pair[0], PortNum(2)), (pair[1], PortNum(1)));
         }
