@@ -12,6 +12,8 @@ pub const ENGINE_NAMES: &[&str] = &[
     "lash",
     "dor",
     "torus-2QoS",
+    "dragonfly",
+    "diameter2",
     "nue",
     "file",
 ];

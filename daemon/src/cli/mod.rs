@@ -254,8 +254,8 @@ pub struct SmArgs {
     #[arg(long)]
     pub json: bool,
     /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree,
-    /// updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc, nue, file; `no_fallback`
-    /// disables the fallback engines.
+    /// updn, dnup, minhop, dor, lash, torus-2QoS, dragonfly, diameter2, sssp, dfsssp, dmodc, nue,
+    /// file; `no_fallback` disables the fallback engines.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_engine)]
     pub engine: Option<Vec<String>>,
     /// Data VLs that routing may use [default: as many as the links have].

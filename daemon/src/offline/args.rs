@@ -16,8 +16,8 @@ pub struct OfflineArgs {
     #[arg(long, value_name = "PORT")]
     pub node: Option<String>,
     /// Routing engines, tried in this order until one succeeds: `auto` selects by topology; ftree,
-    /// updn, dnup, minhop, dor, lash, torus-2QoS, sssp, dfsssp, dmodc, nue, file; `no_fallback`
-    /// disables the fallback engines. With --lfts-file, `file`.
+    /// updn, dnup, minhop, dor, lash, torus-2QoS, dragonfly, diameter2, sssp, dfsssp, dmodc, nue,
+    /// file; `no_fallback` disables the fallback engines. With --lfts-file, `file`.
     #[arg(
         long,
         value_name = "LIST",

@@ -19,7 +19,8 @@ use crate::paths::grid::credit_loops::{CreditLoopCheck, VlRule};
 use crate::paths::grid::detours::{PairVl, VlError};
 use crate::paths::grid::lines::{Lines, Rings, crosses_dateline};
 use crate::paths::grid::paths::{GapRule, GridPaths};
-use crate::paths::grid::{detours, link_choice, spanning};
+use crate::paths::grid::{detours, spanning};
+use crate::paths::link_choice::choose_links;
 use crate::request::RoutingRequest;
 use crate::routing::{Routing, TreeConstraint};
 use crate::structure::grid::{DimKind, grid};
@@ -145,7 +146,13 @@ fn route_with_rings(
         usize::from(usable),
         diagnostics,
     );
-    let tables = link_choice::choose_links(request.topo, graph, &paths, &[], request.previous);
+    let tables = choose_links(
+        request.topo,
+        graph,
+        |from, to| paths.slot(from, to),
+        &[],
+        request.previous,
+    );
     Ok((
         tables,
         scheme.vl_plan(request.topo, graph, coordinates),

@@ -4,9 +4,11 @@
 //! decide whether the tables may be installed: [`crate::verify()`] does.
 
 mod dfsssp;
+mod diameter2;
 mod dmodc;
 mod dnup;
 mod dor;
+mod dragonfly;
 mod file;
 mod ftree;
 mod lash;
@@ -17,9 +19,11 @@ mod torus_2qos;
 mod updn;
 
 use dfsssp::DfSssp;
+use diameter2::DiameterTwoEngine;
 use dmodc::Dmodc;
 use dnup::DownUp;
 use dor::Dor;
+use dragonfly::DragonflyEngine;
 use file::File;
 use ftree::FatTree;
 use lash::Lash;
@@ -60,6 +64,8 @@ pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
         "dfsssp" => Some(Box::new(DfSssp)),
         "lash" => Some(Box::new(Lash)),
         "dor" => Some(Box::new(Dor)),
+        "dragonfly" => Some(Box::new(DragonflyEngine)),
+        "diameter2" => Some(Box::new(DiameterTwoEngine)),
         "torus-2QoS" => Some(Box::new(Torus2Qos)),
         "nue" => Some(Box::new(Nue)),
         "file" => Some(Box::new(File)),

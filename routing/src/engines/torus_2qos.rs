@@ -23,7 +23,8 @@ use crate::paths::grid::coordinates::GridCoordinates;
 use crate::paths::grid::credit_loops::{CreditLoopCheck, VlRule};
 use crate::paths::grid::lines::{Lines, Rings, crosses_dateline};
 use crate::paths::grid::paths::{GapRule, GridPaths};
-use crate::paths::grid::{axes, link_choice, spanning};
+use crate::paths::grid::{axes, spanning};
+use crate::paths::link_choice::choose_links;
 use crate::request::RoutingRequest;
 use crate::routing::{Routing, TreeConstraint};
 use crate::structure::grid::{DimKind, grid};
@@ -121,7 +122,13 @@ fn route_along_axes(
     let order = hint.map_or(&[][..], |hint| &hint.port_order);
     Ok(Routing {
         engine: "torus-2QoS",
-        tables: link_choice::choose_links(topo, graph, &paths, order, request.previous),
+        tables: choose_links(
+            topo,
+            graph,
+            |from, to| paths.slot(from, to),
+            order,
+            request.previous,
+        ),
         vl_plan: rule.vl_plan(topo, graph, coordinates, levels),
         order: None,
         trees,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::describe::{Describe, index_label};
 use super::order_strategy::SwitchOrderStrategy;
+use crate::structure::diameter::DiameterTwo;
 use crate::structure::dragonfly::{Dragonfly, DragonflyMismatch};
 use crate::structure::grid::{DimKind, Grid, GridMismatch};
 use crate::structure::tree::{DetectedTree, TreeMismatch};
@@ -67,6 +68,10 @@ pub enum Diagnostic {
     },
     /// `torus-2QoS`: no spanning tree in dimension order is deadlock-free together with the routes.
     NoSpanningTree,
+    /// `dragonfly`: groups.
+    Groups(Box<Dragonfly>),
+    /// `diameter2`: distances between switches with end ports.
+    Diameter(DiameterTwo),
     /// `file`: LIDs whose location differs from the file.
     MovedLids {
         /// Number of LIDs.
@@ -143,6 +148,8 @@ impl Diagnostic {
             Self::Axes(_) => "axes",
             Self::OneQosLevel { .. } => "one-qos-level",
             Self::NoSpanningTree => "no-spanning-tree",
+            Self::Groups(_) => "groups",
+            Self::Diameter(_) => "diameter",
             Self::MovedLids { .. } => "moved-lids",
             Self::Tree(_) => "tree",
             Self::UnusedPortList(_) => "unused-port-list",
@@ -172,6 +179,8 @@ pub enum Structure {
     },
     Grid(Box<Grid>),
     Dragonfly(Box<Dragonfly>),
+    /// Most switches with end ports are at most two hops apart.
+    DiameterTwo(DiameterTwo),
     /// Unknown structure.
     Unknown {
         /// Why it is not a tree.
@@ -189,6 +198,8 @@ impl Structure {
         match (self, diagnostic) {
             (Self::Tree { .. }, Diagnostic::Tree(_)) => true,
             (Self::Grid(grid), Diagnostic::Dimensions(dimensions)) => grid == dimensions,
+            (Self::Dragonfly(dragonfly), Diagnostic::Groups(groups)) => dragonfly == groups,
+            (Self::DiameterTwo(structure), Diagnostic::Diameter(diameter)) => structure == diameter,
             _ => false,
         }
     }
@@ -346,6 +357,8 @@ impl fmt::Display for Diagnostic {
             Self::NoSpanningTree => f.write_str(
                 "no multicast tree in dimension order is free of deadlocks with the routes",
             ),
+            Self::Groups(dragonfly) => write!(f, "groups: {dragonfly}"),
+            Self::Diameter(diameter) => write!(f, "distances: {diameter}"),
             Self::MovedLids { .. } | Self::Order { .. } => {
                 f.write_str(&self.describe(&index_label))
             }
@@ -423,6 +436,7 @@ impl fmt::Display for Structure {
             }
             Self::Grid(grid) => write!(f, "fabric structure: {grid}"),
             Self::Dragonfly(dragonfly) => write!(f, "fabric structure: {dragonfly}"),
+            Self::DiameterTwo(diameter) => write!(f, "fabric structure: {diameter}"),
             Self::Unknown {
                 tree,
                 grid,

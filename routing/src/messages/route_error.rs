@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::describe::{Describe, index_label};
 use crate::engine_names::ENGINE_NAMES;
+use crate::structure::dragonfly::DragonflyMismatch;
 use crate::structure::grid::{Grid, GridMismatch};
 use crate::structure::tree::TreeMismatch;
 use crate::topology::SwitchIdx;
@@ -119,6 +120,26 @@ pub enum ShapeError {
         /// A switch that it cannot reach.
         to: SwitchIdx,
     },
+    /// The fabric is not a dragonfly.
+    #[error("not a dragonfly: {0}")]
+    NotADragonfly(#[from] DragonflyMismatch),
+    /// Too many pairs of switches are more than two hops apart.
+    #[error(
+        "not of diameter 2: {distant} of {pairs} pairs of switches with end ports are more than two hops apart"
+    )]
+    DistantSwitches {
+        /// Pairs that are more than two hops apart.
+        distant: usize,
+        /// All pairs.
+        pairs: usize,
+    },
+    /// Missing links or switches leave a pair of switches without a path of the engine.
+    #[error("{}", no_detour(&index_label, *from, *to))]
+    NoDetour {
+        from: SwitchIdx,
+        /// A switch to which the engine finds no path.
+        to: SwitchIdx,
+    },
     /// Every detour around the missing links or switches closes a credit loop.
     #[error("no detour around the missing links or switches is free of credit loops")]
     CreditLoop,
@@ -219,6 +240,7 @@ impl Describe for RouteError {
             Self::Shape(ShapeError::PartitionedRing { from, to }) => {
                 partitioned_ring(label, *from, *to)
             }
+            Self::Shape(ShapeError::NoDetour { from, to }) => no_detour(label, *from, *to),
             Self::Hint(HintError::Switch { switch, fault }) => {
                 format!("{}: {fault}", label(*switch))
             }
@@ -236,6 +258,14 @@ impl Describe for RouteError {
 fn partitioned_ring(label: &dyn Fn(SwitchIdx) -> String, from: SwitchIdx, to: SwitchIdx) -> String {
     format!(
         "a ring is split by missing links or switches: no path from {} to {}",
+        label(from),
+        label(to)
+    )
+}
+
+fn no_detour(label: &dyn Fn(SwitchIdx) -> String, from: SwitchIdx, to: SwitchIdx) -> String {
+    format!(
+        "too many missing links or switches: no detour from {} to {}",
         label(from),
         label(to)
     )

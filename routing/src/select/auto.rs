@@ -7,10 +7,16 @@
 
 use crate::messages::{Structure, TreeFigures};
 use crate::request::RoutingRequest;
-use crate::structure::dragonfly::dragonfly;
+use crate::structure::diameter::diameter_two;
+use crate::structure::dragonfly::{GroupKind, dragonfly};
 use crate::structure::grid::{Family, grid};
 use crate::structure::tree::{DetectedTree, tree};
 use crate::topology::{SwitchIdx, Topology};
+
+/// Number of switches up to which the routing of a dragonfly, or of a fabric of diameter 2, with
+/// missing links is compared with general engines. These do not finish within the budget on larger
+/// ones.
+const COMPARED_SWITCHES_MAX: usize = 256;
 
 /// Engines to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,13 +102,34 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
         }
         Err(mismatch) => mismatch,
     };
-    let reason = match dragonfly(topo) {
-        Ok(dragonfly) => Structure::Dragonfly(Box::new(dragonfly)),
-        Err(no_dragonfly) => Structure::Unknown {
-            tree: no_tree,
-            grid: no_grid,
-            dragonfly: no_dragonfly,
-        },
+    let no_dragonfly = match dragonfly(topo) {
+        Ok(dragonfly) => {
+            let is_complete = dragonfly.is_complete();
+            let kind = dragonfly.kind;
+            let reason = Structure::Dragonfly(Box::new(dragonfly));
+            return if kind == GroupKind::LeafSpine {
+                Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
+            } else if is_complete || topo.num_switches() > COMPARED_SWITCHES_MAX {
+                Advice::structured(&["dragonfly"], reason)
+            } else {
+                Advice::compared(&["dragonfly", "updn"], &["nue", "dfsssp"], reason)
+            };
+        }
+        Err(mismatch) => mismatch,
+    };
+    let diameter = diameter_two(topo);
+    let is_large = topo.num_switches() > COMPARED_SWITCHES_MAX;
+    if diameter.is_near() && (diameter.is_complete() || is_large) {
+        return Advice::structured(&["diameter2"], Structure::DiameterTwo(diameter));
+    }
+    if diameter.is_near() {
+        let reason = Structure::DiameterTwo(diameter);
+        return Advice::compared(&["diameter2", "updn"], &["nue", "dfsssp"], reason);
+    }
+    let reason = Structure::Unknown {
+        tree: no_tree,
+        grid: no_grid,
+        dragonfly: no_dragonfly,
     };
     Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
 }

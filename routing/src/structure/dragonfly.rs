@@ -2,8 +2,7 @@
 //!
 //! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and
 //! spines, and global links connect spines. Local links are in more triangles (or, without
-//! triangles, squares) than global links. The result is used for engine selection and diagnostics,
-//! not for routing.
+//! triangles, squares) than global links.
 
 use std::fmt;
 
@@ -13,6 +12,10 @@ use super::grid::{Grid, grid};
 use super::simple_graph::SimpleGraph;
 use crate::hints::Hints;
 use crate::topology::Topology;
+
+/// Local links are in more triangles or squares than the maximum divided by one of these numbers.
+/// The second is for groups in which many links are missing.
+const LOCAL_LINK_SHARES: [usize; 2] = [2, 5];
 
 /// How the switches of a group are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,8 +35,23 @@ pub struct Dragonfly {
     pub groups: usize,
     /// Group of each switch.
     pub group_of: Vec<usize>,
+    /// Whether each switch is a leaf of a dragonfly+.
+    pub is_leaf: Vec<bool>,
     /// Number of pairs of neighbouring switches in different groups.
     pub global_links: usize,
+    /// Number of pairs of switches of one group that are not neighbours, but would be in a complete
+    /// group.
+    pub lost_local_links: usize,
+    /// Number of pairs of groups without a global link.
+    pub unlinked_groups: usize,
+}
+
+impl Dragonfly {
+    /// Whether no local link is missing and all groups have links to each other.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.lost_local_links == 0 && self.unlinked_groups == 0
+    }
 }
 
 impl fmt::Display for Dragonfly {
@@ -48,7 +66,15 @@ impl fmt::Display for Dragonfly {
             self.groups,
             self.group_of.len(),
             self.global_links
-        )
+        )?;
+        if !self.is_complete() {
+            write!(
+                f,
+                "; missing: {} local links, links between {} pairs of groups",
+                self.lost_local_links, self.unlinked_groups
+            )?;
+        }
+        Ok(())
     }
 }
 
@@ -88,11 +114,21 @@ pub enum DragonflyMismatch {
     SparseGroups,
 }
 
-/// Detects a dragonfly.
+/// Detects a dragonfly that is not a grid as well.
 ///
 /// # Errors
 /// The fabric is not a dragonfly.
 pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
+    let dragonfly = find_groups(topo)?;
+    match grid(topo, &Hints::default()) {
+        Ok(grid) => Err(DragonflyMismatch::Grid(Box::new(grid))),
+        Err(_) => Ok(dragonfly),
+    }
+}
+
+/// Detects the groups of a dragonfly. The fabric may be a grid: the rows of a HyperX of two
+/// dimensions are groups.
+pub(crate) fn find_groups(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     let g = SimpleGraph::new(topo);
     if topo.graph().check_connected().is_err() {
         return Err(DragonflyMismatch::Disconnected);
@@ -113,7 +149,24 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     if max_count == 0 {
         return Err(DragonflyMismatch::NoGroups);
     }
-    let (group, size) = groups(&g, &cycle_counts, max_count);
+    let mut error = None;
+    for shares in LOCAL_LINK_SHARES {
+        match groups_of_links(&g, kind, &cycle_counts, max_count / shares) {
+            Ok(dragonfly) => return Ok(dragonfly),
+            Err(mismatch) => error = error.or(Some(mismatch)),
+        }
+    }
+    Err(error.unwrap_or(DragonflyMismatch::NoGroups))
+}
+
+/// The groups that links in more than `few` triangles or squares form.
+fn groups_of_links(
+    g: &SimpleGraph,
+    kind: GroupKind,
+    cycle_counts: &[usize],
+    few: usize,
+) -> Result<Dragonfly, DragonflyMismatch> {
+    let (group, size) = groups(g, cycle_counts, few);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
@@ -122,7 +175,7 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     if size.iter().any(|&s| 3 * s < 2 * largest || s < 2) {
         return Err(DragonflyMismatch::GroupSizes);
     }
-    let is_leaf = check_groups(&g, kind, &group, &size)?;
+    let (is_leaf, lost_local_links) = check_groups(g, kind, &group, &size)?;
     let mut pairs = Vec::new();
     let mut global_links = 0;
     for &(a, b) in &g.edges {
@@ -143,28 +196,29 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
             group_pairs,
         });
     }
-    if let Ok(grid) = grid(topo, &Hints::default()) {
-        return Err(DragonflyMismatch::Grid(Box::new(grid)));
-    }
     let mut group_of = vec![0; g.len()];
+    let mut is_leaf_switch = vec![false; g.len()];
     for (v, &s) in g.switch.iter().enumerate() {
         group_of[s] = group[v];
+        is_leaf_switch[s] = is_leaf[v];
     }
     Ok(Dragonfly {
         kind,
         groups,
         group_of,
+        is_leaf: is_leaf_switch,
         global_links,
+        lost_local_links,
+        unlinked_groups: group_pairs - pairs.len(),
     })
 }
 
 /// The group of each vertex, and the size of each group. `cycle_counts` is the number of triangles
-/// or squares of each edge, `max_count` its maximum: edges with more than half of it are local
-/// links.
-fn groups(g: &SimpleGraph, cycle_counts: &[usize], max_count: usize) -> (Vec<usize>, Vec<usize>) {
+/// or squares of each edge; edges with more than `few` of them are local links.
+fn groups(g: &SimpleGraph, cycle_counts: &[usize], few: usize) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
     for (&(a, b), &count) in g.edges.iter().zip(cycle_counts) {
-        if 2 * count > max_count {
+        if count > few {
             sets.union(a, b);
         }
     }
@@ -208,13 +262,14 @@ fn number_sets(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
     (group_of, size)
 }
 
-/// Checks the links within groups; for leaves and spines, returns which switches are leaves.
+/// Checks the links within groups. Returns which switches are leaves, if groups have leaves and
+/// spines, and the number of missing links.
 fn check_groups(
     g: &SimpleGraph,
     kind: GroupKind,
     group: &[usize],
     size: &[usize],
-) -> Result<Vec<bool>, DragonflyMismatch> {
+) -> Result<(Vec<bool>, usize), DragonflyMismatch> {
     let local: Vec<(usize, usize)> = g
         .edges
         .iter()
@@ -257,7 +312,7 @@ fn check_groups(
     if local.len() * 4 < expected_links * 3 {
         return Err(DragonflyMismatch::SparseGroups);
     }
-    Ok(leaf)
+    Ok((leaf, expected_links.saturating_sub(local.len())))
 }
 
 /// Number of triangles that contain each edge.

@@ -8,6 +8,7 @@ mod engines;
 mod grids;
 mod incremental_reroute;
 mod incremental_verification;
+mod low_diameter;
 mod multicast;
 mod nue;
 mod oracle;

@@ -14,7 +14,15 @@ use ferrosm_routing::{
     VlPlan, engine_by_name, route_within_vl_plan, verify,
 };
 
-const ENGINES: [&str; 5] = ["nue", "dfsssp", "lash", "torus-2QoS", "dor"];
+const ENGINES: [&str; 7] = [
+    "nue",
+    "dfsssp",
+    "lash",
+    "torus-2QoS",
+    "dor",
+    "dragonfly",
+    "diameter2",
+];
 
 fn fabrics() -> Vec<Fabric> {
     vec![

@@ -9,7 +9,6 @@
 //! | `detours` | VLs for pairs that take detours |
 //! | `credit_loops` | credit loop check for packets that change VLs along the path |
 //! | `spanning` | multicast trees compatible with the routes |
-//! | `link_choice` | tables: choice among parallel links |
 //!
 //! Dimension order needs one VL on paths and full meshes: packets never turn from a later axis to
 //! an earlier one, and within a line they follow an order as well. Rings form cycles within a line,
@@ -20,6 +19,5 @@ pub(crate) mod coordinates;
 pub(crate) mod credit_loops;
 pub(crate) mod detours;
 pub(crate) mod lines;
-pub(crate) mod link_choice;
 pub(crate) mod paths;
 pub(crate) mod spanning;

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::paths::GridPaths;
 use crate::request::PreviousRouting;
 use crate::tables::{Lft, Tables};
 use crate::topology::graph::Graph;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Tables of all switches. `port_order` defines the order in which ports of a destination switch
-/// are assigned and links are used; ports not listed come last, by number.
+/// Tables of all switches. `slot_to` is the slot of a switch (first argument) towards another
+/// switch. `port_order` defines the order in which ports of a destination switch are assigned and
+/// links are used; ports not listed come last, by number.
 pub(crate) fn choose_links(
     topo: &Topology,
     graph: &Graph,
-    paths: &GridPaths,
+    slot_to: impl Fn(usize, usize) -> Option<usize> + Sync,
     port_order: &[PortNum],
     previous: &PreviousRouting,
 ) -> Tables {
@@ -44,19 +44,25 @@ pub(crate) fn choose_links(
             let mut lids_by_slot: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
             let mut lids: Vec<Vec<ferrosm_mad::ids::Lid>> = vec![Vec::new(); slots.len()];
             for &dest in &graph.by_lid {
-                let mut destinations: Vec<_> = topo
-                    .destinations_on(SwitchIdx::from_index(dest))
-                    .iter()
-                    .collect();
-                destinations.sort_by_key(|d| (rank(d.port.raw()), d.lid));
-                for d in destinations {
-                    if dest == v {
-                        lft.set(d.lid, d.port);
-                    } else if let Some(k) = paths.slot(v, dest) {
-                        let installed = old.map(|old| old.get(d.lid).raw());
-                        lids_by_slot[k].push((d.port, installed.filter(|p| slots[k].contains(p))));
-                        lids[k].push(d.lid);
-                    }
+                let destinations = topo.destinations_on(SwitchIdx::from_index(dest));
+                if dest == v {
+                    destinations.iter().for_each(|d| lft.set(d.lid, d.port));
+                    continue;
+                }
+                let Some(k) = slot_to(v, dest) else {
+                    continue;
+                };
+                if let [port] = slots[k][..] {
+                    let port = PortNum(port);
+                    destinations.iter().for_each(|d| lft.set(d.lid, port));
+                    continue;
+                }
+                let mut sorted: Vec<_> = destinations.iter().collect();
+                sorted.sort_by_key(|d| (rank(d.port.raw()), d.lid));
+                for d in sorted {
+                    let installed = old.map(|old| old.get(d.lid).raw());
+                    lids_by_slot[k].push((d.port, installed.filter(|p| slots[k].contains(p))));
+                    lids[k].push(d.lid);
                 }
             }
             for ((ports, lids), behind) in slots.iter().zip(&lids).zip(&lids_by_slot) {
