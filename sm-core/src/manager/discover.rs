@@ -300,7 +300,8 @@ impl SubnetManager {
             self.enter_no_link(reason);
             return;
         }
-        if self.last_sweep.no_link.take().is_some() {
+        // A local sweep of an isolated master finds no more than the light sweeps before it.
+        if !self.activity.is_local_sweep() && self.last_sweep.no_link.take().is_some() {
             self.emit(Event::LocalPortUsable(self.fabric.port_name(local)));
         }
         self.report_additions();
