@@ -153,42 +153,50 @@ fn redundant_link_of_others(lab: &Lab, excluded: NodeIdx, nth: usize) -> PortAt 
     links.nth(nth).expect("a link")
 }
 
-/// Links between other switches are lost: all hosts are reached with the tables that the hung
-/// switch has, after full and local sweeps.
+/// Loses links between other switches while a switch hangs: all hosts are reached with the tables
+/// that the hung switch has.
+fn lose_links_of_others(spec: &str, nth_switch: usize, command: Option<&Command>) {
+    let mut lab = Lab::up(spec, 5, SmConfig::default());
+    let fabric = lab.world.fabric();
+    let own = fabric.peer(lab.at).expect("linked SM").node;
+    let switches = (0..fabric.num_nodes()).filter(|n| fabric.is_switch(*n) && *n != own);
+    let hung = switches.into_iter().nth(nth_switch).expect("a switch");
+    lab.world.set_node_faults(hung, Some(Faults::HUNG));
+    if let Some(command) = command {
+        sweep(&mut lab, command.clone());
+    }
+    for nth in [1, 4] {
+        let link = redundant_link_of_others(&lab, hung, nth);
+        lab.world.fabric_mut().cut(link).expect("link");
+        lab.world.run_for(Duration::from_secs(3));
+        if let Some(command) = command {
+            sweep(&mut lab, command.clone());
+        }
+        run_until_delivered(&mut lab, 40);
+        assert!(is_known(&lab, hung), "{spec}");
+        lab.world.fabric_mut().restore(link).expect("link");
+        run_until_delivered(&mut lab, 40);
+    }
+    lab.world.set_node_faults(hung, None);
+    lab.run_until("no problem", 120, |lab| lab.last_report().is_clean());
+    lab.run_until_correct(20);
+}
+
 #[test]
 fn links_are_lost_while_a_switch_hangs() {
     for spec in [SPEC, "fat-tree:6"] {
-        for hung in [1, 4] {
-            for full in [false, true] {
-                let mut lab = Lab::up(spec, 5, SmConfig::default());
-                let fabric = lab.world.fabric();
-                let switches = (0..fabric.num_nodes()).filter(|n| fabric.is_switch(*n));
-                let hung = switches.skip(hung).find(|n| {
-                    let own = fabric.peer(lab.at).expect("linked SM").node;
-                    *n != own
-                });
-                let hung = hung.expect("another switch");
-                lab.world.set_node_faults(hung, Some(Faults::HUNG));
-                if full {
-                    sweep(&mut lab, Command::Sweep);
-                }
-                for nth in [1, 4] {
-                    let link = redundant_link_of_others(&lab, hung, nth);
-                    lab.world.fabric_mut().cut(link).expect("link");
-                    lab.world.run_for(Duration::from_secs(3));
-                    if full {
-                        sweep(&mut lab, Command::Sweep);
-                    }
-                    run_until_delivered(&mut lab, 40);
-                    assert!(is_known(&lab, hung), "{spec}");
-                    lab.world.fabric_mut().restore(link).expect("link");
-                    run_until_delivered(&mut lab, 40);
-                }
-                lab.world.set_node_faults(hung, None);
-                lab.run_until("no problem", 120, |lab| lab.last_report().is_clean());
-                lab.run_until_correct(20);
-            }
+        for nth_switch in [0, 1, 4, 7] {
+            lose_links_of_others(spec, nth_switch, None);
+            lose_links_of_others(spec, nth_switch, Some(&Command::Sweep));
         }
+    }
+}
+
+#[test]
+fn links_are_lost_while_a_switch_hangs_with_several_vls() {
+    for nth_switch in [0, 3] {
+        lose_links_of_others("torus:4,4,1,2", nth_switch, None);
+        lose_links_of_others("torus:4,4,1,2", nth_switch, Some(&Command::Sweep));
     }
 }
 
