@@ -67,10 +67,10 @@ impl CommandTracker {
                 }
                 (Command::Takeover | Command::AcceptRemovals, SmState::Standby)
                 | (Command::Handover, SmState::Discovering)
-                | (Command::Sweep | Command::Reroute | Command::Handover, SmState::Standby)
-                | (Command::Sweep | Command::Reroute | Command::Handover, SmState::NotActive) => {
-                    Some(CommandFailure::NotMaster { state, master })
-                }
+                | (
+                    Command::Sweep | Command::Exclude | Command::Reroute | Command::Handover,
+                    SmState::Standby | SmState::NotActive,
+                ) => Some(CommandFailure::NotMaster { state, master }),
                 (Command::RotateMKey(_), state) if state != SmState::Master => {
                     Some(CommandFailure::NotMaster { state, master })
                 }
@@ -115,6 +115,11 @@ impl CommandTracker {
     /// Whether a command waits for a full sweep.
     pub(crate) fn awaits_full_sweep(&self) -> bool {
         self.pending.iter().any(|p| p.command.is_sweep())
+    }
+
+    /// Whether a command wants a full sweep that excludes devices which do not respond.
+    pub(crate) fn excludes_unresponsive(&self) -> bool {
+        self.pending.iter().any(|p| p.command == Command::Exclude)
     }
 
     /// Whether a change waits for a sweep.
@@ -242,9 +247,11 @@ impl CommandTracker {
             | Command::BeginMaintenance(_)
             | Command::EndMaintenance(_)
             | Command::RotateMKey(_) => true,
-            Command::Sweep | Command::Reroute | Command::Takeover | Command::AcceptRemovals => {
-                state != SmState::Discovering
-            }
+            Command::Sweep
+            | Command::Exclude
+            | Command::Reroute
+            | Command::Takeover
+            | Command::AcceptRemovals => state != SmState::Discovering,
         };
         self.fail(out, is_impossible, |p| {
             let master = master.map(Box::new);

@@ -53,6 +53,10 @@ pub(crate) enum Effect {
     PortReset(PortGuid),
     /// Behind the port, new switches are excluded until they are counted.
     SwitchesUncounted(PortRef, ExclusionReason),
+    /// A full sweep could not read a known switch that responded to NodeInfo.
+    SwitchUnread(NodeIdx),
+    /// A switch that did not respond responds again.
+    SwitchResponds,
     /// Two links contradict each other.
     LinksContradict,
     /// A response was invalid: others of its device may be wrong as well.

@@ -317,7 +317,7 @@ mod tests {
                     };
                     executed.push(request.command.clone());
                     match &request.command {
-                        Command::Sweep => {
+                        Command::Sweep | Command::Exclude => {
                             let outcome = CommandOutcome::Swept {
                                 number: 2,
                                 problems: Vec::new(),

@@ -263,6 +263,7 @@ async fn remove_guids(
         | Command::BeginMaintenance(_)
         | Command::EndMaintenance(_)
         | Command::Sweep
+        | Command::Exclude
         | Command::Reroute
         | Command::Handover
         | Command::Takeover

@@ -58,9 +58,9 @@ pub struct SweepArgs {
     /// Also compute routes without regard to the installed ones.
     #[arg(long)]
     pub reroute: bool,
-    /// Sweep although devices do not respond: they leave the subnet, also switches that may still
-    /// forward, with the hosts that only they connect.
-    #[arg(long)]
+    /// Take devices that do not respond out of the subnet, also switches that may still forward,
+    /// with the hosts that only they connect.
+    #[arg(long, conflicts_with = "reroute")]
     pub exclude: bool,
 }
 

@@ -147,9 +147,9 @@ pub enum CliCommand {
     /// Make the running service sweep the whole fabric, and print the problems found (exit status 1
     /// if there are any).
     ///
-    /// A full sweep excludes switches and hosts that do not respond, also a hung switch that still
-    /// forwards, with all hosts behind it. If such devices are known, it is refused without
-    /// --exclude; light sweeps leave them in the routes. `ferrosm health` asks without a sweep.
+    /// Devices that do not respond are reported, and stay in the routes while their links are up:
+    /// a hung switch may still forward. With --exclude they leave the subnet. `ferrosm health` asks
+    /// without a sweep.
     Sweep(SweepArgs),
     /// Make the running service hand over mastership to another SM and become standby.
     ///

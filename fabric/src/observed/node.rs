@@ -2,6 +2,7 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ferrosm_mad::attr::{
     CapMask, LinkSpeed, MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo, PortState,
@@ -10,6 +11,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{Lid, MKey, PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
 use ferrosm_mad::time::Instant;
+use ferrosm_routing::Lft;
 
 use super::LinkIdx;
 use super::exclusion::ExclusionReason;
@@ -61,6 +63,8 @@ pub struct Node {
     pub(super) revision: u64,
     /// Whether `description` is current.
     pub is_description_current: bool,
+    /// A switch that did not respond to the last read. It may forward, and keeps its tables.
+    pub is_unresponsive: bool,
 }
 
 /// Whether PortInfo of a port is requested with the modifier bit of extended speeds.
@@ -273,6 +277,7 @@ impl Node {
             generation: NonZeroU32::MIN,
             revision: 0,
             is_description_current: false,
+            is_unresponsive: false,
         }
     }
 
@@ -467,6 +472,16 @@ impl Node {
     pub fn table_caps(&self) -> TableCaps {
         let reported = self.switch_info().as_ref().map(TableCaps::reported);
         self.earlier_caps.max(reported.unwrap_or_default())
+    }
+
+    /// The LFT by which the switch forwards, as far as it is known. That of a switch which does not
+    /// respond is the last known one.
+    #[must_use]
+    pub fn lft_in_use(&self) -> Option<&Arc<Lft>> {
+        let last_known = || self.lft.last_known.as_ref();
+        let is_kept = self.is_unresponsive;
+        let installed = self.lft.installed.as_ref();
+        installed.or_else(|| last_known().filter(|_| is_kept))
     }
 
     /// The LinearFDBTop that it should have if `top` is the highest LID in use.

@@ -4,7 +4,8 @@
 //! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports,
 //! and the node behind a port by NodeInfo. A full sweep queries the node behind every port that is
 //! up, a local sweep only where the state of a port changed. A bad or missing response does not end
-//! a sweep: the node or port is excluded and reported.
+//! a sweep: it is reported, and the node or port is excluded, or stays as it is known
+//! ([`unresponsive`]).
 //!
 //! [`port_info`] handles PortInfo, [`links`] which port is linked to which, [`owners`] which node
 //! or port owns a GUID, [`budget`] how many new switches are accepted, [`other_ports`] which ports
@@ -20,6 +21,7 @@ pub(crate) mod port_info;
 pub(crate) mod problems;
 pub(crate) mod silent_ports;
 pub(crate) mod survey;
+pub(crate) mod unresponsive;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,12 +52,15 @@ pub(crate) use port_info::{
     check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, retry_unanswered_port_info,
     store_port_info,
 };
+use unresponsive::{UnresponsiveDevices, mark_unresponsive};
 
 /// What the SM does while a response arrives, as far as discovery depends on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadMode {
     pub(crate) activity: ActivityKind,
     pub(crate) is_master: bool,
+    /// A full sweep runs that preserves known devices which do not respond.
+    pub(crate) keeps_unresponsive: bool,
 }
 
 /// What a sweep found about links, until its routes are computed.
@@ -92,6 +97,7 @@ pub(crate) struct Discovery {
     /// The subnet of an earlier run, in the first sweeps.
     last_snapshot: Option<Arc<Snapshot>>,
     budget: Budget,
+    unresponsive: UnresponsiveDevices,
 }
 
 /// Whether two NodeInfos can be of the same device. The ports of a switch may have been split or
@@ -107,7 +113,7 @@ fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
 
 impl Discovery {
     /// The discovery of a sweep that begins.
-    pub(crate) const fn new(
+    pub(crate) fn new(
         kind: SweepKind,
         budget: Budget,
         last_snapshot: Option<Arc<Snapshot>>,
@@ -129,6 +135,7 @@ impl Discovery {
             links_elsewhere: Vec::new(),
             last_snapshot,
             budget,
+            unresponsive: UnresponsiveDevices::default(),
         }
     }
 
@@ -244,6 +251,7 @@ impl Discovery {
     /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR
     /// paths. Call it when all responses of discovery are in.
     pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>) {
+        self.judge_unresponsive(ctx);
         self.forget_unexplained(ctx);
         self.resolve_conflicts(ctx);
         self.prefer_active_ports(ctx);
@@ -439,6 +447,9 @@ pub(crate) fn on_switch_info(
     };
     let caps = node.table_caps();
     let has_shrunk = node.store_switch_info(data, mode.activity.follows_all_responses());
+    if core::mem::take(&mut node.is_unresponsive) {
+        ctx.effects.push(Effect::SwitchResponds);
+    }
     if has_shrunk {
         ctx.effects.push(Effect::RequestFullSweep);
     }
@@ -482,14 +493,26 @@ pub(crate) fn on_switch_info(
     }
 }
 
-/// A switch cannot be read: a full sweep cannot use it; otherwise its neighbours are read for the
-/// state of their links.
+/// A switch cannot be read. A full sweep cannot use a new one, and decides about a known one when
+/// all responses are in. Otherwise its neighbours are read for the state of their links.
 fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
     let port0 = PortRef::new(n, PortNum::ZERO);
     let attr = id::SWITCH_INFO;
     ctx.effects.problem(port0, ProblemKind::NoResponse { attr });
-    if mode.activity.follows_all_responses() {
+    let known = ctx.fabric.get(n);
+    let was_read = known.is_some_and(|node| node.switch_raw.is_some());
+    let may_stay = mode.keeps_unresponsive && was_read;
+    if mode.activity.follows_all_responses() && !may_stay {
         exclude_node(ctx, n, ExclusionReason::NoResponse);
+        return;
+    }
+    // After a light sweep the switch is read again over other paths: a link may be lost.
+    if mode.activity != ActivityKind::LightSweep {
+        mark_unresponsive(ctx, n);
+    }
+    if mode.activity.is_full_discovery() {
+        ctx.effects.push(Effect::RereadSwitchLater(n));
+        ctx.effects.push(Effect::SwitchUnread(n));
         return;
     }
     let fabric = &*ctx.fabric;

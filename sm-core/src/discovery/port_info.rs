@@ -369,6 +369,7 @@ pub(crate) fn on_port_info_failed(
     kind: ProblemKind,
     mode: ReadMode,
 ) {
+    let is_unanswered = matches!(kind, ProblemKind::NoResponse { .. });
     ctx.effects.port_problem(at, kind);
     let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
     if !is_switch
@@ -382,6 +383,11 @@ pub(crate) fn on_port_info_failed(
     }
     let is_full = mode.activity.is_full_discovery();
     if is_full && at.port == PortNum::ZERO && is_switch {
+        let was_read = ctx.fabric.port(at).is_some_and(|port| port.known);
+        if is_unanswered && was_read && mode.keeps_unresponsive {
+            ctx.effects.push(Effect::SwitchUnread(at.node));
+            return;
+        }
         exclude_node(ctx, at.node, ExclusionReason::NoResponse);
     }
 }
@@ -442,6 +448,7 @@ mod tests {
         let mode = ReadMode {
             activity: ActivityKind::Sweep(SweepKind::Full, Phase::Discover),
             is_master: true,
+            keeps_unresponsive: true,
         };
         for (lid, reads) in [(5, 0), (0, 1), (0, 1)] {
             let new = with_lid(lid);

@@ -59,6 +59,9 @@ pub enum Command {
     /// Put another M_Key in force than the configured one. Complete when a sweep has written it to
     /// the ports.
     RotateMKey(#[serde(with = "exposed")] MKey),
+    /// As [`Self::Sweep`]. Devices that do not respond leave the subnet, also switches that may
+    /// still forward.
+    Exclude,
 }
 
 impl Command {
@@ -68,7 +71,10 @@ impl Command {
 
     /// Whether it completes with a full sweep that begins after it.
     pub(crate) const fn is_sweep(&self) -> bool {
-        matches!(self, Self::Sweep | Self::Reroute | Self::RotateMKey(_))
+        matches!(
+            self,
+            Self::Sweep | Self::Exclude | Self::Reroute | Self::RotateMKey(_)
+        )
     }
 
     /// Whether it changes what the SM wants, and completes with the next sweep of any kind.
@@ -87,6 +93,7 @@ impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sweep => f.write_str("sweep"),
+            Self::Exclude => f.write_str("sweep --exclude"),
             Self::Reroute => f.write_str("reroute"),
             Self::Handover => f.write_str("handover"),
             Self::Takeover => f.write_str("takeover"),

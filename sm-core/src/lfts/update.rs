@@ -190,7 +190,7 @@ impl LftUpdate {
         let Some((node, wanted)) = ctx.fabric.get(n).zip(desired.get(n)) else {
             return;
         };
-        let differing = blocks_to_write(node.lft.installed.as_ref(), wanted);
+        let differing = blocks_to_write(node.lft_in_use(), wanted);
         let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
         // Blocks that the switch keeps are written again from time to time, usually with the
         // entries that they have.
@@ -202,6 +202,10 @@ impl LftUpdate {
             } else {
                 self.rejected.insert((n, block));
             }
+        }
+        if blocks.is_empty() && node.is_unresponsive {
+            // The routes were computed with the LFT that it has.
+            return;
         }
         if blocks.is_empty() {
             self.finish_table(ctx, n, desired);

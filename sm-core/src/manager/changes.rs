@@ -48,6 +48,7 @@ impl SubnetManager {
             Command::BeginMaintenance(entry) => self.begin_maintenance(*entry),
             Command::EndMaintenance(target) => self.end_maintenance(target),
             Command::Sweep
+            | Command::Exclude
             | Command::Reroute
             | Command::Handover
             | Command::Takeover
@@ -79,6 +80,7 @@ impl SubnetManager {
                 },
                 Command::EndMaintenance(_)
                 | Command::Sweep
+                | Command::Exclude
                 | Command::Reroute
                 | Command::Handover
                 | Command::Takeover
@@ -128,6 +130,7 @@ impl SubnetManager {
             }
             Command::EndMaintenance(_)
             | Command::Sweep
+            | Command::Exclude
             | Command::Reroute
             | Command::Handover
             | Command::Takeover

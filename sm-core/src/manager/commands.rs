@@ -35,7 +35,7 @@ impl SubnetManager {
             return;
         }
         match command {
-            Command::Sweep => {
+            Command::Sweep | Command::Exclude => {
                 self.surveys.end_delays();
                 self.request_full_sweep();
             }

@@ -10,9 +10,10 @@ use super::SubnetManager;
 use crate::ctx::Ctx;
 use crate::discovery::exclusion::is_in_fabric;
 use crate::discovery::silent_ports::isolation;
+use crate::discovery::unresponsive::UnresponsivePolicy;
 use crate::discovery::{self, Discovery, ReadMode};
 use crate::event::{Event, NoLinkReason};
-use crate::report::{ActivityKind, ProblemKind};
+use crate::report::{ActivityKind, ProblemKind, SweepKind};
 use crate::schedule::scope::SweepScope;
 use crate::smp::op::SmpOp;
 use crate::sweep::activity::Activity;
@@ -60,6 +61,7 @@ impl SubnetManager {
         ReadMode {
             activity: self.activity(),
             is_master: self.is_master(),
+            keeps_unresponsive: self.keeps_unresponsive(),
         }
     }
 
@@ -116,6 +118,34 @@ impl SubnetManager {
         {}
     }
 
+    /// Known devices that did not respond stay, where that is possible, and the nodes behind them
+    /// are queried.
+    pub(super) fn keep_unresponsive(&mut self) {
+        if self.smps.is_idle()
+            && let Some(discovery) = self.activity.discovery()
+        {
+            with_ctx!(self, |ctx| discovery.keep_unresponsive(ctx));
+        }
+    }
+
+    /// Whether a full sweep runs that preserves known devices which do not respond.
+    fn keeps_unresponsive(&self) -> bool {
+        let sweep = self.activity.sweep();
+        let discovery = sweep.and_then(|sweep| sweep.discovery.as_ref());
+        discovery.is_some_and(Discovery::keeps_unresponsive)
+    }
+
+    /// What a full sweep does with known devices that do not respond. A new master excludes them,
+    /// because it does not know their tables.
+    pub(super) fn unresponsive_policy(&self) -> UnresponsivePolicy {
+        let knows_tables = self.is_master() && !self.mastership.is_first_as_master();
+        if knows_tables && !self.commands.excludes_unresponsive() {
+            UnresponsivePolicy::Keep
+        } else {
+            UnresponsivePolicy::Exclude
+        }
+    }
+
     /// Nothing else is left to read: reads ports of hosts that were not reached.
     pub(super) fn read_unreached_ports(&mut self) {
         if let Some(discovery) = self.activity.discovery().filter(|_| self.smps.is_idle()) {
@@ -138,7 +168,22 @@ impl SubnetManager {
     }
 
     pub(super) fn on_node_info_failed(&mut self, from: Option<PortRef>) {
-        let scope = self.activity.scope().map(SweepScope::kind);
+        let mut scope = self.activity.scope().map(SweepScope::kind);
+        // An SM that reaches nothing, and knows another SM, yields to it.
+        let is_isolated =
+            from.is_some() && from == self.own_link_port() && self.mastership.knew_other_sm();
+        if let Some(from) = from.filter(|_| !is_isolated)
+            && self.keeps_unresponsive()
+        {
+            if self.activity().is_full_discovery() {
+                let fabric = &self.fabric;
+                let discovery = self.activity.discovery();
+                if discovery.is_some_and(|discovery| discovery.on_unanswered(fabric, from)) {
+                    return;
+                }
+            }
+            scope = Some(SweepKind::Local);
+        }
         with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, scope));
     }
 
@@ -255,7 +300,8 @@ impl SubnetManager {
             self.enter_no_link(reason);
             return;
         }
-        if self.last_sweep.no_link.take().is_some() {
+        // A local sweep of an isolated master finds no more than the light sweeps before it.
+        if !self.activity.is_local_sweep() && self.last_sweep.no_link.take().is_some() {
             self.emit(Event::LocalPortUsable(self.fabric.port_name(local)));
         }
         self.report_additions();

@@ -179,13 +179,16 @@ impl SubnetManager {
                     with_ctx!(self, |ctx| lfts.read_switch(ctx, n));
                 }
             }
-            SmpOp::PortInfo(p) => match outcome {
-                SmpOutcome::Response { status, data } => self.on_port_info(p, *status, data),
-                SmpOutcome::Unanswered => {
-                    let attr = op.attr();
-                    self.on_port_info_failed(p, ProblemKind::NoResponse { attr });
+            SmpOp::PortInfo(p) => {
+                self.note_own_port_in_light_sweep(p, outcome);
+                match outcome {
+                    SmpOutcome::Response { status, data } => self.on_port_info(p, *status, data),
+                    SmpOutcome::Unanswered => {
+                        let attr = op.attr();
+                        self.on_port_info_failed(p, ProblemKind::NoResponse { attr });
+                    }
                 }
-            },
+            }
             SmpOp::UnreachedPortInfo(p) => {
                 if let Some(discovery) = self.activity.discovery() {
                     discovery.on_unreached_port(p, outcome);

@@ -68,6 +68,12 @@ impl SubnetManager {
             Effect::SwitchesUncounted(at, reason) => {
                 self.surveys.on_excluded(at, reason, self.now);
             }
+            Effect::SwitchUnread(n) => {
+                if let Some(discovery) = self.activity.discovery() {
+                    discovery.on_unread_switch(n);
+                }
+            }
+            Effect::SwitchResponds => self.routing.on_switch_responds(),
             Effect::LinksContradict => self.schedule.record_link_conflict(self.now),
             Effect::InvalidResponse => self.schedule.record_inconsistency(self.now),
             Effect::RoutesOutdated => self.routing.mark_stale(),

@@ -47,6 +47,7 @@ impl SubnetManager {
     pub(super) fn step_sweep(&mut self) {
         if self.activity().is_full_discovery() {
             self.locate_contested();
+            self.keep_unresponsive();
             self.read_unreached_ports();
             if !self.smps.is_idle() {
                 return;
@@ -77,7 +78,8 @@ impl SubnetManager {
         let number = self.last_sweep.number;
         // After the first complete sweep, the fabric is known.
         let last_snapshot = self.adoption.restored_view().cloned();
-        let discovery = Discovery::new(scope.kind(), self.sweep_budget(), last_snapshot);
+        let discovery = Discovery::new(scope.kind(), self.sweep_budget(), last_snapshot)
+            .with_policy(self.unresponsive_policy());
         let sweep = Sweep::new(number, scope, discovery, self.now);
         self.replace_activity(Activity::Sweep(Box::new(sweep)));
         self.commands.on_sweep_started();

@@ -236,6 +236,13 @@ impl Mastership {
         self.reported_sms.values().any(|responds| *responds)
     }
 
+    /// Whether the SMs that could take over have this SM's M_Key.
+    pub(crate) fn keys_of_successors(&self, cfg: &SmConfig) -> BTreeSet<SmMKey> {
+        let peers = self.peers(cfg).into_iter();
+        let able = peers.filter(|p| p.competes() && p.sm_key_matches);
+        able.map(|p| p.m_key).collect()
+    }
+
     /// Whether an SM may be eligible for a handover: it competes, or has not been queried yet.
     pub(crate) fn may_have_successor(&self, fabric: &ObservedFabric, cfg: &SmConfig) -> bool {
         let peers = self.peers(cfg);

@@ -229,8 +229,9 @@ impl ProblemKind {
 
     /// What follows if it is found between sweeps.
     pub(crate) fn effect_between_sweeps(&self) -> Option<&'static str> {
-        matches!(self, Self::NoResponse { .. })
-            .then_some("it stays in the routes until a full sweep or a link change")
+        matches!(self, Self::NoResponse { .. }).then_some(
+            "it stays in the routes until its links go down or `ferrosm sweep --exclude`",
+        )
     }
 
     /// A stable name of the fault, for programs.

@@ -182,11 +182,11 @@ impl fmt::Display for RoutingMessage {
                 let names = switches.iter().take(NAMES_MAX).cloned();
                 let names = names.collect::<Vec<_>>().join(", ");
                 let more = switches.len().saturating_sub(NAMES_MAX);
-                write!(f, "routes computed with the tables that {names}")?;
+                write!(f, "routes computed with the installed tables of {names}")?;
                 if more > 0 {
                     write!(f, " and {more} other switches")?;
                 }
-                f.write_str(" did not accept other values for")?;
+                f.write_str(", which do not accept others")?;
                 match kept_use {
                     KeptSwitchUse::Transit => Ok(()),
                     KeptSwitchUse::EndPortsOnly => f.write_str(

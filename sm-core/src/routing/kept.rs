@@ -1,4 +1,5 @@
-//! The tables that switches keep because they reject writes, as a constraint on the routing. Pure.
+//! The tables that switches keep because they reject writes or do not respond, as a constraint on
+//! the routing. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,10 +29,15 @@ pub(crate) fn kept_tables(
             |block| installed.map_or([PortNum::DROP.0; LFT_BLOCK_LEN], |lft| lft.block(block));
         // Blocks beyond its LFT are not written any more.
         let num_blocks = node.table_caps().lft.div_ceil(BLOCK_LIDS);
-        let blocks = node.rejections.kept_lft_blocks();
+        // The LFT of a switch that does not respond cannot be written.
+        let keeps_all = node.is_unresponsive && installed.is_some();
+        let used_blocks = topo.top_lid().0 / BLOCK_LIDS + 1;
+        let all_blocks = 0..if keeps_all { used_blocks } else { 0 };
+        let blocks = node.rejections.kept_lft_blocks().chain(all_blocks);
         let blocks = blocks.filter(|block| *block < num_blocks);
         let lft_blocks: BTreeMap<_, _> = blocks.map(|block| (block, entries(block))).collect();
-        let keeps_sl_to_vl = node.rejections.keeps(DeviceTable::SlToVl(PortNum::ZERO));
+        let keeps_sl_to_vl = node.rejections.keeps(DeviceTable::SlToVl(PortNum::ZERO))
+            || (keeps_all && !node.vls.sl_to_vl.is_empty());
         let sl_to_vl = keeps_sl_to_vl.then(|| sl_to_vl_maps(node));
         if keeps_sl_to_vl || !lft_blocks.is_empty() {
             kept.insert(

@@ -24,7 +24,9 @@ use ferrosm_fabric::routing_origin::RoutingInputs;
 use ferrosm_mad::ids::{Lid, NodeGuid};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::select::AUTO;
-use ferrosm_routing::{PathSl, Proof, RerouteCache, Routing, Tables, TreeConstraint, VerifiedRun};
+use ferrosm_routing::{
+    KeptSwitchUse, PathSl, Proof, RerouteCache, Routing, Tables, TreeConstraint, VerifiedRun,
+};
 
 use crate::config::SmConfig;
 use crate::lids::plan::LidPlan;
@@ -267,6 +269,19 @@ impl RoutingState {
             })
         };
         TreeRouting::Interim((run, nodes.clone()))
+    }
+
+    /// A switch that did not respond responds again: the routes were computed with its LFT. Routes
+    /// that avoid it are replaced.
+    pub(crate) fn on_switch_responds(&mut self) {
+        self.is_stale = true;
+        let avoids_switches = |message: &RoutingMessage| {
+            let avoided = KeptSwitchUse::EndPortsOnly;
+            matches!(message, RoutingMessage::TablesKept { kept_use, .. } if *kept_use == avoided)
+        };
+        if self.engine.messages.iter().any(avoids_switches) {
+            self.reroute_from(RoutingStart::InstalledTables);
+        }
     }
 
     /// When an aborted update is tried again.

@@ -224,7 +224,7 @@ impl RoutingJob {
             graph.add_switch(idx.index(), node.info.num_ports, switch);
             nodes.push(idx);
             names.push(node.name());
-            previous.lfts.push(node.lft.installed.clone());
+            previous.lfts.push(node.lft_in_use().cloned());
             previous.order.push(desired.order(idx));
         }
         let end_of = |p: PortRef, s| link_end(fabric, p, s, cfg);

@@ -34,6 +34,8 @@ pub(crate) struct SweepHistory {
     pub(crate) link_rates: LinkRates,
     /// Partition members whose ports were absent from the subnet in the last sweep as master.
     absent_members: Vec<AbsentMember>,
+    /// Light sweeps in a row in which no device responded.
+    isolated_light_sweeps: u8,
     /// Why the SM's own port cannot be used, as reported last; `None` if it is reported as usable.
     pub(crate) no_link: Option<NoLinkReason>,
 }
@@ -71,6 +73,18 @@ impl SweepHistory {
         if !new.is_empty() {
             ctx.outbox.emit(Event::PartitionMembersAbsent(new));
         }
+    }
+
+    /// A light sweep is complete, in which devices responded or not. Returns how many in a row had
+    /// no response.
+    pub(crate) const fn count_isolated(&mut self, is_isolated: bool) -> u8 {
+        // saturates: two are enough.
+        self.isolated_light_sweeps = if is_isolated {
+            self.isolated_light_sweeps.saturating_add(1)
+        } else {
+            0
+        };
+        self.isolated_light_sweeps
     }
 
     /// Reports why the SM's own port is unusable; returns whether the reason is new.

@@ -16,6 +16,8 @@ pub(crate) struct LightSweep {
     pub(crate) has_read_fabric: bool,
     /// Switches that did not respond.
     pub(crate) silent_switches: Vec<NodeIdx>,
+    /// The own port did not respond to the last read.
+    pub(crate) is_own_port_silent: bool,
     /// The own port is not read again before.
     own_port_due: Instant,
 }
@@ -28,6 +30,13 @@ impl LightSweep {
             self.own_port_due = now + timeout;
         }
         is_due
+    }
+}
+
+/// Reads the other SMs.
+pub(crate) fn read_sms(ctx: &mut Ctx<'_>) {
+    for p in sm_ports(ctx.fabric) {
+        ctx.smps.enqueue(SmpOp::SmInfo(p));
     }
 }
 

@@ -447,6 +447,12 @@ fn missing_tables(
         return Vec::new();
     };
     let mut missing = Vec::new();
+    // The routes are computed with the tables of a switch that does not respond
+    // ([`crate::routing::kept`]).
+    let has_known_tables = node.lft_in_use().is_some() && !node.vls.sl_to_vl.is_empty();
+    if node.is_unresponsive && has_known_tables {
+        return missing;
+    }
     let live = live_ports(fabric, n, node);
     let is_missing = |at: &SlToVlSelector, table: &[u8; 64]| {
         let last_known = node.vls.sl_to_vl.get(at);

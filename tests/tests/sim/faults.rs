@@ -419,8 +419,8 @@ fn problem_found_by_a_light_sweep_is_an_event() {
     assert_eq!(lab.manager().reports().len(), sweeps);
 }
 
-/// A switch hangs in operation. After a full sweep, one problem names it and one of the ports that
-/// it is behind, and the switch is removed for the same reason.
+/// A switch hangs in operation. After a sweep that excludes it, one problem names it and one of the
+/// ports that it is behind, and the switch is removed for the same reason.
 #[test]
 fn hung_switch_is_one_problem() {
     let mut lab = Lab::new(SPEC, 3);
@@ -428,7 +428,7 @@ fn hung_switch_is_one_problem() {
     let core = lab.node("core-1");
     let guid = lab.world.fabric().node_guid(core);
     lab.world.set_node_faults(core, Some(Faults::HUNG));
-    let sweep = Command::Sweep.with_id(1);
+    let sweep = Command::Exclude.with_id(1);
     lab.handle(lab.sm, sweep);
     lab.world.run_for(Duration::from_secs(8));
     for _ in 0..2 {
@@ -454,15 +454,15 @@ fn hung_switch_is_one_problem() {
     lab.run_until_correct(40);
 }
 
-/// A leaf switch hangs. After a full sweep, its problem has the number of hosts that only it
-/// connects.
+/// A leaf switch hangs. After a sweep that excludes it, its problem has the number of hosts that
+/// only it connects.
 #[test]
 fn problem_of_a_hung_leaf_has_the_number_of_its_hosts() {
     let mut lab = Lab::new(SPEC, 3);
     assert!(lab.next_sweep(8).is_clean());
     let leaf = lab.node("leaf-3-1");
     lab.world.set_node_faults(leaf, Some(Faults::HUNG));
-    let sweep = Command::Sweep.with_id(1);
+    let sweep = Command::Exclude.with_id(1);
     lab.handle(lab.sm, sweep);
     for _ in 0..2 {
         lab.world.run_for(Duration::from_secs(30));

@@ -170,6 +170,75 @@ fn handover_needs_a_readable_port_of_the_master() {
     assert_ne!(lab.role(second), SmState::Master);
 }
 
+/// Another program changes the M_Key of all ports, except at the host of an SM in `except`.
+fn change_all_keys(lab: &mut Lab, old: u64, new: u64) {
+    let known = lab.manager().core().fabric();
+    let mut far_first: Vec<(usize, PortAt)> = lab
+        .world
+        .fabric()
+        .end_ports()
+        .filter_map(|at| {
+            let p = known.port_by_guid(lab.world.fabric().port_guid(at))?;
+            Some((known.get(p.node)?.path.len(), at))
+        })
+        .collect();
+    far_first.sort_unstable_by(|a, b| b.cmp(a));
+    for (_, at) in far_first {
+        set_key(lab, at, old, new, 2);
+    }
+}
+
+/// Another program changes the M_Key of all ports, and a living standby has the new one. The master
+/// reads nothing any more and yields within three polling intervals; the standby configures the
+/// subnet.
+#[test]
+fn locked_out_master_yields_to_a_standby_with_the_key() {
+    let (mut lab, second) = pair();
+    let first = lab.sm;
+    change_all_keys(&mut lab, OLD, NEW);
+    assert_eq!(ports_without(&lab, NEW), 0);
+    lab.handle(second, Input::Config(Box::new(cfg(3, NEW))));
+    let polling = SmConfig::default().sm_poll_interval;
+    let max_s = 3 * polling.as_secs();
+    lab.run_until("the standby is master", max_s, |lab| {
+        lab.role(second) == SmState::Master
+    });
+    assert_ne!(lab.role(first), SmState::Master);
+    lab.select(second);
+    lab.run_until_correct(60);
+    assert_eq!(ports_without(&lab, NEW), 0);
+    lab.world.run_for(Duration::from_mins(2));
+    assert_eq!(lab.role(second), SmState::Master);
+    assert_ne!(lab.role(first), SmState::Master);
+}
+
+/// Nobody has the new key: the master stays master, and reports once that its port does not
+/// respond. When it has the key, it reports that its port is usable.
+#[test]
+fn locked_out_master_without_a_successor_stays_and_reports_it() {
+    for has_standby in [false, true] {
+        let mut lab = Lab::up(SPEC, 1, cfg(5, OLD));
+        if has_standby {
+            lab.add_sm(OTHER_HOST, cfg(3, OLD));
+            lab.world.run_for(Duration::from_secs(15));
+        }
+        change_all_keys(&mut lab, OLD, NEW);
+        lab.world.run_for(Duration::from_secs(60));
+        assert_eq!(lab.role(lab.sm), SmState::Master, "{has_standby}");
+        let count = |lab: &Lab, is: fn(&Event) -> bool| {
+            let events = lab.manager().events.iter();
+            events.filter(|e| is(e)).count()
+        };
+        let unusable = |e: &Event| matches!(e, Event::LocalPortUnusable(_));
+        assert_eq!(count(&lab, unusable), 1, "{has_standby}");
+        lab.configure(cfg(5, NEW));
+        lab.run_until_correct(60);
+        let usable = |e: &Event| matches!(e, Event::LocalPortUsable(_));
+        assert_eq!(count(&lab, usable), 1, "{has_standby}");
+        assert_eq!(lab.role(lab.sm), SmState::Master, "{has_standby}");
+    }
+}
+
 /// `takeover` makes a standby discover the subnet as soon as a poll of the master failed. While the
 /// master responds, it is refused.
 #[test]

@@ -57,6 +57,7 @@ mod store_faults;
 mod swarm;
 mod takeover;
 mod takeover_vls;
+mod unresponsive;
 mod vls;
 mod what_if;
 mod write_ahead;

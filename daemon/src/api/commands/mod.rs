@@ -301,7 +301,7 @@ fn add_change(changes: &ChangeLog, entry: &Entry) {
 
 pub(super) const fn kind(command: &Command) -> CommandKind {
     match command {
-        Command::Sweep => CommandKind::Sweep,
+        Command::Sweep | Command::Exclude => CommandKind::Sweep,
         Command::Reroute => CommandKind::Reroute,
         Command::Handover => CommandKind::Handover,
         Command::Takeover | Command::AcceptRemovals => CommandKind::Takeover,
@@ -324,6 +324,7 @@ pub(super) const fn kind(command: &Command) -> CommandKind {
 pub(super) fn target(command: &Command) -> String {
     match command {
         Command::Sweep
+        | Command::Exclude
         | Command::Reroute
         | Command::Handover
         | Command::Takeover

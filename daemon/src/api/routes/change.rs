@@ -257,6 +257,7 @@ const fn taken_out(command: &Command) -> Option<MaintenanceTarget> {
         | Command::PutPartition(_)
         | Command::RemovePartition(_)
         | Command::Sweep
+        | Command::Exclude
         | Command::Reroute
         | Command::Handover
         | Command::Takeover

@@ -34,9 +34,7 @@ use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
-use ferrosm_core::report::ProblemKind;
 use ferrosm_core::{Command, CommandFailure};
-use ferrosm_mad::attr::SmState;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -48,9 +46,6 @@ use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
 use super::published::{FabricState, State};
 use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
-
-/// Devices that a message names.
-const DEVICES_NAMED: usize = 5;
 
 /// The resources.
 pub(super) fn router(service: Service) -> Router {
@@ -554,7 +549,7 @@ type BodyOf<T> = core::result::Result<Json<T>, JsonRejection>;
 /// A query of a write, or why it is none.
 type WriteOf = core::result::Result<Query<WriteQuery>, QueryRejection>;
 
-/// Sweeps the whole fabric, unless that would exclude a device that does not respond (`exclude`).
+/// Sweeps the whole fabric. Devices that do not respond stay in the subnet, except with `exclude`.
 #[utoipa::path(post, path = "/v1/sweep", params(FullSweepQuery), responses(
     (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
     (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
@@ -563,71 +558,35 @@ async fn post_sweep(
     client: Extension<Client>,
     query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    full_sweep(service, client, query, Command::Sweep).await
-}
-
-/// Sweeps the whole fabric and computes routes without regard to the installed ones.
-#[utoipa::path(post, path = "/v1/reroute", params(FullSweepQuery), responses(
-    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
-    (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn post_reroute(
-    service: Shared<Service>,
-    client: Extension<Client>,
-    query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
-) -> core::result::Result<Response, Failed> {
-    full_sweep(service, client, query, Command::Reroute).await
-}
-
-async fn full_sweep(
-    Shared(service): Shared<Service>,
-    client: Extension<Client>,
-    query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
-    command: Command,
-) -> core::result::Result<Response, Failed> {
     let Query(FullSweepQuery {
         exclude,
         reason,
         wait_s,
         expect_revision,
     }) = query?;
-    if !exclude {
-        refuse_exclusions(&service.published.state())?;
-    }
     let query = WriteQuery {
         reason,
         wait_s,
         expect_revision,
     };
-    execute(Shared(service), client, Ok(Query(query)), command).await
+    let command = if exclude {
+        Command::Exclude
+    } else {
+        Command::Sweep
+    };
+    execute(service, client, Ok(Query(query)), command).await
 }
 
-/// Fails if a full sweep would exclude devices that are in the routes.
-fn refuse_exclusions(state: &State) -> core::result::Result<(), ApiError> {
-    let problems = state.problems.iter().map(|standing| &standing.problem);
-    let silent: Vec<String> = problems
-        .filter(|problem| matches!(problem.kind, ProblemKind::NoResponse { .. }))
-        .map(|problem| problem.location.to_string())
-        .collect();
-    if silent.is_empty() || state.role != SmState::Master {
-        return Ok(());
-    }
-    let named: Vec<&str> = silent
-        .iter()
-        .take(DEVICES_NAMED)
-        .map(String::as_str)
-        .collect();
-    let more = match silent.len().saturating_sub(DEVICES_NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Err(ApiError::new(
-        ErrorKind::Conflict,
-        format!(
-            "a full sweep would exclude what does not respond, although it may still forward: {}{more}",
-            named.join(", ")
-        ),
-        "Nothing was changed. `ferrosm health` shows what is wrong; `ferrosm sweep --exclude` takes these devices, and the hosts that only they connect, out of the subnet.",
-    ))
+/// Sweeps the whole fabric and computes routes without regard to the installed ones.
+#[utoipa::path(post, path = "/v1/reroute", params(WriteQuery), responses(
+    (status = 200, body = Answer<CommandEntry>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+async fn post_reroute(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+) -> core::result::Result<Response, Failed> {
+    execute(service, client, query, Command::Reroute).await
 }
 
 /// Hands over mastership to another SM and becomes standby.

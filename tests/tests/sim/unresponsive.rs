@@ -1,0 +1,245 @@
+//! Devices that do not respond to a full sweep stay in the subnet while their links are up: a
+//! switch whose agent hangs still forwards.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::time::Duration;
+
+use ferrosm_core::report::SweepKind;
+use ferrosm_core::{Command, Event, Problem, ProblemKind, SmConfig};
+use ferrosm_fabric::location::Location;
+use ferrosm_mad::attr::id;
+use ferrosm_sim::faults::Faults;
+use ferrosm_sim::oracle::judge_fabric;
+use ferrosm_sim::spec::{NodeIdx, PortAt};
+use ferrosm_tests::lab::Lab;
+
+const SPEC: &str = "fat-tree:4";
+
+fn up() -> Lab {
+    Lab::up(SPEC, 3, SmConfig::default())
+}
+
+fn hang(lab: &mut Lab, node: &str) -> NodeIdx {
+    let node = lab.node(node);
+    lab.world.set_node_faults(node, Some(Faults::HUNG));
+    node
+}
+
+/// Runs until a full sweep is complete that began after this command.
+fn sweep(lab: &mut Lab, command: Command) {
+    let is_full = |lab: &Lab| {
+        let reports = lab.manager().reports();
+        reports.iter().filter(|r| r.kind == SweepKind::Full).count()
+    };
+    let before = is_full(lab);
+    lab.command(command);
+    lab.run_until("a full sweep", 60, |lab| is_full(lab) > before);
+}
+
+/// The devices that do not respond, by the problems of the last sweep.
+fn unresponsive(lab: &Lab) -> Vec<String> {
+    let problems = lab.last_report().problems;
+    let silent = problems
+        .iter()
+        .filter(|p| matches!(p.kind, ProblemKind::NoResponse { .. }));
+    let name = |p: &Problem| match &p.location {
+        Location::Port(port) => port.node.map(|node| node.description.to_string()),
+        Location::LocalNode | Location::Lid(_) | Location::Subnet => None,
+    };
+    silent.filter_map(name).collect()
+}
+
+fn is_known(lab: &Lab, node: NodeIdx) -> bool {
+    let guid = lab.world.fabric().node_guid(node);
+    lab.manager().core().fabric().node_by_guid(guid).is_some()
+}
+
+fn removals(lab: &Lab) -> usize {
+    let events = lab.manager().events.iter();
+    events
+        .filter(|e| matches!(e, Event::NodeRemoved(..)))
+        .count()
+}
+
+fn run_until_delivered(lab: &mut Lab, max_s: u64) {
+    let deadline = lab.world.now() + Duration::from_secs(max_s);
+    loop {
+        lab.world.run_for(Duration::from_millis(250));
+        let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
+        if verdict.is_good() {
+            return;
+        }
+        assert!(
+            lab.world.now() < deadline,
+            "{verdict}\n{:#?}",
+            lab.last_report()
+        );
+    }
+}
+
+/// The agents of a core and a leaf switch hang. Full sweeps write no forwarding table, remove no
+/// node and name both; when the agents are back, nothing is written either.
+#[test]
+fn full_sweep_keeps_hung_switches_and_their_hosts() {
+    for hung in [&["core-1"][..], &["leaf-3-1"], &["core-1", "leaf-3-1"]] {
+        let mut lab = up();
+        let nodes: Vec<NodeIdx> = hung.iter().map(|name| hang(&mut lab, name)).collect();
+        let before = lab.sets(id::LFT);
+        for _ in 0..2 {
+            sweep(&mut lab, Command::Sweep);
+            let mut named = unresponsive(&lab);
+            named.sort_unstable();
+            assert_eq!(named, hung);
+            lab.assert_correct();
+            lab.world.run_for(Duration::from_secs(30));
+            lab.assert_correct();
+        }
+        for node in nodes {
+            assert!(is_known(&lab, node));
+            lab.world.set_node_faults(node, None);
+        }
+        lab.run_until("no problem", 60, |lab| lab.last_report().is_clean());
+        lab.assert_correct();
+        assert_eq!(lab.sets(id::LFT), before, "{hung:?}");
+        assert_eq!(removals(&lab), 0, "{hung:?}");
+    }
+}
+
+/// The leaf switch of the SM hangs: it knows no other SM, and keeps the whole subnet.
+#[test]
+fn hung_switch_next_to_the_sm_stays() {
+    let mut lab = up();
+    let fabric = lab.world.fabric();
+    let leaf = fabric.peer(lab.at).expect("linked SM").node;
+    lab.world.set_node_faults(leaf, Some(Faults::HUNG));
+    let nodes = lab.manager().core().fabric().node_count();
+    sweep(&mut lab, Command::Sweep);
+    assert_eq!(lab.manager().core().fabric().node_count(), nodes);
+    assert_eq!(removals(&lab), 0);
+    lab.world.set_node_faults(leaf, None);
+    lab.run_until("no problem", 60, |lab| lab.last_report().is_clean());
+    lab.assert_correct();
+}
+
+/// A hung leaf switch passes on no directed routes either: its hosts cannot be read. They stay, and
+/// one problem names the switch.
+#[test]
+fn hosts_behind_a_switch_that_passes_no_smps_stay() {
+    let mut lab = up();
+    let leaf = lab.node("leaf-3-1");
+    lab.world.set_node_faults(leaf, Some(Faults::lossy(1.0)));
+    let before = lab.sets(id::LFT);
+    let nodes = lab.manager().core().fabric().node_count();
+    sweep(&mut lab, Command::Sweep);
+    assert_eq!(unresponsive(&lab), ["leaf-3-1"]);
+    assert_eq!(lab.manager().core().fabric().node_count(), nodes);
+    lab.world.set_node_faults(leaf, None);
+    lab.run_until("no problem", 60, |lab| lab.last_report().is_clean());
+    lab.assert_correct();
+    assert_eq!(lab.sets(id::LFT), before);
+}
+
+/// A link between other switches, without which the fabric is connected.
+fn redundant_link_of_others(lab: &Lab, excluded: NodeIdx, nth: usize) -> PortAt {
+    let fabric = lab.world.fabric();
+    let is_of_others = |at: &PortAt| {
+        let peer = fabric.peer(*at).expect("a link");
+        at.node != excluded && peer.node != excluded
+    };
+    let mut links = (0..)
+        .map(|skip| lab.redundant_link(skip))
+        .filter(is_of_others);
+    links.nth(nth).expect("a link")
+}
+
+/// Loses links between other switches while a switch hangs: all hosts are reached with the tables
+/// that the hung switch has.
+fn lose_links_of_others(spec: &str, nth_switch: usize, command: Option<&Command>) {
+    let mut lab = Lab::up(spec, 5, SmConfig::default());
+    let fabric = lab.world.fabric();
+    let own = fabric.peer(lab.at).expect("linked SM").node;
+    let switches = (0..fabric.num_nodes()).filter(|n| fabric.is_switch(*n) && *n != own);
+    let hung = switches.into_iter().nth(nth_switch).expect("a switch");
+    lab.world.set_node_faults(hung, Some(Faults::HUNG));
+    if let Some(command) = command {
+        sweep(&mut lab, command.clone());
+    }
+    for nth in [1, 4] {
+        let link = redundant_link_of_others(&lab, hung, nth);
+        lab.world.fabric_mut().cut(link).expect("link");
+        lab.world.run_for(Duration::from_secs(3));
+        if let Some(command) = command {
+            sweep(&mut lab, command.clone());
+        }
+        run_until_delivered(&mut lab, 40);
+        assert!(is_known(&lab, hung), "{spec}");
+        lab.world.fabric_mut().restore(link).expect("link");
+        run_until_delivered(&mut lab, 40);
+    }
+    lab.world.set_node_faults(hung, None);
+    lab.run_until("no problem", 120, |lab| lab.last_report().is_clean());
+    lab.run_until_correct(20);
+}
+
+#[test]
+fn links_are_lost_while_a_switch_hangs() {
+    for spec in [SPEC, "fat-tree:6"] {
+        for nth_switch in [0, 1, 4, 7] {
+            lose_links_of_others(spec, nth_switch, None);
+            lose_links_of_others(spec, nth_switch, Some(&Command::Sweep));
+        }
+    }
+}
+
+#[test]
+fn links_are_lost_while_a_switch_hangs_with_several_vls() {
+    for nth_switch in [0, 3] {
+        lose_links_of_others("torus:4,4,1,2", nth_switch, None);
+        lose_links_of_others("torus:4,4,1,2", nth_switch, Some(&Command::Sweep));
+    }
+}
+
+/// The operator excludes hung switches: they leave the subnet, with the hosts that only they
+/// connect, and stay out in later full sweeps. They are back when they respond.
+#[test]
+fn operator_excludes_a_hung_switch() {
+    let mut lab = up();
+    let leaf = hang(&mut lab, "leaf-3-1");
+    sweep(&mut lab, Command::Sweep);
+    assert!(is_known(&lab, leaf));
+    sweep(&mut lab, Command::Exclude);
+    assert!(!is_known(&lab, leaf));
+    assert_eq!(removals(&lab), 3);
+    sweep(&mut lab, Command::Sweep);
+    assert!(!is_known(&lab, leaf));
+    lab.world.set_node_faults(leaf, None);
+    lab.run_until_correct(40);
+}
+
+/// A switch restarts and does not respond: its links are up, but in Initialize, so it forwards
+/// nothing, and the routes avoid it.
+#[test]
+fn restarted_switch_that_does_not_respond_is_excluded() {
+    let mut lab = up();
+    let core = hang(&mut lab, "core-1");
+    lab.world.fabric_mut().reboot(core);
+    sweep(&mut lab, Command::Sweep);
+    assert!(!is_known(&lab, core));
+    lab.assert_correct_except(&[core]);
+    lab.world.set_node_faults(core, None);
+    lab.run_until_correct(40);
+}
+
+/// Another switch takes the place of a known one: it is a new node.
+#[test]
+fn replaced_switch_is_not_kept() {
+    let mut lab = up();
+    let core = lab.node("core-1");
+    let before = lab.world.fabric().node_guid(core);
+    let guid = ferrosm_mad::ids::NodeGuid(0x0002_c903_00aa_bb00);
+    lab.world.fabric_mut().set_node_guid(core, guid);
+    sweep(&mut lab, Command::Sweep);
+    let known = |guid| lab.manager().core().fabric().node_by_guid(guid).is_some();
+    assert!(known(guid) && !known(before));
+}
