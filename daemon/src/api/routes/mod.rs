@@ -584,21 +584,11 @@ async fn full_sweep(
     query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
     command: Command,
 ) -> core::result::Result<Response, Failed> {
-    let Query(FullSweepQuery {
-        exclude,
-        reason,
-        wait_s,
-        expect_revision,
-    }) = query?;
-    if !exclude {
+    let Query(query) = query?;
+    if !query.exclude {
         refuse_exclusions(&service.published.state())?;
     }
-    let query = WriteQuery {
-        reason,
-        wait_s,
-        expect_revision,
-    };
-    execute(Shared(service), client, Ok(Query(query)), command).await
+    execute(Shared(service), client, Ok(Query(query.into())), command).await
 }
 
 /// Fails if a full sweep would exclude devices that are in the routes.
@@ -651,22 +641,12 @@ async fn post_takeover(
     client: Extension<Client>,
     query: core::result::Result<Query<TakeoverQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    let Query(TakeoverQuery {
-        accept,
-        reason,
-        wait_s,
-        expect_revision,
-    }) = query?;
-    let command = match accept {
+    let Query(query) = query?;
+    let command = match query.accept {
         Some(Removal::PKeyRemoval) => Command::AcceptRemovals,
         None => Command::Takeover,
     };
-    let query = WriteQuery {
-        reason,
-        wait_s,
-        expect_revision,
-    };
-    execute(service, client, Ok(Query(query)), command).await
+    execute(service, client, Ok(Query(query.into())), command).await
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.
