@@ -361,7 +361,7 @@ async fn get_path(
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let path = path::path(fabric, &query)?;
+    let path = path::path(fabric, &query)?.path;
     Ok(answer(&state, fabric.at, path))
 }
 
