@@ -168,10 +168,12 @@ pub(super) const fn maintenance_kind(entry: &Maintenance) -> MaintenanceKind {
     }
 }
 
-fn maintenance_note(entry: &Maintenance) -> String {
+/// What is done to a link, port or switch by command, and why.
+pub(super) fn maintenance_note(entry: &Maintenance) -> String {
     let done = match maintenance_kind(entry) {
         MaintenanceKind::DisabledPort => "port disabled",
-        MaintenanceKind::DrainedLink | MaintenanceKind::DrainedSwitch => "drained",
+        MaintenanceKind::DrainedLink => "drained",
+        MaintenanceKind::DrainedSwitch => "switch drained",
     };
     match entry.reason.as_str() {
         "" => done.to_owned(),
