@@ -14,6 +14,7 @@ mod config_changes;
 mod config_killed;
 mod diags;
 mod differential;
+mod earlier_times;
 mod etcd;
 mod explain;
 mod failover;

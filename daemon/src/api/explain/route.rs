@@ -25,6 +25,7 @@ pub(in crate::api) fn route(
     let ends = PathQuery {
         from: query.from.clone(),
         to: query.to.clone(),
+        at: None,
     };
     let FoundPath { path, slots } = path::path(fabric, &ends)?;
     let target = lookup::end_port(fabric, &query.to)?;
