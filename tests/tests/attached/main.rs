@@ -45,4 +45,5 @@ mod service_manager;
 mod several_subnets;
 mod srp;
 mod state_backup;
+mod traced_paths;
 mod what_if;
