@@ -83,6 +83,21 @@ pub struct ListQuery {
     /// Fields of each object, separated by commas; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fields: Option<String>,
+    /// The list at this time, in UTC (RFC 3339); now if absent. Only nodes, ports, links and
+    /// members of partitions have lists of earlier times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+}
+
+/// The query of an answer that may be of an earlier time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct TimeQuery {
+    /// The answer at this time, in UTC (RFC 3339); now if absent. `revision` and `at` of the answer
+    /// are those of that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 /// Why there is no answer.

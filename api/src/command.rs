@@ -13,68 +13,74 @@ pub const WAIT_S_DEFAULT: u64 = 30;
 /// Longest `reason`, in characters.
 pub const REASON_LEN_MAX: usize = 500;
 
-/// The query of all writes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct WriteQuery {
-    /// Why, for the audit log; at most 500 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(max_length = 500)]
-    pub reason: Option<String>,
-    /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
-    /// after that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(maximum = 86_400)]
-    pub wait_s: Option<u64>,
-    /// Execute it only if this is the revision of the state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect_revision: Option<u64>,
+/// Declares the query of a write: its own fields, then those of all writes.
+///
+/// A query has no nested structs: its fields would be read as texts.
+macro_rules! write_query {
+    ($(#[$meta:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+        #[serde(deny_unknown_fields)]
+        #[into_params(parameter_in = Query)]
+        pub struct $name {
+            $($own)*
+            /// Why, for the audit log; at most 500 characters.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[param(max_length = 500)]
+            pub reason: Option<String>,
+            /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in
+            /// progress after that.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[param(maximum = 86_400)]
+            pub wait_s: Option<u64>,
+            /// Execute it only if this is the revision of the state.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub expect_revision: Option<u64>,
+        }
+    };
 }
 
-/// The query of a full sweep.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct FullSweepQuery {
-    /// Exclude devices that do not respond from the subnet, also switches that may still forward.
-    #[serde(default)]
-    pub exclude: bool,
-    /// Why, for the audit log; at most 500 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(max_length = 500)]
-    pub reason: Option<String>,
-    /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
-    /// after that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(maximum = 86_400)]
-    pub wait_s: Option<u64>,
-    /// Execute it only if this is the revision of the state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect_revision: Option<u64>,
+/// Makes the fields of all writes available as a [`WriteQuery`].
+macro_rules! into_write_query {
+    ($name:ident) => {
+        impl From<$name> for $crate::command::WriteQuery {
+            fn from(query: $name) -> Self {
+                Self {
+                    reason: query.reason,
+                    wait_s: query.wait_s,
+                    expect_revision: query.expect_revision,
+                }
+            }
+        }
+    };
+}
+pub(crate) use {into_write_query, write_query};
+
+write_query! {
+    /// The query of all writes.
+    pub struct WriteQuery {}
 }
 
-/// The query of a write that changes partitions or what is in service.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ChangeWriteQuery {
-    /// Only say what it would do.
-    #[serde(default)]
-    pub dry_run: bool,
-    /// Why, for the audit log; at most 500 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(max_length = 500)]
-    pub reason: Option<String>,
-    /// Seconds to wait for the result, at most 86400; 30 if absent. The command stays in progress
-    /// after that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(maximum = 86_400)]
-    pub wait_s: Option<u64>,
-    /// Execute it only if this is the revision of the state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect_revision: Option<u64>,
+write_query! {
+    /// The query of a full sweep.
+    pub struct FullSweepQuery {
+        /// Exclude devices that do not respond from the subnet, also switches that may still
+        /// forward.
+        #[serde(default)]
+        pub exclude: bool,
+    }
 }
+into_write_query!(FullSweepQuery);
+
+write_query! {
+    /// The query of a write that changes partitions or what is in service.
+    pub struct ChangeWriteQuery {
+        /// Only say what it would do.
+        #[serde(default)]
+        pub dry_run: bool,
+    }
+}
+into_write_query!(ChangeWriteQuery);
 
 /// What a takeover may remove that another SM configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -84,26 +90,15 @@ pub enum Removal {
     PKeyRemoval,
 }
 
-/// The query of a takeover.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct TakeoverQuery {
-    /// What it may remove.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accept: Option<Removal>,
-    /// Why, for the audit log; at most 500 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(max_length = 500)]
-    pub reason: Option<String>,
-    /// Seconds to wait for the result, at most 86400; 30 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(maximum = 86_400)]
-    pub wait_s: Option<u64>,
-    /// Execute it only if this is the revision of the state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect_revision: Option<u64>,
+write_query! {
+    /// The query of a takeover.
+    pub struct TakeoverQuery {
+        /// What it may remove.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub accept: Option<Removal>,
+    }
 }
+into_write_query!(TakeoverQuery);
 
 /// What a command makes the SM do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

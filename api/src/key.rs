@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::command::{into_write_query, write_query};
 use crate::object::ObjectName;
 
 /// Where the key in force comes from.
@@ -113,29 +114,18 @@ pub enum RotationConsequence {
     Lockout,
 }
 
-/// The query of a rotation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct RotationQuery {
-    /// Only say what would be written.
-    #[serde(default)]
-    pub dry_run: bool,
-    /// What it may lead to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub accept: Option<RotationConsequence>,
-    /// Why, for the audit log; at most 500 characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(max_length = 500)]
-    pub reason: Option<String>,
-    /// Seconds to wait for the result, at most 86400; 30 if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(maximum = 86_400)]
-    pub wait_s: Option<u64>,
-    /// Execute it only if this is the revision of the state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expect_revision: Option<u64>,
+write_query! {
+    /// The query of a rotation.
+    pub struct RotationQuery {
+        /// Only say what would be written.
+        #[serde(default)]
+        pub dry_run: bool,
+        /// What it may lead to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub accept: Option<RotationConsequence>,
+    }
 }
+into_write_query!(RotationQuery);
 
 /// What a rotation would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

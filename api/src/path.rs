@@ -14,6 +14,9 @@ pub struct PathQuery {
     pub from: String,
     /// The port that receives.
     pub to: String,
+    /// The path at this time, in UTC (RFC 3339); now if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
 }
 
 /// The path of packets between two ports, from the tables that the switches have.

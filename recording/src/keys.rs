@@ -59,8 +59,7 @@ impl KeyMask {
         if key.iter().all(|byte| *byte == 0) {
             return;
         }
-        // saturates: further keys share a pseudonym; memory is full before.
-        let number = u32::try_from(self.pseudonyms.len() + 1).unwrap_or(u32::MAX);
+        let number = self.next_number();
         let name = self.pseudonyms.entry(key.to_vec()).or_insert_with(|| {
             let mut name = vec![0; key.len()];
             for (to, from) in name.iter_mut().zip(PSEUDONYM) {
@@ -71,6 +70,13 @@ impl KeyMask {
             name
         });
         key.copy_from_slice(name);
+    }
+
+    /// The number of the next pseudonym.
+    #[expect(clippy::expect_used, reason = "keys would share a pseudonym")]
+    fn next_number(&self) -> u32 {
+        let number = self.pseudonyms.len() + 1;
+        u32::try_from(number).expect("at most 2^32 keys: memory is full before")
     }
 
     fn replace_at(&mut self, bytes: &mut [u8], at: usize, len: usize) {

@@ -3,36 +3,65 @@
 use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Place, Port, Presence};
 use ferrosm_api::maintenance::MaintenanceKind;
 use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
-use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx, Snapshot, SnapshotLink, SnapshotPort};
+use ferrosm_fabric::snapshot::{
+    EndPortIdx, PortIdx, ReportedLink, Snapshot, SnapshotLink, SnapshotPort,
+};
 use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
+use ferrosm_mad::ids::NodeGuid;
 
-use super::history::{LinkChanges, LinkKey, link_key};
+use super::history::{LinkChanges, LinkKey, NodeChange, link_key};
 use super::names::{end_port_name, link_end, node_kind, node_location, port_location};
 use super::published::FabricState;
 use super::rfc3339;
 
 /// All nodes that are in the subnet, then those that were.
 pub(super) fn nodes(fabric: &FabricState) -> impl Iterator<Item = Node> + '_ {
-    let snapshot = &*fabric.snapshot;
-    let present = snapshot.slots().map(|slot| {
-        let node = snapshot.node(slot);
-        let lids = snapshot.reported_end_ports(slot).map(|port| port.lid.0);
-        Node {
-            guid: node.guid.to_string(),
-            name: node.name(),
-            location: node_location(snapshot, slot),
-            kind: node_kind(node.node_type),
-            lids: lids.filter(|lid| *lid != 0).collect(),
-            ports: node.node_info().num_ports,
-            ports_linked: snapshot.linked_ports(slot).count(),
-            state: Presence::Present,
-            since: fabric
-                .history
-                .node(node.guid)
-                .map(|change| rfc3339(change.since)),
+    node_rows(fabric).map(|row| row())
+}
+
+/// Where the data of a row of nodes is.
+enum NodeRow<'f> {
+    Present(u32),
+    Absent(NodeGuid, &'f NodeChange),
+}
+
+/// The rows of [`nodes`].
+pub(super) fn node_rows(fabric: &FabricState) -> impl Iterator<Item = impl FnOnce() -> Node> {
+    let present = fabric.snapshot.slots().map(NodeRow::Present);
+    let absent = fabric
+        .history
+        .absent_nodes()
+        .map(|(guid, node)| NodeRow::Absent(guid, node));
+    present.chain(absent).map(move |row| {
+        move || match row {
+            NodeRow::Present(slot) => present_node(fabric, slot),
+            NodeRow::Absent(guid, node) => absent_node(guid, node),
         }
-    });
-    let absent = fabric.history.absent_nodes().map(|(guid, node)| Node {
+    })
+}
+
+fn present_node(fabric: &FabricState, slot: u32) -> Node {
+    let snapshot = &*fabric.snapshot;
+    let node = snapshot.node(slot);
+    let lids = snapshot.reported_end_ports(slot).map(|port| port.lid.0);
+    Node {
+        guid: node.guid.to_string(),
+        name: node.name(),
+        location: node_location(snapshot, slot),
+        kind: node_kind(node.node_type),
+        lids: lids.filter(|lid| *lid != 0).collect(),
+        ports: node.node_info().num_ports,
+        ports_linked: snapshot.linked_ports(slot).count(),
+        state: Presence::Present,
+        since: fabric
+            .history
+            .node(node.guid)
+            .map(|change| rfc3339(change.since)),
+    }
+}
+
+fn absent_node(guid: NodeGuid, node: &NodeChange) -> Node {
+    Node {
         guid: guid.to_string(),
         name: node.name.clone(),
         location: node.location.clone(),
@@ -42,16 +71,19 @@ pub(super) fn nodes(fabric: &FabricState) -> impl Iterator<Item = Node> + '_ {
         ports_linked: 0,
         state: Presence::Absent,
         since: Some(rfc3339(node.since)),
-    });
-    present.chain(absent)
+    }
 }
 
-/// All ports: of switches with port 0, of other nodes from port 1.
-pub(super) fn ports(snapshot: &Snapshot) -> impl Iterator<Item = Port> + '_ {
+/// The rows of all ports whose PortInfo was read: of switches with port 0, of other nodes from
+/// port 1. They make the object of such a port.
+pub(super) fn port_rows(
+    snapshot: &Snapshot,
+) -> impl Iterator<Item = impl FnOnce() -> Option<Port>> {
     let all = snapshot
         .slots()
         .flat_map(|slot| snapshot.ports_of_node(slot));
-    all.filter_map(|(at, _)| port(snapshot, at))
+    all.filter(|(_, port)| port.has_port_info)
+        .map(move |(at, _)| move || port(snapshot, at))
 }
 
 /// A port; `None` if its PortInfo was not read.
@@ -61,7 +93,6 @@ pub(super) fn port(snapshot: &Snapshot, at: PortIdx) -> Option<Port> {
         return None;
     }
     let node = snapshot.node(at.node());
-    let info = PortInfo::decode(&port.raw);
     let end_port = snapshot.end_port_at(at);
     let peer = snapshot.peer(at);
     let rate = peer.map(|peer| snapshot.reported_link(SnapshotLink { a: at, b: peer }));
@@ -75,8 +106,8 @@ pub(super) fn port(snapshot: &Snapshot, at: PortIdx) -> Option<Port> {
         port: port.num.0,
         lid: end_port.map_or(0, |at| snapshot.end_port(at).lid.0),
         lmc: end_port.map_or(0, |at| snapshot.end_port(at).lmc.0),
-        state: info.port_state.to_string(),
-        physical_state: info.port_physical_state.to_string(),
+        state: PortInfo::port_state.read(&port.raw).to_string(),
+        physical_state: PortInfo::port_physical_state.read(&port.raw).to_string(),
         rate: rate.map_or_else(String::new, |rate| rate.to_string()),
         mtu: port.mtu.bytes().unwrap_or(0),
         peer: peer.map(|peer| link_end(snapshot, peer)),
@@ -88,9 +119,30 @@ pub(super) fn links<'a>(
     fabric: &'a FabricState,
     maintenance: &'a [Maintenance],
 ) -> impl Iterator<Item = Link> + 'a {
+    link_rows(fabric, maintenance).map(|row| row())
+}
+
+/// Where the data of a row of links is.
+enum LinkRow<'f> {
+    Up(SnapshotLink),
+    Down(&'f LinkKey, &'f LinkChanges),
+}
+
+/// The rows of [`links`].
+pub(super) fn link_rows<'a>(
+    fabric: &'a FabricState,
+    maintenance: &'a [Maintenance],
+) -> impl Iterator<Item = impl FnOnce() -> Link + 'a> + 'a {
     let up = fabric.snapshot.links().iter();
-    up.map(|link| link_that_is_up(fabric, maintenance, *link))
-        .chain(down_links(fabric, maintenance).map(|(_, link)| link))
+    let down = fabric.history.down_links();
+    up.map(|link| LinkRow::Up(*link))
+        .chain(down.map(|(key, changes)| LinkRow::Down(key, changes)))
+        .map(move |row| {
+            move || match row {
+                LinkRow::Up(link) => link_that_is_up(fabric, maintenance, link),
+                LinkRow::Down(key, changes) => down_link(fabric, maintenance, key, changes),
+            }
+        })
 }
 
 /// The links that run below the width or speed that both ports have enabled.
@@ -111,38 +163,45 @@ pub(super) fn down_links<'a>(
     fabric: &'a FabricState,
     maintenance: &'a [Maintenance],
 ) -> impl Iterator<Item = (LinkKey, Link)> + 'a {
+    let down = fabric.history.down_links();
+    down.map(|(key, changes)| (*key, down_link(fabric, maintenance, key, changes)))
+}
+
+fn down_link(
+    fabric: &FabricState,
+    maintenance: &[Maintenance],
+    key: &LinkKey,
+    changes: &LinkChanges,
+) -> Link {
     let snapshot = &*fabric.snapshot;
-    fabric.history.down_links().map(|(key, changes)| {
-        let in_maintenance = maintenance_of(maintenance, key);
-        let [a, b] = [0, 1].map(|i| LinkEnd {
-            guid: key[i].0.to_string(),
-            name: changes.names[i].clone(),
-            port: key[i].1.0,
-        });
-        let disabled = key.iter().any(|(guid, num)| {
-            let slot = snapshot.by_node_guid(*guid);
-            let port = slot.and_then(|slot| snapshot.port_by_num(slot, *num));
-            port.is_some_and(|at| is_disabled(snapshot.port(at)))
-        });
-        let note = match in_maintenance {
-            Some(entry) => maintenance_note(entry),
-            None if disabled => "a port is disabled, not by ferrosm".to_owned(),
-            None => String::new(),
-        };
-        let link = Link {
-            a,
-            b,
-            state: LinkState::Down,
-            rate: String::new(),
-            possible_rate: changes.rate.clone(),
-            mbps: 0,
-            since: Some(rfc3339(changes.since)),
-            times_down: changes.times_down,
-            maintenance: in_maintenance.map(maintenance_kind),
-            note,
-        };
-        (*key, link)
-    })
+    let in_maintenance = maintenance_of(maintenance, key);
+    let [a, b] = [0, 1].map(|i| LinkEnd {
+        guid: key[i].0.to_string(),
+        name: changes.names[i].clone(),
+        port: key[i].1.0,
+    });
+    let disabled = key.iter().any(|(guid, num)| {
+        let slot = snapshot.by_node_guid(*guid);
+        let port = slot.and_then(|slot| snapshot.port_by_num(slot, *num));
+        port.is_some_and(|at| is_disabled(snapshot.port(at)))
+    });
+    let note = match in_maintenance {
+        Some(entry) => maintenance_note(entry),
+        None if disabled => "a port is disabled, not by ferrosm".to_owned(),
+        None => String::new(),
+    };
+    Link {
+        a,
+        b,
+        state: LinkState::Down,
+        rate: String::new(),
+        possible_rate: changes.rate.clone(),
+        mbps: 0,
+        since: Some(rfc3339(changes.since)),
+        times_down: changes.times_down,
+        maintenance: in_maintenance.map(maintenance_kind),
+        note,
+    }
 }
 
 fn is_disabled(port: &SnapshotPort) -> bool {
@@ -168,10 +227,12 @@ pub(super) const fn maintenance_kind(entry: &Maintenance) -> MaintenanceKind {
     }
 }
 
-fn maintenance_note(entry: &Maintenance) -> String {
+/// What is done to a link, port or switch by command, and why.
+pub(super) fn maintenance_note(entry: &Maintenance) -> String {
     let done = match maintenance_kind(entry) {
         MaintenanceKind::DisabledPort => "port disabled",
-        MaintenanceKind::DrainedLink | MaintenanceKind::DrainedSwitch => "drained",
+        MaintenanceKind::DrainedLink => "drained",
+        MaintenanceKind::DrainedSwitch => "switch drained",
     };
     match entry.reason.as_str() {
         "" => done.to_owned(),
@@ -181,6 +242,7 @@ fn maintenance_note(entry: &Maintenance) -> String {
 
 /// Rates of a link that is up, and whether it is Active.
 struct LinkRates {
+    reported: ReportedLink,
     active: Option<LinkRate>,
     possible: Option<LinkRate>,
     is_active: bool,
@@ -193,6 +255,7 @@ impl LinkRates {
         let [info_a, info_b] = &infos;
         let active = reported.width.zip(reported.speed);
         Self {
+            reported,
             active: active.map(|(width, speed)| LinkRate { width, speed }),
             possible: info_a.best_rate_with(info_b),
             is_active: infos
@@ -226,7 +289,7 @@ fn link_that_is_up(fabric: &FabricState, maintenance: &[Maintenance], link: Snap
         a: link_end(snapshot, link.a),
         b: link_end(snapshot, link.b),
         state: rates.state(),
-        rate: snapshot.reported_link(link).to_string(),
+        rate: rates.reported.to_string(),
         possible_rate: rates.possible.map_or_else(String::new, |rate| {
             format!("{}x{}", rate.width.0, rate.speed.name())
         }),

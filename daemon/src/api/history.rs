@@ -16,6 +16,9 @@ use ferrosm_mad::ids::{NodeGuid, PortNum};
 /// further ones are not recorded.
 const ENTRIES_MAX: usize = 65_536;
 
+/// Estimated bytes of an entry, with its texts.
+const ENTRY_LEN: usize = 240;
+
 /// The ends of a link: node GUIDs and port numbers, the lower end first.
 pub(super) type LinkKey = [(NodeGuid, PortNum); 2];
 
@@ -27,7 +30,7 @@ pub struct History {
 }
 
 /// Changes of a link.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LinkChanges {
     pub(super) is_up: bool,
     /// When it went down or came up last.
@@ -41,7 +44,7 @@ pub(super) struct LinkChanges {
 }
 
 /// The last change of a node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NodeChange {
     pub(super) is_present: bool,
     pub(super) since: SystemTime,
@@ -50,6 +53,14 @@ pub(super) struct NodeChange {
     /// The port at the other end of its first link when it was present last.
     pub(super) location: String,
     pub(super) kind: ferrosm_api::fabric::NodeKind,
+}
+
+/// Entries that the next history does not have, or has with other contents. `None`: it has an entry
+/// that this one does not have.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HistoryDelta {
+    links: Vec<(LinkKey, Option<LinkChanges>)>,
+    nodes: Vec<(NodeGuid, Option<NodeChange>)>,
 }
 
 /// What an operator expects no longer: names of nodes and links.
@@ -75,6 +86,13 @@ impl LinkChanges {
             };
             end.location()
         })
+    }
+}
+
+impl HistoryDelta {
+    /// An estimate of the memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        (self.links.len() + self.nodes.len()) * ENTRY_LEN
     }
 }
 
@@ -118,6 +136,20 @@ impl History {
         if self.links.len() < ENTRIES_MAX {
             self.links.insert(key, link);
         }
+    }
+
+    /// What the next history does not have.
+    pub(super) fn delta_to(&self, next: &Self) -> HistoryDelta {
+        HistoryDelta {
+            links: earlier_entries(&self.links, &next.links),
+            nodes: earlier_entries(&self.nodes, &next.nodes),
+        }
+    }
+
+    /// Becomes the history before, of which this is the delta.
+    pub(super) fn rewind(&mut self, delta: &HistoryDelta) {
+        restore_entries(&mut self.links, &delta.links);
+        restore_entries(&mut self.nodes, &delta.nodes);
     }
 
     /// What was seen when this SM was master before, at `last_seen`, and is not in the subnet.
@@ -300,6 +332,30 @@ impl History {
             kind: super::names::node_kind(of.node(slot).node_type),
         };
         self.nodes.insert(guid, change);
+    }
+}
+
+fn earlier_entries<K: Ord + Copy, V: PartialEq + Clone>(
+    before: &BTreeMap<K, V>,
+    after: &BTreeMap<K, V>,
+) -> Vec<(K, Option<V>)> {
+    let other = before
+        .iter()
+        .filter(|(key, value)| after.get(key) != Some(value))
+        .map(|(key, value)| (*key, Some(value.clone())));
+    let new = after.keys().filter(|key| !before.contains_key(key));
+    other.chain(new.map(|key| (*key, None))).collect()
+}
+
+fn restore_entries<K: Ord + Copy, V: Clone>(
+    entries: &mut BTreeMap<K, V>,
+    earlier: &[(K, Option<V>)],
+) {
+    for (key, value) in earlier {
+        match value {
+            Some(value) => entries.insert(*key, value.clone()),
+            None => entries.remove(key),
+        };
     }
 }
 

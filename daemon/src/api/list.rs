@@ -1,9 +1,12 @@
 //! Queries of lists: conditions, fields, pages.
 
+use std::time::SystemTime;
+
 use ferrosm_api::answer::{ApiError, ErrorKind, ListQuery, Page};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::picked;
 use crate::pattern::is_match;
 
 /// Objects on a page if the query has no `limit`.
@@ -13,9 +16,25 @@ const LIMIT_MAX: usize = 100_000;
 
 /// The objects that a query selects.
 pub(super) fn page<T: Serialize>(
-    rows: impl IntoIterator<Item = T>,
+    objects: impl IntoIterator<Item = T>,
     query: &ListQuery,
 ) -> Result<Page<Value>, ApiError> {
+    page_of_rows(objects.into_iter().map(|object| move || object), query)
+}
+
+/// The objects that a query selects. A row makes its object; that is only done if a condition or
+/// the page needs it.
+pub(super) fn page_of_rows<T: Serialize>(
+    rows: impl IntoIterator<Item = impl FnOnce() -> T>,
+    query: &ListQuery,
+) -> Result<Page<Value>, ApiError> {
+    if query.at.is_some() {
+        return Err(ApiError::new(
+            ErrorKind::InvalidRequest,
+            "this list is known only as it is now",
+            "Nodes, ports, links and members of partitions have earlier lists; leave out `at`.",
+        ));
+    }
     let conditions = conditions(query.conditions.as_deref().unwrap_or(""))?;
     let limit = query.limit.unwrap_or(LIMIT_DEFAULT);
     if !(1..=LIMIT_MAX).contains(&limit) {
@@ -29,24 +48,34 @@ pub(super) fn page<T: Serialize>(
     };
     let named = query.fields.as_deref().filter(|fields| !fields.is_empty());
     let fields: Option<Vec<&str>> = named.map(|fields| fields.split(',').collect());
+    let condition_fields: Vec<&str> = conditions
+        .iter()
+        .filter_map(|c| c.path.first().copied())
+        .collect();
+    let mut are_names_checked = false;
     let mut total = 0;
     let mut items = Vec::new();
     for row in rows {
-        let value = serde_json::to_value(&row).map_err(|e| {
-            ApiError::new(
-                ErrorKind::Internal,
-                format!("cannot encode an object: {e}"),
-                "",
-            )
-        })?;
-        if total == 0 {
-            check_names(&value, &conditions, fields.as_deref())?;
-        }
-        if !conditions.iter().all(|condition| condition.holds(&value)) {
+        let has_room = items.len() < limit;
+        let is_shown = has_room && total >= skipped;
+        if conditions.is_empty() && are_names_checked && !is_shown {
+            total += 1;
             continue;
         }
+        let object = row();
+        if !are_names_checked {
+            check_names(&encoded(&object)?, &conditions, fields.as_deref())?;
+            are_names_checked = true;
+        }
+        if !conditions.is_empty() {
+            let picked = picked::fields(&object, &condition_fields).map_err(not_encoded)?;
+            if !conditions.iter().all(|condition| condition.holds(&picked)) {
+                continue;
+            }
+        }
         total += 1;
-        if total > skipped && items.len() < limit {
+        if is_shown {
+            let value = encoded(&object)?;
             items.push(match &fields {
                 Some(fields) => select(value, fields),
                 None => value,
@@ -59,6 +88,15 @@ pub(super) fn page<T: Serialize>(
         next: (shown < total && !items.is_empty()).then(|| shown.to_string()),
         items,
     })
+}
+
+fn encoded<T: Serialize>(object: &T) -> Result<Value, ApiError> {
+    serde_json::to_value(object).map_err(not_encoded)
+}
+
+fn not_encoded(error: serde_json::Error) -> ApiError {
+    let message = format!("cannot encode an object: {error}");
+    ApiError::new(ErrorKind::Internal, message, "")
 }
 
 /// A condition on one field.
@@ -158,6 +196,12 @@ fn select(value: Value, fields: &[&str]) -> Value {
     Value::Object(kept.collect::<Map<String, Value>>())
 }
 
+/// A time in a query.
+pub(super) fn time(text: &str) -> Result<SystemTime, ApiError> {
+    humantime::parse_rfc3339(text)
+        .map_err(|_| invalid(format!("time `{text}` is not like 2026-11-29T05:00:00Z")))
+}
+
 /// A request that cannot be understood.
 pub(super) fn invalid(message: impl Into<String>) -> ApiError {
     let remedy = "GET /v1/openapi.json describes all queries.";
@@ -166,6 +210,8 @@ pub(super) fn invalid(message: impl Into<String>) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use core::cell::Cell;
+
     use serde_json::json;
 
     use super::*;
@@ -202,6 +248,42 @@ mod tests {
             }
         }
         assert_eq!(all, ["leaf-0", "leaf-1", "leaf-2", "leaf-3", "leaf-4"]);
+    }
+
+    /// Without conditions, the objects of other pages are only counted.
+    #[test]
+    fn objects_of_other_pages_are_not_made() {
+        let made = Cell::new(0);
+        let rows = (0..1000).map(|n| {
+            let made = &made;
+            move || {
+                made.set(made.get() + 1);
+                json!({ "n": n })
+            }
+        });
+        let query = ListQuery {
+            limit: Some(2),
+            cursor: Some("5".to_owned()),
+            ..ListQuery::default()
+        };
+        let page = page_of_rows(rows, &query).unwrap();
+        assert_eq!(page.items, [json!({"n": 5}), json!({"n": 6})]);
+        assert_eq!((page.total, page.next.as_deref()), (1000, Some("7")));
+        // The first object has the names of the fields.
+        assert_eq!(made.get(), 3);
+    }
+
+    /// A list that is known only as it is now does not pretend to be of an earlier time.
+    #[test]
+    fn time_without_earlier_lists_is_refused() {
+        let query = ListQuery {
+            at: Some("2026-11-29T05:00:00Z".to_owned()),
+            ..ListQuery::default()
+        };
+        let error = page(rows(), &query).unwrap_err();
+        assert!(error.remedy.contains("leave out `at`"), "{error:?}");
+        assert!(time("2026-11-29T05:00:00Z").is_ok());
+        assert!(time("yesterday").is_err());
     }
 
     #[test]

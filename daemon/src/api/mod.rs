@@ -8,6 +8,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`published`], `history`, `problems` | published state; what went down or left; problems that last |
+//! | `past` | states published earlier |
 //! | `replicas` | whether standbys have what this master has written |
 //! | `seen` | what was seen, as it is kept across restarts |
 //! | [`events`] | the last events |
@@ -19,7 +20,7 @@
 //! | `line_file` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
 //! | [`server`], [`access`] | the socket and the TCP listener; who a client is and what it may do |
-//! | `routes`, `list` | resources and their OpenAPI document; queries of lists |
+//! | `routes`, `list`, `picked` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
@@ -49,7 +50,9 @@ mod lookup;
 mod members;
 mod names;
 mod partition;
+mod past;
 mod path;
+mod picked;
 mod problems;
 pub mod published;
 mod replicas;

@@ -14,8 +14,14 @@ use super::published::FabricState;
 /// Most switches on a path; more are a loop.
 const HOPS_MAX: usize = 64;
 
+/// A path, and the slots of the switches of its hops.
+pub(super) struct FoundPath {
+    pub(super) path: Path,
+    pub(super) slots: Vec<u32>,
+}
+
 /// The path between two ports.
-pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<Path, ApiError> {
+pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<FoundPath, ApiError> {
     let snapshot = &*fabric.snapshot;
     let from = lookup::end_port(fabric, &query.from)?;
     let to = lookup::end_port(fabric, &query.to)?;
@@ -26,6 +32,7 @@ pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<Path, ApiE
         lid,
         sl,
         hops: Vec::new(),
+        slots: Vec::new(),
         mtu: MtuCode::Mtu4096,
         narrowest_mbps: u32::MAX,
     };
@@ -42,11 +49,12 @@ pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<Path, ApiE
     };
     let Walk {
         hops,
+        slots,
         mtu,
         narrowest_mbps,
         ..
     } = walk;
-    Ok(Path {
+    let path = Path {
         from: end_port_name(snapshot, from),
         to: end_port_name(snapshot, to),
         lid: lid.0,
@@ -60,7 +68,8 @@ pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<Path, ApiE
             narrowest_mbps
         },
         p_keys,
-    })
+    };
+    Ok(FoundPath { path, slots })
 }
 
 struct Walk<'s> {
@@ -68,6 +77,8 @@ struct Walk<'s> {
     lid: Lid,
     sl: Sl,
     hops: Vec<Hop>,
+    /// The slot of each hop's switch.
+    slots: Vec<u32>,
     mtu: MtuCode,
     narrowest_mbps: u32,
 }
@@ -112,6 +123,7 @@ impl Walk<'_> {
         if out == PortNum::DROP {
             return Err(format!("{name} has no entry for LID {}", self.lid));
         }
+        self.slots.push(at.node());
         self.hops.push(Hop {
             guid: node.guid.to_string(),
             name,

@@ -55,6 +55,10 @@ impl StandingProblems {
         self.0.values()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// A sweep is complete.
     pub(super) fn on_sweep(&mut self, report: &SweepReport, snapshot: &Snapshot, now: SystemTime) {
         for problem in &report.problems {

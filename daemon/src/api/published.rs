@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::event::LinkFlaps;
@@ -17,12 +18,15 @@ use ferrosm_core::report::{ActivityKind, Problem};
 use ferrosm_core::routing::what_if::RoutingBasis;
 use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
 use ferrosm_fabric::location::PortName;
-use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::snapshot::{EarlierTables, Snapshot};
 use ferrosm_mad::attr::SmState;
 
 use super::history::{ForgottenEntries, History, LinkKey};
+use super::list::invalid;
+use super::past::{Observed, PastStates};
 use super::problems::StandingProblems;
 use super::replicas::Replicas;
+use super::rfc3339;
 use super::route_history::RouteHistory;
 use super::seen::Seen;
 
@@ -33,11 +37,19 @@ const QUIET_MIN: Duration = Duration::from_secs(60);
 const LONG_SWEEP_INTERVAL: Duration = Duration::from_secs(300);
 /// Most links that flap at the same time. Further ones are only logged.
 const FLAPPING_MAX: usize = 4096;
+/// Of states in which only problems or flapping links changed, those that lasted less long are not
+/// recorded.
+const SHORT_STATE: Duration = Duration::from_secs(1);
+/// Estimated bytes of a past state, and of a problem or message in it.
+const PAST_STATE_LEN: usize = 3000;
+const PROBLEM_LEN: usize = 400;
 
 /// The published state. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Published {
     current: Arc<Mutex<Arc<State>>>,
+    /// States before the current one. It is locked only while `current` is.
+    past: Arc<Mutex<PastStates<State>>>,
     /// The thread that follows the state, if one does.
     watcher: Arc<OnceLock<Thread>>,
 }
@@ -91,6 +103,8 @@ pub struct State {
     pub expect: Duration,
     /// See [`QUIET_MIN`].
     quiet: Duration,
+    /// Only problems or flapping links changed since the state before.
+    is_detail: bool,
     /// What was seen before this SM became master.
     earlier: Option<Earlier>,
 }
@@ -150,10 +164,12 @@ impl Default for Published {
             term: 0,
             expect: Duration::MAX,
             quiet: QUIET_MIN,
+            is_detail: false,
             earlier: None,
         };
         Self {
             current: Arc::new(Mutex::new(Arc::new(state))),
+            past: Arc::default(),
             watcher: Arc::default(),
         }
     }
@@ -164,6 +180,66 @@ impl Published {
     #[must_use]
     pub fn state(&self) -> Arc<State> {
         Arc::clone(&self.lock())
+    }
+
+    /// The state at an earlier time. The size of the fabric and of the records bounds the time that
+    /// it takes.
+    ///
+    /// # Errors
+    /// If the time is in the future, or before the first record; if `tables` are to be restored and
+    /// the records lack them.
+    pub(super) fn state_at(
+        &self,
+        at: SystemTime,
+        tables: EarlierTables,
+    ) -> Result<Arc<State>, ApiError> {
+        if at > SystemTime::now() {
+            return Err(invalid(format!("{} is in the future", rfc3339(at))));
+        }
+        let current = self.lock();
+        let last = Arc::clone(&current);
+        let past = self.lock_past();
+        let followed = past.since(at);
+        let known_since = past.known_since().unwrap_or(last.at);
+        drop(past);
+        drop(current);
+        if last.at <= at {
+            return Ok(last);
+        }
+        let Some((since, state)) = followed
+            .as_ref()
+            .and_then(|since| Some((since, since.state()?)))
+        else {
+            return Err(ApiError::new(
+                ErrorKind::NotFound,
+                format!(
+                    "the state at {} is not known: this service recorded states since {}",
+                    rfc3339(at),
+                    rfc3339(known_since)
+                ),
+                "`ferrosm diff` and `ferrosm changes` know earlier changes, also those before the service started.",
+            ));
+        };
+        if tables == EarlierTables::Restored
+            && let Some(routes_since) = since.routes_known_since(last.at)
+        {
+            return Err(ApiError::new(
+                ErrorKind::NotFound,
+                format!(
+                    "the routes at {} are not known: those since {} are; then more changed than the service records",
+                    rfc3339(at),
+                    rfc3339(routes_since)
+                ),
+                "`ferrosm changes` lists what changed; nodes, ports and links of that time are known.",
+            ));
+        }
+        let mut state = state.clone();
+        if let Some(fabric) = &mut state.fabric {
+            let observed = since.observed(&last.observed(), tables);
+            fabric.snapshot = observed.snapshot;
+            fabric.history = observed.history;
+        }
+        Ok(Arc::new(state))
     }
 
     /// Wakes this thread after each change from now on. Only the first call has an effect.
@@ -222,9 +298,11 @@ impl Published {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
         let routes = self.routes_after(report, &snapshot, basis.as_deref());
-        let m_keys = Arc::new(sm.m_key_report());
+        let m_keys = sm.m_key_report();
         self.publish(|state, now| {
-            state.m_keys = m_keys;
+            if *state.m_keys != m_keys {
+                state.m_keys = Arc::new(m_keys);
+            }
             Arc::make_mut(&mut state.problems).on_sweep(report, &snapshot, now);
             if !report.failed {
                 state.routing_failure = None;
@@ -264,12 +342,12 @@ impl Published {
 
     /// A problem was found while no sweep ran.
     pub fn problem_found(&self, problem: &Problem) {
-        self.publish(|state, now| Arc::make_mut(&mut state.problems).on_found(problem, now));
+        self.publish_detail(|state, now| Arc::make_mut(&mut state.problems).on_found(problem, now));
     }
 
     /// A link flaps.
     pub fn link_flaps(&self, flaps: &LinkFlaps) {
-        self.publish(|state, _| {
+        self.publish_detail(|state, _| {
             let flapping = Arc::make_mut(&mut state.flapping);
             if let Some(key) = key_of_ends(flaps.ends)
                 && flapping.len() < FLAPPING_MAX
@@ -281,7 +359,7 @@ impl Published {
 
     /// A link that flapped is stable.
     pub fn link_stable(&self, ends: [PortName; 2]) {
-        self.publish(|state, _| {
+        self.publish_detail(|state, _| {
             if let Some(key) = key_of_ends(ends) {
                 Arc::make_mut(&mut state.flapping).remove(&key);
             }
@@ -410,13 +488,37 @@ impl Published {
         sm.snapshot(base)
     }
 
+    /// Publishes a state, and records the one before.
     fn publish(&self, change: impl FnOnce(&mut State, SystemTime)) {
+        self.publish_change(false, change);
+    }
+
+    /// Publishes a change that leaves the fabric as it is, and of which there may be many.
+    fn publish_detail(&self, change: impl FnOnce(&mut State, SystemTime)) {
+        self.publish_change(true, change);
+    }
+
+    /// Publishes a state, and records the one before, unless both belong to a burst of details.
+    fn publish_change(&self, is_detail: bool, change: impl FnOnce(&mut State, SystemTime)) {
         let now = SystemTime::now();
         let mut current = self.lock();
+        let lasted = now.duration_since(current.at).unwrap_or_default();
+        let is_burst = is_detail && current.is_detail && lasted < SHORT_STATE;
+        let before = (!is_burst).then(|| Arc::clone(&current));
         let state = Arc::make_mut(&mut current);
         change(state, now);
         state.revision += 1;
         state.at = now;
+        state.is_detail = is_detail;
+        if let Some(before) = before {
+            self.lock_past().push(
+                before.at,
+                before.without_observed(),
+                before.bytes(),
+                &before.observed(),
+                &state.observed(),
+            );
+        }
         drop(current);
         if let Some(watcher) = self.watcher.get() {
             watcher.unpark();
@@ -425,6 +527,10 @@ impl Published {
 
     fn lock(&self) -> MutexGuard<'_, Arc<State>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_past(&self) -> MutexGuard<'_, PastStates<State>> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -444,6 +550,39 @@ impl State {
             }
             (None, None) => None,
         }
+    }
+
+    /// What was observed; nothing without a fabric.
+    fn observed(&self) -> Observed {
+        let fabric = self.fabric.as_ref();
+        fabric.map_or_else(Observed::default, |fabric| Observed {
+            snapshot: Arc::clone(&fabric.snapshot),
+            history: Arc::clone(&fabric.history),
+        })
+    }
+
+    /// The state without what takes much memory: the snapshot, its changes and its routing.
+    fn without_observed(&self) -> Self {
+        let fabric = self.fabric.as_ref().map(|fabric| FabricState {
+            snapshot: Arc::default(),
+            report: fabric.report.clone(),
+            basis: None,
+            at: fabric.at,
+            history: Arc::default(),
+            routes: Arc::default(),
+        });
+        Self {
+            fabric,
+            earlier: None,
+            ..self.clone()
+        }
+    }
+
+    /// An estimate of the memory of [`Self::without_observed`], unless others share it.
+    fn bytes(&self) -> usize {
+        let report = self.fabric.as_ref().and_then(|f| f.report.as_ref());
+        let of_report = report.map_or(0, |r| r.problems.len() + r.routing_messages.len());
+        PAST_STATE_LEN + (self.problems.len() + of_report) * PROBLEM_LEN
     }
 
     /// What changed until this snapshot. What happened before the first sweep as master is no news:
@@ -500,5 +639,103 @@ impl Published {
                 routes: Arc::default(),
             });
         });
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use ferrosm_core::report::ProblemKind;
+    use ferrosm_fabric::location::Location;
+    use ferrosm_mad::ids::Lid;
+    use ferrosm_sim::generate;
+
+    use super::*;
+    use crate::offline::spec;
+
+    /// A time after all states that were published, and before the next one.
+    fn later() -> SystemTime {
+        let begun = SystemTime::now();
+        loop {
+            let now = SystemTime::now();
+            if now > begun + Duration::from_millis(2) {
+                return now - Duration::from_millis(1);
+            }
+        }
+    }
+
+    fn publish(published: &Published, snapshot: &Snapshot) -> SystemTime {
+        let state = State::clone(&published.state());
+        let fabric = Some(FabricState {
+            snapshot: Arc::new(snapshot.clone()),
+            report: Some(Arc::default()),
+            basis: None,
+            at: SystemTime::now(),
+            history: Arc::default(),
+            routes: Arc::default(),
+        });
+        let role = SmState::Master;
+        published.replace(State {
+            fabric,
+            role,
+            ..state
+        });
+        later()
+    }
+
+    /// The state at a time is the one that was published before it. Times before the first state
+    /// and in the future are errors.
+    #[test]
+    fn states_of_earlier_times_are_found() {
+        let fabric_spec = generate::from_spec("fat-tree:4").unwrap();
+        let mut fabric = spec::observed(&fabric_spec);
+        let published = Published::default();
+        let start = published.state().at;
+        later();
+        let whole = spec::snapshot(&fabric, None, None);
+        let first = publish(&published, &whole);
+        let cut = fabric.links().next().unwrap().a;
+        fabric.disconnect(cut);
+        let lacking = spec::snapshot(&fabric, None, Some(&whole));
+        let second = publish(&published, &lacking);
+
+        let tables = EarlierTables::Any;
+        let at = |at| published.state_at(at, tables).unwrap();
+        let num_links = |state: &State| state.fabric.as_ref().unwrap().snapshot.links().len();
+        assert_eq!(num_links(&at(first)), whole.links().len());
+        assert_eq!(num_links(&at(second)), whole.links().len() - 1);
+        assert!(at(first).revision < at(second).revision);
+        assert!(at(first).at <= first);
+        assert_eq!(at(second).revision, published.state().revision);
+        assert!(at(start).fabric.is_none());
+
+        let error = |at| published.state_at(at, tables).unwrap_err();
+        let before = error(start - Duration::from_secs(1));
+        assert_eq!(before.kind, ErrorKind::NotFound);
+        assert!(before.message.contains(&rfc3339(start)), "{before:?}");
+        let future = error(SystemTime::now() + Duration::from_secs(3600));
+        assert_eq!(future.kind, ErrorKind::InvalidRequest);
+    }
+
+    /// A burst of problems does not displace earlier states from the records.
+    #[test]
+    fn bursts_do_not_displace_earlier_states() {
+        let published = Published::default();
+        let whole = spec::snapshot(
+            &spec::observed(&generate::from_spec("fat-tree:4").unwrap()),
+            None,
+            None,
+        );
+        let first = publish(&published, &whole);
+        let revision = published.state().revision;
+        for lid in 1..10_000 {
+            published.problem_found(&Problem {
+                location: Location::Lid(Lid(lid)),
+                kind: ProblemKind::LinkMismatch,
+            });
+        }
+        assert!(published.state().revision > revision);
+        let found = published.state_at(first, EarlierTables::Any).unwrap();
+        assert!(found.fabric.is_some());
+        assert!(found.revision <= revision, "{}", found.revision);
     }
 }

@@ -13,9 +13,11 @@ use ferrosm_core::SweepReport;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::foreign_p_keys::ForeignPKeys;
 use ferrosm_fabric::snapshot::Snapshot;
+use ferrosm_fabric::tables::mft::mft_index;
 use ferrosm_mad::attr::{NodeType, SmState};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_sa::registry::multicast::MulticastGroups;
 
 use super::alarms::{Alarms, conditions};
 use super::names::end_port_name;
@@ -103,7 +105,8 @@ fn summary(report: &SweepReport, at: SystemTime) -> SweepSummary {
 }
 
 /// The health of the subnet: what sweeps found, and what was there in the last days and is not now.
-pub(super) fn health(state: &State, alarms: &Alarms) -> Health {
+/// `alarms` are those of now; `None` at an earlier time.
+pub(super) fn health(state: &State, alarms: Option<&Alarms>) -> Health {
     if let Some(why) = &state.no_link {
         return Health {
             state: HealthState::Down,
@@ -198,9 +201,9 @@ pub(super) fn finding(problem: &Problem) -> Finding {
 }
 
 /// What is wrong, with the numbers of its alarms, and what the last sweep corrected.
-fn findings(state: &State, fabric: &FabricState, alarms: &Alarms) -> Vec<Finding> {
+fn findings(state: &State, fabric: &FabricState, alarms: Option<&Alarms>) -> Vec<Finding> {
     let wrong = conditions(state).items;
-    let ids = alarms.ids(&wrong);
+    let ids = alarms.map_or_else(|| vec![None; wrong.len()], |alarms| alarms.ids(&wrong));
     let lasting = wrong
         .into_iter()
         .zip(ids)
@@ -240,8 +243,9 @@ pub(super) fn sms(state: &State) -> Sms {
     }
 }
 
-/// How near limits are.
-pub(super) fn limits(fabric: &FabricState) -> Limits {
+/// How near limits are. `groups` are those of now; `None` at an earlier time, of which the tables
+/// of switches are known.
+pub(super) fn limits(fabric: &FabricState, groups: Option<&MulticastGroups>) -> Limits {
     let snapshot = &fabric.snapshot;
     let lids = snapshot
         .end_ports()
@@ -288,7 +292,7 @@ pub(super) fn limits(fabric: &FabricState) -> Limits {
     if let Some((info, switch)) = smallest_mft {
         items.push(Limit {
             resource: "mlids".to_owned(),
-            used: used_mlids(snapshot),
+            used: used_mlids(snapshot, groups),
             limit: u64::from(info.multicast_fdb_cap),
             limited_by: switch.name(),
         });
@@ -296,13 +300,17 @@ pub(super) fn limits(fabric: &FabricState) -> Limits {
     Limits { items }
 }
 
-/// Number of MLIDs with an entry in any switch.
-fn used_mlids(snapshot: &Snapshot) -> u64 {
+/// Number of MLIDs of groups or with an entry in any switch: a group without a tree has none.
+fn used_mlids(snapshot: &Snapshot, groups: Option<&MulticastGroups>) -> u64 {
+    let of_groups = groups
+        .into_iter()
+        .flat_map(MulticastGroups::iter)
+        .map(|(_, group)| mft_index(group.mlid));
     let switches = snapshot.nodes().filter_map(|node| node.switch.as_ref());
     let blocks = switches.flat_map(|switch| switch.mft.iter());
     let used = blocks.flat_map(|(at, masks)| {
         let used = masks.iter().enumerate().filter(|(_, mask)| **mask != 0);
         used.map(|(i, _)| (at.block, i))
     });
-    used.collect::<BTreeSet<_>>().len() as u64
+    of_groups.chain(used).collect::<BTreeSet<_>>().len() as u64
 }

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::ServiceDirArgs;
+use super::time::TimeArgs;
 
 /// Flags of all questions.
 #[derive(Debug, Clone, Args)]
@@ -16,6 +17,17 @@ pub struct AskArgs {
     /// Ask again every 2 s, until interrupted.
     #[arg(long)]
     pub watch: bool,
+}
+
+/// Flags of queries that may be about an earlier time.
+#[derive(Debug, Clone, Args)]
+pub struct AskAtArgs {
+    /// The question.
+    #[command(flatten)]
+    pub ask: AskArgs,
+    /// The time.
+    #[command(flatten)]
+    pub time: TimeArgs,
 }
 
 /// Flags of lists.
@@ -33,6 +45,17 @@ pub struct ListArgs {
     pub limit: u32,
 }
 
+/// Flags of lists that may be of an earlier time.
+#[derive(Debug, Clone, Args)]
+pub struct ListAtArgs {
+    /// The list.
+    #[command(flatten)]
+    pub list: ListArgs,
+    /// The time.
+    #[command(flatten)]
+    pub time: TimeArgs,
+}
+
 /// Flags of `links`.
 #[derive(Debug, Clone, Args)]
 pub struct LinksArgs {
@@ -42,6 +65,9 @@ pub struct LinksArgs {
     /// Only links that are down, not active or degraded.
     #[arg(long)]
     pub problems: bool,
+    /// The time.
+    #[command(flatten)]
+    pub time: TimeArgs,
 }
 
 /// Flags of `events`.
@@ -86,6 +112,9 @@ pub struct WhereArgs {
     /// The question.
     #[command(flatten)]
     pub ask: AskArgs,
+    /// The time.
+    #[command(flatten)]
+    pub time: TimeArgs,
 }
 
 /// Flags of `path`.
@@ -100,4 +129,7 @@ pub struct PathArgs {
     /// The question.
     #[command(flatten)]
     pub ask: AskArgs,
+    /// The time.
+    #[command(flatten)]
+    pub time: TimeArgs,
 }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{AskArgs, ListArgs, ServiceArgs};
+use super::{AskAtArgs, ListAtArgs, ServiceArgs, TimeArgs};
 
 /// Flags of `partition`.
 #[derive(Debug, Clone, Args)]
@@ -16,7 +16,7 @@ pub struct PartitionArgs {
 #[derive(Debug, Clone, Subcommand)]
 pub enum PartitionCommand {
     /// List the partitions that are configured, were added or have members.
-    List(AskArgs),
+    List(AskAtArgs),
     /// List the members of a partition, as the P_Key tables of ports have them.
     Show {
         /// Its name, or P_Key with or without the membership bit.
@@ -24,7 +24,7 @@ pub enum PartitionCommand {
         partition: String,
         /// The list.
         #[command(flatten)]
-        list: ListArgs,
+        list: ListAtArgs,
     },
     /// Create a partition that the configuration does not define, or replace one.
     ///
@@ -45,6 +45,17 @@ pub enum PartitionCommand {
         #[command(flatten)]
         service: ServiceArgs,
     },
+}
+
+impl PartitionCommand {
+    /// The time that the command asks about; `None` if that is always now.
+    pub(super) const fn time_mut(&mut self) -> Option<&mut TimeArgs> {
+        match self {
+            Self::List(args) => Some(&mut args.time),
+            Self::Show { list, .. } => Some(&mut list.time),
+            Self::Add(_) | Self::Set(_) | Self::Remove { .. } => None,
+        }
+    }
 }
 
 /// Flags of `partition add`.

@@ -1,11 +1,12 @@
 //! Flags of `changes` and `diff`.
 
 use core::time::Duration;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use clap::Args;
 
 use super::AskArgs;
+use super::time::parse_time;
 
 /// Flags of `changes`.
 #[derive(Debug, Clone, Args)]
@@ -41,58 +42,4 @@ pub struct DiffArgs {
     /// The question.
     #[command(flatten)]
     pub ask: AskArgs,
-}
-
-fn parse_time(text: &str) -> Result<SystemTime, String> {
-    parse_time_at(text, SystemTime::now())
-}
-
-/// A time, as an operator types it at a time.
-fn parse_time_at(text: &str, now: SystemTime) -> Result<SystemTime, String> {
-    if let Ok(at) = humantime::parse_rfc3339_weak(text) {
-        return Ok(at);
-    }
-    let ago = humantime::parse_duration(text).ok();
-    if let Some(at) = ago.and_then(|ago| now.checked_sub(ago)) {
-        return Ok(at);
-    }
-    let seconds = text.split(':').map(|part| part.parse::<u64>().ok());
-    let parsed = match seconds.collect::<Vec<_>>()[..] {
-        [Some(h @ 0..24), Some(m @ 0..60)] => Some(h * 3600 + m * 60),
-        [Some(h @ 0..24), Some(m @ 0..60), Some(s @ 0..60)] => Some(h * 3600 + m * 60 + s),
-        [..] => None,
-    };
-    let of_day = parsed.ok_or_else(|| {
-        "expected a time such as 2026-11-29T05:00:00Z, 05:00 (today, UTC), or 1h (ago)".to_owned()
-    })?;
-    const DAY_S: u64 = 24 * 3600;
-    let now_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    Ok(UNIX_EPOCH + Duration::from_secs(now_s / DAY_S * DAY_S + of_day))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_read_as_operators_type_them() {
-        let now = humantime::parse_rfc3339("2026-11-29T12:00:00Z").unwrap();
-        for (text, expected) in [
-            ("2026-11-29T05:00:01Z", "2026-11-29T05:00:01Z"),
-            ("2026-11-29 05:00:01", "2026-11-29T05:00:01Z"),
-            ("05:30", "2026-11-29T05:30:00Z"),
-            ("23:59:59", "2026-11-29T23:59:59Z"),
-            ("90m", "2026-11-29T10:30:00Z"),
-        ] {
-            let at = parse_time_at(text, now).unwrap();
-            assert_eq!(
-                humantime::format_rfc3339(at).to_string(),
-                expected,
-                "{text}"
-            );
-        }
-        for text in ["", "yesterday", "24:00", "5", "1:2:3:4"] {
-            assert!(parse_time_at(text, now).is_err(), "{text}");
-        }
-    }
 }

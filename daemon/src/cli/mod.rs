@@ -21,6 +21,7 @@ mod sa;
 #[cfg(feature = "simulator")]
 mod simulator;
 mod state;
+mod time;
 mod what_if;
 
 use std::path::PathBuf;
@@ -31,7 +32,10 @@ use ferrosm_umad::libibumad::PortSelection;
 
 use crate::config::{LogFormat, Settings, names_no_engine, parse_engine};
 pub use alarms::{AlarmsArgs, AlarmsCommand, ForgetArgs, NotifyArgs, NotifyCommand};
-pub use ask::{AskArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg, WhereArgs};
+pub use ask::{
+    AskArgs, AskAtArgs, EventsArgs, LinksArgs, ListArgs, ListAtArgs, PathArgs, SeverityArg,
+    WhereArgs,
+};
 pub use bugreport::BugreportArgs;
 pub use cabling::{CabledFabricArgs, CablingArgs, CablingCommand};
 pub use capture::{CaptureArgs, CaptureCommand, CaptureServiceArgs};
@@ -59,6 +63,7 @@ pub use sa::{RateArg, SaArgs, SaCommand};
 #[cfg(feature = "simulator")]
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
+pub use time::TimeArgs;
 pub use what_if::WhatIfArgs;
 
 /// An InfiniBand subnet manager.
@@ -73,6 +78,9 @@ pub use what_if::WhatIfArgs;
     arg_required_else_help = true
 )]
 pub struct Cli {
+    /// The time that the command asks about.
+    #[command(flatten)]
+    pub time: TimeArgs,
     /// The command.
     #[command(subcommand)]
     pub command: CliCommand,
@@ -93,20 +101,20 @@ pub enum CliCommand {
     #[command(flatten)]
     Simulator(SimulatorCommand),
     /// Show what the running service is and does.
-    Status(AskArgs),
+    Status(AskAtArgs),
     /// Show whether everything seen in the last days (`health.expect`) is up, addressed and routed.
     ///
     /// Exit status: 0 ok, 1 degraded, 2 down, 3 unknown. It reads only what the service knows, and
     /// changes nothing.
-    Health(AskArgs),
+    Health(AskAtArgs),
     /// List the SMs of the subnet.
-    Sms(AskArgs),
+    Sms(AskAtArgs),
     /// List the nodes of the subnet, and those that left it in the last days (`health.expect`).
-    Nodes(ListArgs),
+    Nodes(ListAtArgs),
     /// List the links of the subnet, and those that went down in the last days (`health.expect`).
     Links(LinksArgs),
     /// Show how near limits of the fabric are.
-    Limits(AskArgs),
+    Limits(AskAtArgs),
     /// Show where a port is: GUID of a port or node, LID, name, or `name/port`.
     Where(WhereArgs),
     /// Show the path of packets between two ports, from the tables that the switches have.
@@ -369,8 +377,11 @@ pub struct PortsArgs {
     #[command(flatten)]
     pub list: ListArgs,
     /// List the ports of this host instead.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "at")]
     pub local: bool,
+    /// The time.
+    #[command(flatten)]
+    pub time: TimeArgs,
 }
 
 /// Flags of `topology`.
@@ -409,6 +420,45 @@ pub enum TopologyFormat {
 }
 
 impl CliCommand {
+    /// Sets the time that the command asks about, if `--at` is before its name.
+    ///
+    /// # Errors
+    /// A message for the operator, if the command is about no other time than now.
+    pub fn set_time(&mut self, time: &TimeArgs) -> Result<(), String> {
+        if time.at.is_none() {
+            return Ok(());
+        }
+        let Some(own) = self.time_mut() else {
+            return Err("--at is for status, health, sms, limits, nodes, ports, links, where, path and partition: other commands are about now"
+                .to_owned());
+        };
+        if own.at.is_some() {
+            return Err("--at occurs twice: use it once".to_owned());
+        }
+        own.clone_from(time);
+        Ok(())
+    }
+
+    /// The time that the command asks about; `None` if that is always now.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "other commands are about now"
+    )]
+    const fn time_mut(&mut self) -> Option<&mut TimeArgs> {
+        match self {
+            Self::Status(args) | Self::Health(args) | Self::Sms(args) | Self::Limits(args) => {
+                Some(&mut args.time)
+            }
+            Self::Nodes(args) => Some(&mut args.time),
+            Self::Links(args) => Some(&mut args.time),
+            Self::Ports(args) if !args.local => Some(&mut args.time),
+            Self::Where(args) => Some(&mut args.time),
+            Self::Path(args) => Some(&mut args.time),
+            Self::Partition(args) => args.command.time_mut(),
+            _ => None,
+        }
+    }
+
     /// Checks combinations of flags.
     ///
     /// # Errors

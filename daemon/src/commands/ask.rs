@@ -16,9 +16,10 @@ use serde::de::DeserializeOwned;
 
 use super::service::{self, failure};
 use crate::api::client::Call;
+use crate::api::rfc3339;
 use crate::cli::{
-    AskArgs, ChangesArgs, DiffArgs, EventsArgs, LinksArgs, ListArgs, PathArgs, SeverityArg,
-    WhereArgs,
+    AskArgs, AskAtArgs, ChangesArgs, DiffArgs, EventsArgs, LinksArgs, ListArgs, ListAtArgs,
+    PathArgs, SeverityArg, TimeArgs, WhereArgs,
 };
 use crate::failure::Failure;
 use crate::output::{self, answers};
@@ -34,16 +35,16 @@ const UNKNOWN: u8 = 3;
 ///
 /// # Errors
 /// If no service answers.
-pub fn status(args: &AskArgs) -> Result<(), Failure> {
-    ask::<Status>(args, "status", &[], answers::status).map(drop)
+pub fn status(args: &AskAtArgs) -> Result<(), Failure> {
+    ask_at::<Status>(&args.ask, &args.time, "status", &[], answers::status).map(drop)
 }
 
 /// Runs `health`.
 ///
 /// # Errors
 /// The state as exit status, unless it is ok.
-pub fn health(args: &AskArgs) -> Result<(), Failure> {
-    let asked = ask::<Health>(args, "health", &[], answers::health);
+pub fn health(args: &AskAtArgs) -> Result<(), Failure> {
+    let asked = ask_at::<Health>(&args.ask, &args.time, "health", &[], answers::health);
     let answer = match asked {
         Ok(answer) => answer,
         // A monitoring system reads the exit status.
@@ -65,17 +66,18 @@ pub fn health(args: &AskArgs) -> Result<(), Failure> {
 ///
 /// # Errors
 /// If no service answers.
-pub fn sms(args: &AskArgs) -> Result<(), Failure> {
-    ask::<Sms>(args, "sms", &[], answers::sms).map(drop)
+pub fn sms(args: &AskAtArgs) -> Result<(), Failure> {
+    ask_at::<Sms>(&args.ask, &args.time, "sms", &[], answers::sms).map(drop)
 }
 
 /// Runs `nodes`.
 ///
 /// # Errors
 /// If no service answers, or the conditions are invalid.
-pub fn nodes(args: &ListArgs) -> Result<(), Failure> {
-    let query = list_query(args, None);
-    ask::<Page<Node>>(&args.ask, "nodes", &query, answers::nodes).map(drop)
+pub fn nodes(args: &ListAtArgs) -> Result<(), Failure> {
+    let list = &args.list;
+    let query = list_query(list, None);
+    ask_at::<Page<Node>>(&list.ask, &args.time, "nodes", &query, answers::nodes).map(drop)
 }
 
 /// Runs `links`.
@@ -84,15 +86,16 @@ pub fn nodes(args: &ListArgs) -> Result<(), Failure> {
 /// If no service answers, or the conditions are invalid.
 pub fn links(args: &LinksArgs) -> Result<(), Failure> {
     let query = list_query(&args.list, args.problems.then_some("state!=up"));
-    ask::<Page<Link>>(&args.list.ask, "links", &query, answers::links).map(drop)
+    let ask = &args.list.ask;
+    ask_at::<Page<Link>>(ask, &args.time, "links", &query, answers::links).map(drop)
 }
 
 /// Runs `limits`.
 ///
 /// # Errors
 /// If no service answers, or it does not know the fabric yet.
-pub fn limits(args: &AskArgs) -> Result<(), Failure> {
-    ask::<Limits>(args, "limits", &[], answers::limits).map(drop)
+pub fn limits(args: &AskAtArgs) -> Result<(), Failure> {
+    ask_at::<Limits>(&args.ask, &args.time, "limits", &[], answers::limits).map(drop)
 }
 
 /// Runs `where`.
@@ -101,7 +104,7 @@ pub fn limits(args: &AskArgs) -> Result<(), Failure> {
 /// If no service answers, or no port has this name.
 pub fn place(args: &WhereArgs) -> Result<(), Failure> {
     let query = [("name", args.name.clone())];
-    ask::<Where>(&args.ask, "where", &query, answers::places).map(drop)
+    ask_at::<Where>(&args.ask, &args.time, "where", &query, answers::places).map(drop)
 }
 
 /// Runs `path`.
@@ -110,7 +113,7 @@ pub fn place(args: &WhereArgs) -> Result<(), Failure> {
 /// If no service answers, a name is unknown or ambiguous, or packets do not arrive.
 pub fn path(args: &PathArgs) -> Result<(), Failure> {
     let query = [("from", args.from.clone()), ("to", args.to.clone())];
-    let answer = ask::<Path>(&args.ask, "paths", &query, answers::path)?;
+    let answer = ask_at::<Path>(&args.ask, &args.time, "paths", &query, answers::path)?;
     match answer.body.dropped {
         None => Ok(()),
         Some(_) => Err(Failure::Status(1)),
@@ -135,9 +138,8 @@ pub fn changes(args: &ChangesArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service answers, or the first time is after the second.
 pub fn diff(args: &DiffArgs) -> Result<(), Failure> {
-    let text = |at| humantime::format_rfc3339_millis(at).to_string();
-    let mut query = vec![("from", text(args.from))];
-    query.extend(args.to.map(|to| ("to", text(to))));
+    let mut query = vec![("from", rfc3339(args.from))];
+    query.extend(args.to.map(|to| ("to", rfc3339(to))));
     ask::<Diff>(&args.ask, "diff", &query, answers::diff).map(drop)
 }
 
@@ -208,12 +210,25 @@ pub(super) fn ask<T: DeserializeOwned>(
     query: &[(&str, String)],
     render: fn(&Answer<T>) -> String,
 ) -> Result<Answer<T>, Failure> {
+    ask_at(args, &TimeArgs::default(), resource, query, render)
+}
+
+/// Asks about a time and prints, with the time that the answer is of if it is not now.
+pub(super) fn ask_at<T: DeserializeOwned>(
+    args: &AskArgs,
+    time: &TimeArgs,
+    resource: &str,
+    query: &[(&str, String)],
+    render: fn(&Answer<T>) -> String,
+) -> Result<Answer<T>, Failure> {
     let endpoint = service::endpoint(&args.service)?;
+    let mut query = query.to_vec();
+    query.extend(time.at.map(|at| ("at", rfc3339(at))));
     let call = Call {
         endpoint: &endpoint,
         method: Method::GET,
         resource,
-        query,
+        query: &query,
         wait: Duration::ZERO,
     };
     loop {
@@ -226,6 +241,9 @@ pub(super) fn ask<T: DeserializeOwned>(
         if args.json {
             output::print(&format!("{}\n", received.json))?;
         } else {
+            if time.at.is_some() {
+                output::print(&answers::state_time(&received.answer))?;
+            }
             output::print(&render(&received.answer))?;
         }
         if !args.watch {

@@ -10,7 +10,7 @@ use ferrosm_api::maintenance::{
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
 use hyper::Method;
 
-use super::ask::{ask, list_query};
+use super::ask::{ask, ask_at, list_query};
 use super::control::{Execution, Request, execute};
 use crate::api::client::encoded;
 use crate::cli::{
@@ -29,13 +29,25 @@ const RESET_S: u64 = 2;
 /// If no service answers, there is no such partition, or the SM refuses it.
 pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
     match command {
-        PartitionCommand::List(args) => {
-            ask::<Partitions>(args, "partitions", &[], answers::partitions).map(drop)
-        }
+        PartitionCommand::List(args) => ask_at::<Partitions>(
+            &args.ask,
+            &args.time,
+            "partitions",
+            &[],
+            answers::partitions,
+        )
+        .map(drop),
         PartitionCommand::Show { partition, list } => {
             let resource = format!("partitions/{}/members", encoded(partition));
-            let query = list_query(list, None);
-            ask::<Page<PartitionMember>>(&list.ask, &resource, &query, answers::members).map(drop)
+            let query = list_query(&list.list, None);
+            ask_at::<Page<PartitionMember>>(
+                &list.list.ask,
+                &list.time,
+                &resource,
+                &query,
+                answers::members,
+            )
+            .map(drop)
         }
         PartitionCommand::Add(args) => add_partition(args),
         PartitionCommand::Set(args) => set_members(args),

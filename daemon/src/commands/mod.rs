@@ -37,7 +37,8 @@ use crate::output;
 ///
 /// # Errors
 /// The failure of the command.
-pub fn run(cli: Cli) -> Result<(), Failure> {
+pub fn run(mut cli: Cli) -> Result<(), Failure> {
+    cli.command.set_time(&cli.time).map_err(Failure::Usage)?;
     cli.command.check().map_err(Failure::Usage)?;
     match cli.command {
         CliCommand::Run(args) => run::run(&args),

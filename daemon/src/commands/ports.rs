@@ -4,7 +4,7 @@ use ferrosm_api::answer::Page;
 use ferrosm_api::fabric::Port;
 use ferrosm_umad::libibumad::{self, LocalPort, PortChoiceError, PortSelection};
 
-use super::ask::{ask, list_query};
+use super::ask::{ask_at, list_query};
 use crate::cli::PortsArgs;
 use crate::failure::Failure;
 use crate::output::{self, answers, json, table};
@@ -19,7 +19,8 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
         return local(args.list.ask.json);
     }
     let query = list_query(&args.list, None);
-    match ask::<Page<Port>>(&args.list.ask, "ports", &query, answers::ports) {
+    let asked = ask_at::<Page<Port>>(&args.list.ask, &args.time, "ports", &query, answers::ports);
+    match asked {
         // A program that reads JSON asked for the other list.
         Err(Failure::NoService { message, .. }) if !args.list.ask.json => {
             output::print(&format!("{message}; the ports of this host:\n"))?;

@@ -6,9 +6,12 @@ use std::path::Path;
 use ferrosm_api::config::{ChangedInput, ChangedKey, ConfigChange, InputChange};
 use toml::Value;
 
-use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, is_secret};
+use super::keys::{
+    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS,
+    is_secret,
+};
 use super::reload::needs_restart;
-use super::settings::{PartitionEntry, Settings};
+use super::settings::Settings;
 
 /// Shown in place of a key such as the M_Key.
 const HIDDEN: &str = "(not shown)";
@@ -37,7 +40,24 @@ pub fn difference(running: &Settings, new: &Settings) -> ConfigChange {
             });
         }
     }
-    keys.extend(changed_partitions(running, new));
+    keys.extend(changed_entries(
+        PARTITION,
+        PARTITION_KEYS,
+        &running.partition_entries,
+        &new.partition_entries,
+    ));
+    keys.extend(changed_entries(
+        API_CLIENT,
+        API_CLIENT_KEYS,
+        &running.api_clients,
+        &new.api_clients,
+    ));
+    keys.extend(changed_entries(
+        NOTIFY,
+        NOTIFY_KEYS,
+        &running.notify_entries,
+        &new.notify_entries,
+    ));
     ConfigChange {
         keys,
         inputs: changed_inputs(running, new),
@@ -46,42 +66,68 @@ pub fn difference(running: &Settings, new: &Settings) -> ConfigChange {
     }
 }
 
-/// The entries `[[partition]]` that differ, by name. Entries with one name are compared together.
-fn changed_partitions(running: &Settings, new: &Settings) -> Vec<ChangedKey> {
-    let old_entries = entries_by_name(&running.partition_entries);
-    let new_entries = entries_by_name(&new.partition_entries);
-    let names: BTreeSet<&str> = old_entries
-        .keys()
-        .chain(new_entries.keys())
-        .copied()
-        .collect();
+/// The entries of a list such as `[[partition]]` that differ, by name. Entries with one name are
+/// compared together.
+fn changed_entries<E: Default>(
+    list: &str,
+    keys: &[Key<E>],
+    running: &[E],
+    new: &[E],
+) -> Vec<ChangedKey> {
+    let old_entries = entries_by_name(keys, running);
+    let new_entries = entries_by_name(keys, new);
+    let names: BTreeSet<&String> = old_entries.keys().chain(new_entries.keys()).collect();
     let changed = names.into_iter().filter_map(|name| {
         let old = old_entries.get(name);
         let new = new_entries.get(name);
         (old != new).then(|| ChangedKey {
-            key: format!("{PARTITION} {name}"),
-            old: old.cloned(),
-            new: new.cloned(),
+            key: format!("{list} {name}"),
+            old: old.map(|entry| entry.shown.clone()),
+            new: new.map(|entry| entry.shown.clone()),
             needs_restart: false,
         })
     });
     changed.collect()
 }
 
-fn entries_by_name(entries: &[PartitionEntry]) -> BTreeMap<&str, String> {
-    let default = PartitionEntry::default();
-    let mut by_name: BTreeMap<&str, String> = BTreeMap::new();
+/// Entries with one name.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct NamedEntries {
+    /// Without what is secret.
+    shown: String,
+    /// All of it, to compare it.
+    whole: String,
+}
+
+/// Entries by their first key, which names them.
+fn entries_by_name<E: Default>(keys: &[Key<E>], entries: &[E]) -> BTreeMap<String, NamedEntries> {
+    let default = E::default();
+    let mut by_name: BTreeMap<String, NamedEntries> = BTreeMap::new();
+    let Some((name_key, keys)) = keys.split_first() else {
+        return by_name;
+    };
     for entry in entries {
-        let keys = PARTITION_KEYS.iter().filter_map(|key| {
+        let mut shown = Vec::new();
+        let mut whole = Vec::new();
+        for key in keys {
             let value = (key.print)(entry);
-            let is_shown = key.name != "partition.name" && value != (key.print)(&default);
-            is_shown.then(|| format!("{} = {value}", key.section_and_name().1))
-        });
-        let text = format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "));
-        by_name
-            .entry(&entry.name)
-            .and_modify(|texts| texts.push_str(&text))
-            .or_insert(text);
+            if value == (key.print)(&default) {
+                continue;
+            }
+            let name = key.section_and_name().1;
+            whole.push(format!("{name} = {value}"));
+            shown.push(match is_secret(key.name) {
+                true => format!("{name} = {HIDDEN}"),
+                false => format!("{name} = {value}"),
+            });
+        }
+        let name_value = (name_key.print)(entry);
+        let name = name_value
+            .as_str()
+            .map_or_else(|| name_value.to_string(), str::to_owned);
+        let named = by_name.entry(name).or_default();
+        named.shown.push_str(&format!("{{ {} }}", shown.join(", ")));
+        named.whole.push_str(&format!("{{ {} }}", whole.join(", ")));
     }
     by_name
 }
@@ -198,6 +244,36 @@ mod tests {
             ]
         );
         assert_eq!(change.inputs, []);
+        assert!(difference(&new, &new).is_empty());
+    }
+
+    /// Clients of the API and targets of notifications are compared, without the addresses, which
+    /// may contain tokens.
+    #[test]
+    fn api_clients_and_notifications_are_compared() {
+        let dir = TempDir::new("config-difference-entries");
+        let text = |role: &str, token: &str| {
+            format!(
+                "[[api-client]]\nsubject = \"tenant\"\nrole = \"{role}\"\n[[notify]]\nname = \"ops\"\nurl = \"https://hooks/{token}\"\nseverity = \"error\"\n"
+            )
+        };
+        let old = resolve(&dir, &text("operate", "secret-1"));
+        let new = resolve(&dir, &text("admin", "secret-2"));
+        let change = difference(&old, &new);
+        let shown = format!("{change:?}");
+        assert!(!shown.contains("secret"), "{shown}");
+        let keys: Vec<&str> = change.keys.iter().map(|changed| &*changed.key).collect();
+        assert_eq!(keys, ["api-client tenant", "notify ops"]);
+        assert_eq!(
+            change.keys[0].old.as_deref(),
+            Some("{ role = \"operate\" }")
+        );
+        assert_eq!(change.keys[0].new.as_deref(), Some("{ role = \"admin\" }"));
+        let removed = difference(&old, &resolve(&dir, ""));
+        assert!(
+            removed.keys.iter().all(|changed| changed.new.is_none()),
+            "{removed:?}"
+        );
         assert!(difference(&new, &new).is_empty());
     }
 

@@ -127,6 +127,13 @@ pub fn health(answer: &Answer<Health>) -> String {
     text
 }
 
+/// Which state an answer is of.
+#[must_use]
+pub fn state_time<T>(answer: &Answer<T>) -> String {
+    let at = short(&answer.at);
+    format!("state since {at}, revision {}\n", answer.revision)
+}
+
 /// The result of a command.
 #[must_use]
 pub fn result(command: &Command) -> String {

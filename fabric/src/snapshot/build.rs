@@ -89,7 +89,7 @@ impl<K: Fn(PortRef) -> Option<PKeySet>> SnapshotBuilder<'_, K> {
     }
 
     fn nodes(&self) -> Vec<NodeSlot> {
-        let vacant = NodeSlot::new(Arc::new(SnapshotNode::vacant()), Arc::default(), 0, None);
+        let vacant = NodeSlot::vacant();
         let slots = self.previous.map_or(0, |previous| previous.nodes.len());
         let mut nodes: Vec<NodeSlot> = Vec::with_capacity(slots);
         for (idx, node) in self.fabric.nodes() {
@@ -282,6 +282,11 @@ fn unicast_lids(lid: Lid, lmc: Lmc) -> (Lid, Lmc) {
 }
 
 impl NodeSlot {
+    /// An unused slot.
+    pub(super) fn vacant() -> Self {
+        Self::new(Arc::new(SnapshotNode::vacant()), Arc::default(), 0, None)
+    }
+
     pub(super) fn new(
         node: Arc<SnapshotNode>,
         ports: Arc<[SnapshotPort]>,

@@ -5,6 +5,7 @@
 //! a snapshot is proportional to the changes.
 
 mod build;
+mod delta;
 mod end_ports;
 mod forwarding;
 mod links;
@@ -22,6 +23,7 @@ use ferrosm_routing::{Lft, VerifiedRun};
 use serde::{Deserialize, Serialize};
 
 pub use build::SnapshotExtras;
+pub use delta::{EarlierTables, SnapshotDelta};
 pub use end_ports::EndPortChanges;
 use end_ports::EndPortTable;
 use forwarding::ForwardingNode;

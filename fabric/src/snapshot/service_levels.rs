@@ -112,6 +112,40 @@ impl ServiceLevels {
         }
     }
 
+    /// Whether both have the same routing and switches.
+    pub(super) fn is_shared_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unrouted, Self::Unrouted) => true,
+            (
+                Self::Routed { run, switches },
+                Self::Routed {
+                    run: other_run,
+                    switches: other_switches,
+                },
+            ) => Arc::ptr_eq(run, other_run) && switches == other_switches,
+            (Self::Restored(a), Self::Restored(b)) => Arc::ptr_eq(a, b),
+            (Self::Unrouted | Self::Routed { .. } | Self::Restored(_), _) => false,
+        }
+    }
+
+    /// The same SLs without the routing; `None` if they depend on the path.
+    pub(super) fn uniform_only(&self) -> Option<Self> {
+        if matches!(self, Self::Unrouted) {
+            return Some(Self::Unrouted);
+        }
+        let (sl, single_vl) = self.uniform()?;
+        let lookup = SlLookup {
+            single_vl,
+            multicast_sl: self.multicast_sl().map(|sl| sl.0),
+            indexing: SlIndexing::Uniform(sl.0),
+            destinations: Vec::new(),
+        };
+        Some(Self::Restored(Arc::new(RestoredSls {
+            lookup,
+            rows: Vec::new(),
+        })))
+    }
+
     /// The SL of all packets, and whether any other SL is allowed; `None` if it depends on the
     /// path.
     pub(super) fn uniform(&self) -> Option<(Sl, bool)> {

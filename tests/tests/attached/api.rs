@@ -56,13 +56,13 @@ pub(super) fn wait_for_health(
     outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn guid(value: &Value) -> u64 {
+pub(super) fn guid(value: &Value) -> u64 {
     let text = value.as_str().unwrap();
     u64::from_str_radix(text.strip_prefix("0x").unwrap(), 16).unwrap()
 }
 
 /// The path that the service answers, as `ibtracert` prints it.
-fn answered_trace(path: &Value, net: &Net) -> Vec<(u8, u64)> {
+pub(super) fn answered_trace(path: &Value, net: &Net) -> Vec<(u8, u64)> {
     let hops = path["hops"].as_array().unwrap();
     let port = |hop: &Value, name: &str| u8::try_from(hop[name].as_u64().unwrap()).unwrap();
     let mut trace: Vec<(u8, u64)> = Vec::new();

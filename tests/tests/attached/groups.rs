@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ferrosm_tests::programs::clients::Clients;
@@ -17,6 +18,29 @@ const BROADCAST: &str = "ff12:401b:ffff::ffff:ffff";
 
 fn items(answer: &Value) -> &Vec<Value> {
     answer["items"].as_array().unwrap()
+}
+
+/// MLIDs in use, as `limits` says.
+fn used_mlids(lab: &ManagedFabric) -> u64 {
+    let limits = lab.ask_json(&["limits"]);
+    let mlids = items(&limits).iter().find(|l| l["resource"] == "mlids");
+    mlids.unwrap()["used"].as_u64().unwrap()
+}
+
+/// MLIDs of all groups, as `saquery` reads them.
+fn mlids_of_saquery(lab: &ManagedFabric) -> u64 {
+    let dump = lab.sim.run("saquery", &["-g"]).expect_success().stdout;
+    let mlids = dump.lines().filter(|line| line.contains("Mlid."));
+    let mlids: BTreeSet<&str> = mlids.filter_map(|line| line.rsplit('.').next()).collect();
+    assert!(!mlids.is_empty(), "{dump}");
+    mlids.len() as u64
+}
+
+/// MLIDs are in use also while their groups have no member, and thus no tree.
+#[test]
+fn mlids_of_groups_without_a_tree_are_in_use() {
+    let lab = ManagedFabric::start("fat-tree:4", &[]);
+    assert_eq!(used_mlids(&lab), mlids_of_saquery(&lab));
 }
 
 /// Two hosts join the broadcast group and create another one: the groups are those of `saquery`,

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use ferrosm_api::answer::ApiError;
 use ferrosm_api::change::{Change, ChangeKind, Diff, DiffQuery, Difference};
 
-use crate::api::list::invalid;
+use crate::api::list::{invalid, time};
 use crate::api::rfc3339;
 
 /// The difference, from all known changes, the oldest first.
@@ -16,12 +16,8 @@ pub(super) fn diff(
     query: &DiffQuery,
     now: SystemTime,
 ) -> Result<Diff, ApiError> {
-    let parse = |text: &str| {
-        let at = humantime::parse_rfc3339(text);
-        at.map_err(|_| invalid(format!("time `{text}` is not like 2026-11-29T05:00:00Z")))
-    };
-    let from = parse(&query.from)?;
-    let to = query.to.as_deref().map_or(Ok(now), parse)?;
+    let from = time(&query.from)?;
+    let to = query.to.as_deref().map_or(Ok(now), time)?;
     if from > to {
         return Err(invalid("the first time is after the second"));
     }

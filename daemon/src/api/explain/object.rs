@@ -205,14 +205,7 @@ impl ObjectSources<'_> {
         let entries = self.state.maintenance.iter();
         entries
             .filter(|entry| concerns(entry))
-            .map(|entry| {
-                let kind = rows::maintenance_kind(entry).name();
-                let reason = match entry.reason.as_str() {
-                    "" => String::new(),
-                    reason => format!(": {reason}"),
-                };
-                fact("maintenance", format!("{kind}{reason}"))
-            })
+            .map(|entry| fact("maintenance", rows::maintenance_note(entry)))
             .collect()
     }
 

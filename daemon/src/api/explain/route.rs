@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ferrosm_api::answer::ApiError;
 use ferrosm_api::explain::{EntryReason, RouteExplanation, RouteQuery};
-use ferrosm_api::path::{Hop, PathQuery};
+use ferrosm_api::path::PathQuery;
 use ferrosm_fabric::snapshot::{EndPortIdx, PortIdx, Snapshot};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 
 use super::reroute_of;
+use crate::api::path::FoundPath;
 use crate::api::published::FabricState;
 use crate::api::sweep_log::SweepLog;
 use crate::api::what_if::ComputedRoutes;
@@ -24,15 +25,15 @@ pub(in crate::api) fn route(
     let ends = PathQuery {
         from: query.from.clone(),
         to: query.to.clone(),
+        at: None,
     };
-    let path = path::path(fabric, &ends)?;
+    let FoundPath { path, slots } = path::path(fabric, &ends)?;
     let target = lookup::end_port(fabric, &query.to)?;
     let distances = Distances::to(&fabric.snapshot, target);
     let lid = Lid(path.lid);
     let new_routes = computed.and_then(|computed| computed.as_ref().ok());
-    let entries = path.hops.iter().filter_map(|hop| {
-        let guid = guid_of(hop)?;
-        let slot = fabric.snapshot.by_node_guid(guid)?;
+    let entries = path.hops.iter().zip(slots).map(|(hop, slot)| {
+        let guid = fabric.snapshot.node(slot).guid;
         let mut reason = entry_reason(fabric, sweeps, guid, lid);
         let out = PortNum(hop.out_port);
         let shortest = distances.shortest_ports(slot);
@@ -44,7 +45,7 @@ pub(in crate::api) fn route(
             let (_, lft) = tables.find(|(node, _)| node.slot() == slot)?;
             Some(lft.get(lid).0)
         });
-        Some(reason)
+        reason
     });
     Ok(RouteExplanation {
         entries: entries.collect(),
@@ -52,11 +53,6 @@ pub(in crate::api) fn route(
         known_since: fabric.routes.known_since().map(rfc3339),
         reroute: computed.map(reroute_of),
     })
-}
-
-fn guid_of(hop: &Hop) -> Option<NodeGuid> {
-    let digits = hop.guid.strip_prefix("0x")?;
-    u64::from_str_radix(digits, 16).ok().map(NodeGuid)
 }
 
 fn entry_reason(

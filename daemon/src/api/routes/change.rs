@@ -189,17 +189,9 @@ async fn carry_out(
     query: ChangeOf,
     command: Command,
 ) -> Executed {
-    let Query(ChangeWriteQuery {
-        dry_run,
-        reason,
-        wait_s,
-        expect_revision,
-    }) = query?;
-    let query = WriteQuery {
-        reason,
-        wait_s,
-        expect_revision,
-    };
+    let Query(query) = query?;
+    let dry_run = query.dry_run;
+    let query = WriteQuery::from(query);
     if !dry_run {
         return execute(service, client, Ok(Query(query)), command).await;
     }

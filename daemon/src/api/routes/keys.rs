@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ErrorAnswer};
-use ferrosm_api::command::{Command as CommandEntry, WriteQuery};
+use ferrosm_api::command::Command as CommandEntry;
 use ferrosm_api::key::{Keys, NewMKey, RotationQuery};
 
 use super::{BodyOf, Failed, answer, check_reason, execute};
@@ -47,10 +47,5 @@ pub(super) async fn post_rotate(
         return Ok((StatusCode::OK, answer(&state, state.at, plan)).into_response());
     }
     let command = keys::rotation(&state, &new, query.accept)?;
-    let write = WriteQuery {
-        reason: query.reason,
-        wait_s: query.wait_s,
-        expect_revision: query.expect_revision,
-    };
-    execute(service, client, Ok(Query(write)), command).await
+    execute(service, client, Ok(Query(query.into())), command).await
 }

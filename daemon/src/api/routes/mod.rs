@@ -8,6 +8,7 @@ mod events;
 mod explain;
 mod group;
 mod keys;
+mod observed;
 mod sa;
 
 use core::time::Duration;
@@ -28,40 +29,25 @@ use ferrosm_api::command::{
     Command as CommandEntry, CommandKind, Commands, FullSweepQuery, REASON_LEN_MAX, Removal,
     TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
-use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::key::RotationPlan;
-use ferrosm_api::partition::{PartitionMember, Partitions};
-use ferrosm_api::path::{Path, PathQuery};
-use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::{Command, CommandFailure};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use utoipa::{IntoParams, OpenApi};
+use utoipa::OpenApi;
 
 use super::access::Client;
 use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
 use super::published::{FabricState, State};
-use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
+use super::{Service, commands, forget, list, rfc3339, status};
 
 /// The resources.
 pub(super) fn router(service: Service) -> Router {
     Router::new()
         .route("/v1/openapi.json", get(openapi))
-        .route("/v1/status", get(get_status))
-        .route("/v1/health", get(get_health))
-        .route("/v1/sms", get(get_sms))
-        .route("/v1/limits", get(get_limits))
-        .route("/v1/nodes", get(get_nodes))
-        .route("/v1/ports", get(get_ports))
-        .route("/v1/links", get(get_links))
-        .route("/v1/where", get(get_where))
-        .route("/v1/paths", get(get_path))
-        .route("/v1/partitions", get(get_partitions))
-        .route("/v1/partitions/{partition}/members", get(get_members))
+        .merge(observed::router())
         .merge(change::router())
         .merge(keys::router())
         .route("/v1/whatif", get(get_what_if))
@@ -101,15 +87,15 @@ pub(super) fn router(service: Service) -> Router {
     ),
     components(schemas(Removal)),
     paths(
-        get_status,
-        get_health,
-        get_sms,
-        get_limits,
-        get_nodes,
-        get_ports,
-        get_links,
-        get_where,
-        get_path,
+        observed::get_status,
+        observed::get_health,
+        observed::get_sms,
+        observed::get_limits,
+        observed::get_nodes,
+        observed::get_ports,
+        observed::get_links,
+        observed::get_where,
+        observed::get_path,
         group::get_groups,
         group::get_group_members,
         group::get_host,
@@ -119,8 +105,8 @@ pub(super) fn router(service: Service) -> Router {
         explain::get_node,
         explain::get_port,
         explain::get_alarm,
-        get_partitions,
-        get_members,
+        observed::get_partitions,
+        observed::get_members,
         change::put_partition,
         change::delete_partition,
         change::patch_members,
@@ -245,144 +231,6 @@ pub(super) fn ready(state: &State) -> core::result::Result<&FabricState, ApiErro
             format!("the fabric is not discovered yet: {}", state.activity),
             "Ask again in a moment; `ferrosm status` shows what the SM does.",
         )
-    })
-}
-
-/// A list of the published fabric.
-fn listed<T: Serialize, I: IntoIterator<Item = T>>(
-    service: &Service,
-    query: ListOf,
-    rows: impl FnOnce(&FabricState, &State) -> core::result::Result<I, ApiError>,
-) -> Result<Page<Value>> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let page = list::page(rows(fabric, &state)?, &query)?;
-    Ok(answer(&state, fabric.at, page))
-}
-
-/// What the service is and does.
-#[utoipa::path(get, path = "/v1/status", responses((status = 200, body = Answer<Status>)))]
-async fn get_status(Shared(service): Shared<Service>) -> Json<Answer<Status>> {
-    let state = service.published.state();
-    answer(&state, state.at, status::status(&state))
-}
-
-/// Whether everything that was seen in the last days (`health.expect`) is up, addressed and routed.
-#[utoipa::path(get, path = "/v1/health", responses((status = 200, body = Answer<Health>)))]
-async fn get_health(Shared(service): Shared<Service>) -> Json<Answer<Health>> {
-    let state = service.published.state();
-    answer(&state, state.at, status::health(&state, &service.alarms))
-}
-
-/// The SMs of the subnet, this one first.
-#[utoipa::path(get, path = "/v1/sms", responses((status = 200, body = Answer<Sms>)))]
-async fn get_sms(Shared(service): Shared<Service>) -> Json<Answer<Sms>> {
-    let state = service.published.state();
-    answer(&state, state.at, status::sms(&state))
-}
-
-/// How near limits of the fabric are.
-#[utoipa::path(get, path = "/v1/limits", responses(
-    (status = 200, body = Answer<Limits>), (status = 503, body = ErrorAnswer)))]
-async fn get_limits(Shared(service): Shared<Service>) -> Result<Limits> {
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    Ok(answer(&state, fabric.at, status::limits(fabric)))
-}
-
-/// The nodes of the subnet, and those that left it in the last days (`health.expect`).
-#[utoipa::path(get, path = "/v1/nodes", params(ListQuery), responses(
-    (status = 200, body = Answer<Page<Node>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_nodes(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric, _| {
-        Ok(fabric::nodes(fabric).collect::<Vec<_>>())
-    })
-}
-
-/// The ports of the subnet.
-#[utoipa::path(get, path = "/v1/ports", params(ListQuery), responses(
-    (status = 200, body = Answer<Page<Port>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_ports(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric, _| {
-        Ok(fabric::ports(&fabric.snapshot).collect::<Vec<_>>())
-    })
-}
-
-/// The links of the subnet, and those that went down in the last days (`health.expect`).
-#[utoipa::path(get, path = "/v1/links", params(ListQuery), responses(
-    (status = 200, body = Answer<Page<Link>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_links(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    listed(&service, query, |fabric, state| {
-        Ok(fabric::links(fabric, &state.maintenance).collect::<Vec<_>>())
-    })
-}
-
-/// The query of a place.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct WhereQuery {
-    /// GUID of a port or node, LID, name, or `name/port`.
-    name: String,
-}
-
-/// Where ports are: all that have a name, GUID or LID.
-#[utoipa::path(get, path = "/v1/where", params(WhereQuery), responses(
-    (status = 200, body = Answer<Where>), (status = 400, body = ErrorAnswer),
-    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_where(
-    Shared(service): Shared<Service>,
-    query: core::result::Result<Query<WhereQuery>, QueryRejection>,
-) -> Result<Where> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let snapshot = &fabric.snapshot;
-    let found = lookup::end_ports(fabric, &query.name)?;
-    let places = found.into_iter().map(|at| fabric::place(snapshot, at));
-    let items = places.collect();
-    Ok(answer(&state, fabric.at, Where { items }))
-}
-
-/// The path of packets between two ports, from the tables that the switches have.
-#[utoipa::path(get, path = "/v1/paths", params(PathQuery), responses(
-    (status = 200, body = Answer<Path>), (status = 400, body = ErrorAnswer),
-    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_path(
-    Shared(service): Shared<Service>,
-    query: core::result::Result<Query<PathQuery>, QueryRejection>,
-) -> Result<Path> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let path = path::path(fabric, &query)?;
-    Ok(answer(&state, fabric.at, path))
-}
-
-/// The partitions that are configured or have members.
-#[utoipa::path(get, path = "/v1/partitions", responses(
-    (status = 200, body = Answer<Partitions>), (status = 503, body = ErrorAnswer)))]
-async fn get_partitions(Shared(service): Shared<Service>) -> Result<Partitions> {
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let found = partition::partitions(fabric, &state);
-    Ok(answer(&state, fabric.at, found))
-}
-
-/// The members of a partition, as the P_Key tables of ports have them.
-#[utoipa::path(get, path = "/v1/partitions/{partition}/members",
-    params(("partition" = String, Path, description = "Name in the configuration, or P_Key with or without the membership bit"), ListQuery),
-    responses((status = 200, body = Answer<Page<PartitionMember>>), (status = 400, body = ErrorAnswer),
-        (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_members(
-    Shared(service): Shared<Service>,
-    name: core::result::Result<InPath<String>, PathRejection>,
-    query: ListOf,
-) -> Result<Page<Value>> {
-    let InPath(name) = name?;
-    listed(&service, query, |fabric, state| {
-        partition::members(fabric, state, &name)
     })
 }
 
@@ -558,23 +406,13 @@ async fn post_sweep(
     client: Extension<Client>,
     query: core::result::Result<Query<FullSweepQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    let Query(FullSweepQuery {
-        exclude,
-        reason,
-        wait_s,
-        expect_revision,
-    }) = query?;
-    let query = WriteQuery {
-        reason,
-        wait_s,
-        expect_revision,
-    };
-    let command = if exclude {
+    let Query(query) = query?;
+    let command = if query.exclude {
         Command::Exclude
     } else {
         Command::Sweep
     };
-    execute(service, client, Ok(Query(query)), command).await
+    execute(service, client, Ok(Query(query.into())), command).await
 }
 
 /// Sweeps the whole fabric and computes routes without regard to the installed ones.
@@ -610,22 +448,12 @@ async fn post_takeover(
     client: Extension<Client>,
     query: core::result::Result<Query<TakeoverQuery>, QueryRejection>,
 ) -> core::result::Result<Response, Failed> {
-    let Query(TakeoverQuery {
-        accept,
-        reason,
-        wait_s,
-        expect_revision,
-    }) = query?;
-    let command = match accept {
+    let Query(query) = query?;
+    let command = match query.accept {
         Some(Removal::PKeyRemoval) => Command::AcceptRemovals,
         None => Command::Takeover,
     };
-    let query = WriteQuery {
-        reason,
-        wait_s,
-        expect_revision,
-    };
-    execute(service, client, Ok(Query(query)), command).await
+    execute(service, client, Ok(Query(query.into())), command).await
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.

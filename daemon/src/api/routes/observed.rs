@@ -1,0 +1,221 @@
+//! Resources of the published state, also of an earlier time.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path as InPath, Query, State as Shared};
+use axum::routing::get;
+use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ListQuery, Page, TimeQuery};
+use ferrosm_api::fabric::{Link, Node, Port, Where};
+use ferrosm_api::partition::{PartitionMember, Partitions};
+use ferrosm_api::path::{Path, PathQuery};
+use ferrosm_api::status::{Health, Limits, Sms, Status};
+use ferrosm_fabric::snapshot::EarlierTables;
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::IntoParams;
+
+use super::{ListOf, Result, answer, ready};
+use crate::api::published::{FabricState, State};
+use crate::api::{Service, fabric, list, lookup, partition, path, status};
+
+/// A query that may name an earlier time, or why it is none.
+type TimeOf = core::result::Result<Query<TimeQuery>, QueryRejection>;
+
+pub(super) fn router() -> Router<Service> {
+    Router::new()
+        .route("/v1/status", get(get_status))
+        .route("/v1/health", get(get_health))
+        .route("/v1/sms", get(get_sms))
+        .route("/v1/limits", get(get_limits))
+        .route("/v1/nodes", get(get_nodes))
+        .route("/v1/ports", get(get_ports))
+        .route("/v1/links", get(get_links))
+        .route("/v1/where", get(get_where))
+        .route("/v1/paths", get(get_path))
+        .route("/v1/partitions", get(get_partitions))
+        .route("/v1/partitions/{partition}/members", get(get_members))
+}
+
+/// What the service is and does.
+#[utoipa::path(get, path = "/v1/status", params(TimeQuery), responses(
+    (status = 200, body = Answer<Status>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) -> Result<Status> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    Ok(answer(&state, state.at, status::status(&state)))
+}
+
+/// Whether everything that was seen in the last days (`health.expect`) is up, addressed and routed.
+#[utoipa::path(get, path = "/v1/health", params(TimeQuery), responses(
+    (status = 200, body = Answer<Health>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+pub(super) async fn get_health(Shared(service): Shared<Service>, query: TimeOf) -> Result<Health> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let alarms = query.at.is_none().then_some(&service.alarms);
+    Ok(answer(&state, state.at, status::health(&state, alarms)))
+}
+
+/// The SMs of the subnet, this one first.
+#[utoipa::path(get, path = "/v1/sms", params(TimeQuery), responses(
+    (status = 200, body = Answer<Sms>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
+pub(super) async fn get_sms(Shared(service): Shared<Service>, query: TimeOf) -> Result<Sms> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    Ok(answer(&state, state.at, status::sms(&state)))
+}
+
+/// How near limits of the fabric are.
+#[utoipa::path(get, path = "/v1/limits", params(TimeQuery), responses(
+    (status = 200, body = Answer<Limits>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_limits(Shared(service): Shared<Service>, query: TimeOf) -> Result<Limits> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let fabric = ready(&state)?;
+    let groups = match query.at {
+        None => Some(service.registrations.groups().await?),
+        Some(_) => None,
+    };
+    let limits = status::limits(fabric, groups.as_deref());
+    Ok(answer(&state, fabric.at, limits))
+}
+
+/// The nodes of the subnet, and those that left it in the last days (`health.expect`).
+#[utoipa::path(get, path = "/v1/nodes", params(ListQuery), responses(
+    (status = 200, body = Answer<Page<Node>>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_nodes(
+    Shared(service): Shared<Service>,
+    query: ListOf,
+) -> Result<Page<Value>> {
+    listed(&service, query, |fabric, _, query| {
+        list::page_of_rows(fabric::node_rows(fabric), query)
+    })
+}
+
+/// The ports of the subnet.
+#[utoipa::path(get, path = "/v1/ports", params(ListQuery), responses(
+    (status = 200, body = Answer<Page<Port>>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_ports(
+    Shared(service): Shared<Service>,
+    query: ListOf,
+) -> Result<Page<Value>> {
+    listed(&service, query, |fabric, _, query| {
+        list::page_of_rows(fabric::port_rows(&fabric.snapshot), query)
+    })
+}
+
+/// The links of the subnet, and those that went down in the last days (`health.expect`).
+#[utoipa::path(get, path = "/v1/links", params(ListQuery), responses(
+    (status = 200, body = Answer<Page<Link>>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_links(
+    Shared(service): Shared<Service>,
+    query: ListOf,
+) -> Result<Page<Value>> {
+    listed(&service, query, |fabric, state, query| {
+        let rows = fabric::link_rows(fabric, &state.maintenance);
+        list::page_of_rows(rows, query)
+    })
+}
+
+/// The query of a place.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WhereQuery {
+    /// GUID of a port or node, LID, name, or `name/port`.
+    name: String,
+    /// The place at this time, in UTC (RFC 3339); now if absent.
+    at: Option<String>,
+}
+
+/// Where ports are: all that have a name, GUID or LID.
+#[utoipa::path(get, path = "/v1/where", params(WhereQuery), responses(
+    (status = 200, body = Answer<Where>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_where(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<WhereQuery>, QueryRejection>,
+) -> Result<Where> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let fabric = ready(&state)?;
+    let snapshot = &fabric.snapshot;
+    let found = lookup::end_ports(fabric, &query.name)?;
+    let places = found.into_iter().map(|at| fabric::place(snapshot, at));
+    let items = places.collect();
+    Ok(answer(&state, fabric.at, Where { items }))
+}
+
+/// The path of packets between two ports, from the tables that the switches have.
+#[utoipa::path(get, path = "/v1/paths", params(PathQuery), responses(
+    (status = 200, body = Answer<Path>), (status = 400, body = ErrorAnswer),
+    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_path(
+    Shared(service): Shared<Service>,
+    query: core::result::Result<Query<PathQuery>, QueryRejection>,
+) -> Result<Path> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Restored)?;
+    let fabric = ready(&state)?;
+    let path = path::path(fabric, &query)?.path;
+    Ok(answer(&state, fabric.at, path))
+}
+
+/// The partitions that are configured or have members.
+#[utoipa::path(get, path = "/v1/partitions", params(TimeQuery), responses(
+    (status = 200, body = Answer<Partitions>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_partitions(
+    Shared(service): Shared<Service>,
+    query: TimeOf,
+) -> Result<Partitions> {
+    let Query(query) = query?;
+    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let fabric = ready(&state)?;
+    let found = partition::partitions(fabric, &state);
+    Ok(answer(&state, fabric.at, found))
+}
+
+/// The members of a partition, as the P_Key tables of ports have them.
+#[utoipa::path(get, path = "/v1/partitions/{partition}/members",
+    params(("partition" = String, Path, description = "Name in the configuration, or P_Key with or without the membership bit"), ListQuery),
+    responses((status = 200, body = Answer<Page<PartitionMember>>), (status = 400, body = ErrorAnswer),
+        (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn get_members(
+    Shared(service): Shared<Service>,
+    name: core::result::Result<InPath<String>, PathRejection>,
+    query: ListOf,
+) -> Result<Page<Value>> {
+    let InPath(name) = name?;
+    listed(&service, query, |fabric, state, query| {
+        list::page(partition::members(fabric, state, &name)?, query)
+    })
+}
+
+/// A list of the published fabric.
+fn listed(
+    service: &Service,
+    query: ListOf,
+    page: impl FnOnce(&FabricState, &State, &ListQuery) -> core::result::Result<Page<Value>, ApiError>,
+) -> Result<Page<Value>> {
+    let Query(mut query) = query?;
+    let state = state_of(service, query.at.take().as_deref(), EarlierTables::Any)?;
+    let fabric = ready(&state)?;
+    let page = page(fabric, &state, &query)?;
+    Ok(answer(&state, fabric.at, page))
+}
+
+/// The state at the time of a query, or the current one.
+fn state_of(
+    service: &Service,
+    at: Option<&str>,
+    tables: EarlierTables,
+) -> core::result::Result<Arc<State>, ApiError> {
+    match at {
+        None => Ok(service.published.state()),
+        Some(text) => service.published.state_at(list::time(text)?, tables),
+    }
+}
