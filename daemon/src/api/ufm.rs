@@ -152,7 +152,8 @@ fn guids(partition: &Partition) -> Vec<Value> {
                 | MemberSelector::AllCas
                 | MemberSelector::AllSwitches
                 | MemberSelector::AllRouters
-                | MemberSelector::SmPort => return None,
+                | MemberSelector::SmPort
+                | MemberSelector::PortRange(_) => return None,
             };
             let membership = match membership {
                 Membership::Full | Membership::Both => "full",

@@ -56,9 +56,9 @@ pub struct PartitionAddArgs {
     /// Its P_Key, with or without the membership bit: 0x51.
     #[arg(long, value_name = "P_KEY")]
     pub pkey: String,
-    /// Members, each with `=full` (default), `=limited` or `=both`: port GUIDs, names, host lists
-    /// such as `gpu[01-16]`, patterns such as `gpu-*`, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
-    /// SELF.
+    /// Members, each with `=full` (default), `=limited` or `=both`: port GUIDs, ranges of them such
+    /// as 0x20-0x3f, names, host lists such as `gpu[01-16]`, patterns such as `gpu-*`, ALL,
+    /// ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF.
     #[arg(long = "member", value_name = "PORTS[=MEMBERSHIP]")]
     pub members: Vec<String>,
     /// Create the broadcast group of IPoIB.
