@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::invariant::InvariantStatus;
 use crate::status::Finding;
 use crate::what_if::{NamedPorts, WhatIf};
 
@@ -62,6 +63,9 @@ pub struct ChangeWriteQuery {
     /// Only say what it would do.
     #[serde(default)]
     pub dry_run: bool,
+    /// What it may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Consequence>,
     /// Why, for the audit log; at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(max_length = 500)]
@@ -74,6 +78,14 @@ pub struct ChangeWriteQuery {
     /// Execute it only if this is the revision of the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_revision: Option<u64>,
+}
+
+/// What a change may do that is refused otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consequence {
+    /// Violate a declared invariant (`[[invariant]]`) that holds now.
+    Invariant,
 }
 
 /// What a takeover may remove that another SM configured.
@@ -234,7 +246,7 @@ pub struct Command {
 }
 
 /// What a change would do, for a dry run. A change that would be refused has the same error as
-/// without `dry_run`.
+/// without `dry_run`, except that invariants which it would violate are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangePlan {
     /// What it would do.
@@ -247,6 +259,10 @@ pub struct ChangePlan {
     /// itself stays reachable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<WhatIf>,
+    /// Declared invariants that hold now and would be violated: the change needs
+    /// `accept=invariant`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<InvariantStatus>,
 }
 
 /// A command, or what it would do.

@@ -51,6 +51,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         CliCommand::Limits(args) => ask::limits(&args),
         CliCommand::Where(args) => ask::place(&args),
         CliCommand::Path(args) => ask::path(&args),
+        CliCommand::Invariants(args) => ask::invariants(&args),
         CliCommand::Cabling(args) => cabling::run(&args.command),
         CliCommand::WhatIf(args) => what_if::run(&args),
         CliCommand::Plan(args) => plan::run(&args),

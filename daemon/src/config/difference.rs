@@ -6,9 +6,9 @@ use std::path::Path;
 use ferrosm_api::config::{ChangedInput, ChangedKey, ConfigChange, InputChange};
 use toml::Value;
 
-use super::keys::{KEYS, Key, PARTITION, PARTITION_KEYS, is_secret};
+use super::keys::{INVARIANT, INVARIANT_KEYS, KEYS, Key, PARTITION, PARTITION_KEYS, is_secret};
 use super::reload::needs_restart;
-use super::settings::{PartitionEntry, Settings};
+use super::settings::Settings;
 
 /// Shown in place of a key such as the M_Key.
 const HIDDEN: &str = "(not shown)";
@@ -37,7 +37,18 @@ pub fn difference(running: &Settings, new: &Settings) -> ConfigChange {
             });
         }
     }
-    keys.extend(changed_partitions(running, new));
+    keys.extend(changed_entries(
+        PARTITION,
+        PARTITION_KEYS,
+        &running.partition_entries,
+        &new.partition_entries,
+    ));
+    keys.extend(changed_entries(
+        INVARIANT,
+        INVARIANT_KEYS,
+        &running.invariant_entries,
+        &new.invariant_entries,
+    ));
     ConfigChange {
         keys,
         inputs: changed_inputs(running, new),
@@ -46,20 +57,21 @@ pub fn difference(running: &Settings, new: &Settings) -> ConfigChange {
     }
 }
 
-/// The entries `[[partition]]` that differ, by name. Entries with one name are compared together.
-fn changed_partitions(running: &Settings, new: &Settings) -> Vec<ChangedKey> {
-    let old_entries = entries_by_name(&running.partition_entries);
-    let new_entries = entries_by_name(&new.partition_entries);
-    let names: BTreeSet<&str> = old_entries
-        .keys()
-        .chain(new_entries.keys())
-        .copied()
-        .collect();
+/// The entries of a list that differ, by name. Entries with one name are compared together.
+fn changed_entries<S: Default>(
+    list: &str,
+    keys: &[Key<S>],
+    running: &[S],
+    new: &[S],
+) -> Vec<ChangedKey> {
+    let old_entries = entries_by_name(keys, running);
+    let new_entries = entries_by_name(keys, new);
+    let names: BTreeSet<&String> = old_entries.keys().chain(new_entries.keys()).collect();
     let changed = names.into_iter().filter_map(|name| {
         let old = old_entries.get(name);
         let new = new_entries.get(name);
         (old != new).then(|| ChangedKey {
-            key: format!("{PARTITION} {name}"),
+            key: format!("{list} {name}"),
             old: old.cloned(),
             new: new.cloned(),
             needs_restart: false,
@@ -68,18 +80,24 @@ fn changed_partitions(running: &Settings, new: &Settings) -> Vec<ChangedKey> {
     changed.collect()
 }
 
-fn entries_by_name(entries: &[PartitionEntry]) -> BTreeMap<&str, String> {
-    let default = PartitionEntry::default();
-    let mut by_name: BTreeMap<&str, String> = BTreeMap::new();
+fn entries_by_name<S: Default>(keys: &[Key<S>], entries: &[S]) -> BTreeMap<String, String> {
+    let default = S::default();
+    let mut by_name: BTreeMap<String, String> = BTreeMap::new();
     for entry in entries {
-        let keys = PARTITION_KEYS.iter().filter_map(|key| {
+        let mut entry_name = String::new();
+        let mut shown = Vec::new();
+        for key in keys {
             let value = (key.print)(entry);
-            let is_shown = key.name != "partition.name" && value != (key.print)(&default);
-            is_shown.then(|| format!("{} = {value}", key.section_and_name().1))
-        });
-        let text = format!("{{ {} }}", keys.collect::<Vec<_>>().join(", "));
+            let (_, name) = key.section_and_name();
+            if name == "name" {
+                entry_name = value.as_str().unwrap_or_default().to_owned();
+            } else if value != (key.print)(&default) {
+                shown.push(format!("{name} = {value}"));
+            }
+        }
+        let text = format!("{{ {} }}", shown.join(", "));
         by_name
-            .entry(&entry.name)
+            .entry(entry_name)
             .and_modify(|texts| texts.push_str(&text))
             .or_insert(text);
     }

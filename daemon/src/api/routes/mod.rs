@@ -7,8 +7,10 @@ mod config;
 mod events;
 mod explain;
 mod group;
+mod invariants;
 mod keys;
 mod sa;
+mod what_if;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -25,15 +27,14 @@ use ferrosm_api::alarm::{
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
 use ferrosm_api::change::{ChangeQuery, Changes, Diff, DiffQuery};
 use ferrosm_api::command::{
-    Command as CommandEntry, CommandKind, Commands, FullSweepQuery, REASON_LEN_MAX, Removal,
-    TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
+    Command as CommandEntry, CommandKind, Commands, Consequence, FullSweepQuery, REASON_LEN_MAX,
+    Removal, TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::key::RotationPlan;
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
-use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::report::ProblemKind;
 use ferrosm_core::{Command, CommandFailure};
 use ferrosm_mad::attr::SmState;
@@ -46,7 +47,7 @@ use utoipa::{IntoParams, OpenApi};
 use super::access::Client;
 use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
-use super::published::{FabricState, State};
+use super::published::{FabricState, State, ready};
 use super::{Service, commands, fabric, forget, list, lookup, partition, path, rfc3339, status};
 
 /// Devices that a message names.
@@ -69,8 +70,7 @@ pub(super) fn router(service: Service) -> Router {
         .route("/v1/partitions/{partition}/members", get(get_members))
         .merge(change::router())
         .merge(keys::router())
-        .route("/v1/whatif", get(get_what_if))
-        .route("/v1/whatif/single-losses", get(get_single_losses))
+        .merge(what_if::router())
         .route("/v1/events", get(events::get_events))
         .route("/v1/changes", get(get_changes))
         .route("/v1/diff", get(get_diff))
@@ -89,6 +89,7 @@ pub(super) fn router(service: Service) -> Router {
         .merge(group::router())
         .merge(capture::router())
         .merge(sa::router())
+        .merge(invariants::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .layer(middleware::from_fn_with_state(
@@ -104,7 +105,6 @@ pub(super) fn router(service: Service) -> Router {
         title = "ferrosm",
         description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. `x-role` is the role that an operation needs."
     ),
-    components(schemas(Removal)),
     paths(
         get_status,
         get_health,
@@ -136,8 +136,9 @@ pub(super) fn router(service: Service) -> Router {
         change::post_enable,
         keys::get_keys,
         keys::post_rotate,
-        get_what_if,
-        get_single_losses,
+        what_if::get_what_if,
+        what_if::post_what_if,
+        what_if::get_single_losses,
         events::get_events,
         get_changes,
         get_diff,
@@ -159,9 +160,10 @@ pub(super) fn router(service: Service) -> Router {
         capture::post_start,
         capture::post_stop,
         sa::get_clients,
-        sa::post_limit
+        sa::post_limit,
+        invariants::get_invariants
     ),
-    components(schemas(RotationPlan))
+    components(schemas(Removal, Consequence, RotationPlan))
 )]
 struct Document;
 
@@ -239,17 +241,6 @@ fn answer<T>(state: &State, at: SystemTime, body: T) -> Json<Answer<T>> {
         role: status::role(state.role),
         master: status::other_master(state),
         body,
-    })
-}
-
-/// The published fabric.
-pub(super) fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
-    state.fabric.as_ref().ok_or_else(|| {
-        ApiError::new(
-            ErrorKind::NotReady,
-            format!("the fabric is not discovered yet: {}", state.activity),
-            "Ask again in a moment; `ferrosm status` shows what the SM does.",
-        )
     })
 }
 
@@ -389,35 +380,6 @@ async fn get_members(
     listed(&service, query, |fabric, state| {
         partition::members(fabric, state, &name)
     })
-}
-
-/// What a loss, or another routing engine, would do. The routing is predicted as the SM would
-/// compute it, and verified. One prediction is computed at a time.
-#[utoipa::path(get, path = "/v1/whatif", params(WhatIfQuery), responses(
-    (status = 200, body = Answer<WhatIf>), (status = 400, body = ErrorAnswer),
-    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_what_if(
-    Shared(service): Shared<Service>,
-    query: core::result::Result<Query<WhatIfQuery>, QueryRejection>,
-) -> Result<WhatIf> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let predicted = service.predictor.predict(fabric, &query).await?;
-    Ok(answer(&state, fabric.at, predicted))
-}
-
-/// What the loss of each single switch and link would cut off, the worst first. Independent of
-/// routes.
-#[utoipa::path(get, path = "/v1/whatif/single-losses", params(ListQuery), responses(
-    (status = 200, body = Answer<Page<SingleLossEffect>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_single_losses(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let effects = service.predictor.single_losses(fabric).await?;
-    let page = list::page(effects, &query)?;
-    Ok(answer(&state, fabric.at, page))
 }
 
 /// What changed, also in earlier runs: the last changes that match, the oldest first.
