@@ -73,7 +73,7 @@ pub struct Alarm {
     pub key: String,
     /// Its kind: `node-absent`, `link-down`, `link-flapping`, `link-degraded`, `routing-failed`,
     /// `consent-awaited`, `local-port-unusable`, `records-not-replicated`, `standby-out-of-sync`,
-    /// or the name of a problem of a sweep.
+    /// `invariant-violated`, `cabling`, or the name of a problem of a sweep.
     pub kind: String,
     /// `error` if a port is not up, addressed or routed because of it, otherwise `warning`.
     pub severity: EventSeverity,

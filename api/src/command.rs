@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::invariant::InvariantStatus;
 use crate::status::Finding;
 use crate::what_if::{NamedPorts, WhatIf};
 
@@ -78,9 +79,20 @@ write_query! {
         /// Only say what it would do.
         #[serde(default)]
         pub dry_run: bool,
+        /// What it may do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub accept: Option<Consequence>,
     }
 }
 into_write_query!(ChangeWriteQuery);
+
+/// What a change may do that is refused otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Consequence {
+    /// Violate a declared invariant (`[[invariant]]`) that holds now.
+    Invariant,
+}
 
 /// What a takeover may remove that another SM configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -229,7 +241,7 @@ pub struct Command {
 }
 
 /// What a change would do, for a dry run. A change that would be refused has the same error as
-/// without `dry_run`.
+/// without `dry_run`, except that invariants which it would violate are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangePlan {
     /// What it would do.
@@ -242,6 +254,10 @@ pub struct ChangePlan {
     /// itself stays reachable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<WhatIf>,
+    /// Declared invariants that hold now and would be violated: the change needs
+    /// `accept=invariant`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<InvariantStatus>,
 }
 
 /// A command, or what it would do.

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::command::Consequence;
+use crate::invariant::InvariantStatus;
+
 /// Longest time to confirm, in seconds.
 pub const CONFIRM_WITHIN_S_MAX: u64 = 86_400;
 /// Largest files of a configuration together, in bytes.
@@ -47,6 +50,9 @@ pub struct ConfigQuery {
     /// Replace files that were changed by hand. Their content is lost.
     #[serde(default)]
     pub force: bool,
+    /// What it may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Consequence>,
     /// Why, for the audit log and the history; at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(max_length = 500)]
@@ -75,6 +81,10 @@ pub struct ConfigChange {
     /// Probable mistakes in the files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Declared invariants that would be violated, on the routes as they are, and are not now: the
+    /// change needs `accept=invariant`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<InvariantStatus>,
 }
 
 impl ConfigChange {

@@ -43,6 +43,7 @@ pub mod event;
 pub mod explain;
 pub mod fabric;
 pub mod group;
+pub mod invariant;
 pub mod key;
 pub mod maintenance;
 pub mod object;

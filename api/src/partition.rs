@@ -77,12 +77,12 @@ pub struct PartitionDefinition {
 #[serde(deny_unknown_fields)]
 pub struct MemberChanges {
     /// Ports to add, each as `PORTS` or `PORTS=full|limited|both` (full if absent). `PORTS` is a
-    /// port GUID, a name or host list such as `gpu[01-16]`, a pattern such as `gpu-*`, or `ALL`,
-    /// `ALL_CAS`, `ALL_SWITCHES`, `ALL_ROUTERS`, `SELF`. Names stand for the ports that they name
-    /// now.
+    /// port GUID, a range of at most 65536 port GUIDs such as `0x20-0x3f`, a name or host list such
+    /// as `gpu[01-16]`, a pattern such as `gpu-*`, or `ALL`, `ALL_CAS`, `ALL_SWITCHES`,
+    /// `ALL_ROUTERS`, `SELF`. Names stand for the ports that they name now.
     #[serde(default)]
     pub add: Vec<String>,
-    /// Ports to remove, as `PORTS`.
+    /// Ports to remove, as `PORTS`. A range is removed by the same range.
     #[serde(default)]
     pub remove: Vec<String>,
 }

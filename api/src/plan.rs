@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::answer::Role;
+use crate::invariant::InvariantStatus;
 
 /// What an SM would write, and what it would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -28,6 +29,9 @@ pub struct Plan {
     pub engine: String,
     /// Problems of the sweep, the most severe first.
     pub problems: Vec<String>,
+    /// Declared invariants that would not hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<InvariantStatus>,
     /// Each write in its order, if asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<PlannedWrite>,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::invariant::InvariantStatus;
 use crate::object::ObjectName;
 
 /// The query of a prediction.
@@ -19,11 +20,82 @@ pub struct WhatIfQuery {
     pub engine: Option<String>,
 }
 
+/// A prediction with a body: as the query, and with what is added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhatIfRequest {
+    /// Nodes and links that are lost.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Routing engines to try in this order; empty: as the SM would.
+    #[serde(default)]
+    pub engine: Vec<String>,
+    /// What is added after the loss.
+    #[serde(default)]
+    pub added: AddedEquipment,
+}
+
+/// Nodes and cables that are added.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddedEquipment {
+    /// Nodes that are not in the fabric. They get free LIDs.
+    #[serde(default)]
+    pub nodes: Vec<AddedNode>,
+    /// Cables between nodes of the fabric and added ones. A port of a host that is known keeps its
+    /// LIDs.
+    #[serde(default)]
+    pub cables: Vec<AddedCable>,
+}
+
+impl AddedEquipment {
+    /// Whether nothing is added.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.cables.is_empty()
+    }
+}
+
+/// A node that is added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddedNode {
+    /// Its node GUID.
+    pub guid: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it is a switch; otherwise a host.
+    pub switch: bool,
+}
+
+/// A cable that is added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddedCable {
+    /// One end.
+    pub a: CableEnd,
+    /// The other end.
+    pub b: CableEnd,
+}
+
+/// An end of a cable that is added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CableEnd {
+    /// GUID of the node.
+    pub guid: String,
+    /// Port number.
+    pub port: u8,
+}
+
 /// What a loss would do. Ports are ports of hosts: of channel adapters and routers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WhatIf {
     /// What is lost: nodes, and links with both ends.
     pub lost: Vec<String>,
+    /// What is added: nodes, and links with both ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
     /// Whether all switches that are not lost are still connected with each other.
     pub connected: bool,
     /// Pairs of ports that can reach each other now, and could not then.
@@ -51,6 +123,9 @@ pub struct WhatIf {
     pub failure: Option<String>,
     /// How the tables would change.
     pub changes: TableChanges,
+    /// Declared invariants (`[[invariant]]`) that hold now and would be violated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<InvariantStatus>,
 }
 
 /// Ports by name.
@@ -89,6 +164,9 @@ pub struct TableChanges {
     pub destinations_moved: u64,
     /// LFT entries of LIDs that leave the subnet.
     pub entries_removed: u64,
+    /// LFT entries of LIDs that enter the subnet, and those of added switches.
+    #[serde(default)]
+    pub entries_added: u64,
     /// LFT blocks that would be written.
     pub lft_blocks: u64,
     /// Pairs of a switch and a LID whose packets would get another SL.

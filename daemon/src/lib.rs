@@ -16,10 +16,11 @@
 //! | [`sa_server`] | the SA server |
 //! | [`metrics`] | metrics and their HTTP endpoint |
 //! | [`plan`] | what the SM would write |
+//! | [`invariants`] | declared invariants, and whether they hold |
 //! | [`output`] | tables, ibnet, JSON, dot, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
-//! | [`pattern`] | patterns with `*` |
+//! | [`pattern`], [`host_list`] | patterns with `*`; host lists such as `gpu[01-16]` |
 //! | [`clock`] | monotonic time and time since boot |
 //! | [`failure`] | failures of commands: message, hint, exit status |
 
@@ -31,7 +32,9 @@ pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod failure;
+pub mod host_list;
 pub mod http;
+pub mod invariants;
 pub mod metrics;
 pub mod notify;
 #[cfg(feature = "simulator")]

@@ -72,8 +72,8 @@ pub use select::{
 };
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{
-    AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination, Loss, PortSet, RemainingTopology,
-    SwitchIdx, SwitchLink, Topology, TopologyBuilder,
+    AddedEndPort, AddedSwitch, Additions, AttachedEndPort, DATA_VLS_MAX, DegradedLink, Destination,
+    Loss, PortSet, RemainingTopology, SwitchIdx, SwitchLink, Topology, TopologyBuilder,
 };
 pub use verify::{Proof, VerifyError, verify};
 pub use vl_plan::{PathSl, SlToVl, SlToVlMaps, VlPlan};

@@ -31,6 +31,8 @@ pub struct ConfigOptions {
     pub confirm_within: Option<Duration>,
     /// Replace files that were changed by hand.
     pub replaces_edited: bool,
+    /// Invariants may be violated.
+    pub accepts_violations: bool,
     pub by: String,
     pub reason: Option<String>,
 }

@@ -22,6 +22,7 @@
 //! | [`server`], [`access`] | the socket and the TCP listener; who a client is and what it may do |
 //! | `routes`, `list`, `picked` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
+//! | [`intent`], [`intent_check`] | declared invariants and cables; their comparison |
 //! | `forget` | what is no longer expected |
 //! | `fabric`, `partition`, `path`, `status` | answers |
 //! | [`group`] | multicast groups, and what a host belongs to |
@@ -43,6 +44,8 @@ mod fabric;
 mod forget;
 pub mod group;
 mod history;
+pub mod intent;
+pub mod intent_check;
 mod keys;
 mod line_file;
 mod list;
@@ -106,6 +109,8 @@ const GROUP: &str = "ferrosm";
 pub const REQUEST_BODY_MAX: usize = 65_536;
 /// Longest body of a new configuration, in bytes. In JSON, a text is longer than its file.
 const CONFIG_BODY_MAX: usize = 2 * FILES_LEN_MAX + REQUEST_BODY_MAX;
+/// Longest body of a prediction, in bytes: the cables of a large fabric.
+const WHAT_IF_BODY_MAX: usize = 8 << 20;
 /// Time to receive a request body.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most clients of root and of the user of the service connected at the same time.

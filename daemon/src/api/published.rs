@@ -22,6 +22,7 @@ use ferrosm_fabric::snapshot::{EarlierTables, Snapshot};
 use ferrosm_mad::attr::SmState;
 
 use super::history::{ForgottenEntries, History, LinkKey};
+use super::intent::{ComparedIntent, Intent};
 use super::list::invalid;
 use super::past::{Observed, PastStates};
 use super::problems::StandingProblems;
@@ -91,6 +92,10 @@ pub struct State {
     pub(super) flapping: Arc<BTreeMap<LinkKey, u32>>,
     /// The replicas of this master.
     pub(super) replicas: Arc<Replicas>,
+    /// What operators declared about the fabric.
+    pub intent: Arc<Intent>,
+    /// How the fabric compares with it.
+    pub(super) compared_intent: Arc<ComparedIntent>,
     /// Why no engine found a routing; `None` if one did.
     pub routing_failure: Option<String>,
     /// This SM became master after it was standby: another SM has reported what was wrong then.
@@ -158,6 +163,8 @@ impl Default for Published {
             problems: Arc::default(),
             flapping: Arc::default(),
             replicas: Arc::default(),
+            intent: Arc::default(),
+            compared_intent: Arc::default(),
             routing_failure: None,
             is_takeover: false,
             was_standby: false,
@@ -470,6 +477,20 @@ impl Published {
         self.publish(|state, _| state.expect = expect);
     }
 
+    /// What operators declare from now on.
+    pub fn declare(&self, intent: Intent) {
+        if *self.state().intent != intent {
+            self.publish(|state, _| state.intent = Arc::new(intent));
+        }
+    }
+
+    /// The fabric was compared with what is declared.
+    pub(super) fn intent_compared(&self, compared: ComparedIntent) {
+        if *self.state().compared_intent != compared {
+            self.publish(|state, _| state.compared_intent = Arc::new(compared));
+        }
+    }
+
     /// The SM does something else. No new revision: nothing that answers describe has changed.
     pub fn activity(&self, activity: ActivityKind) {
         let mut current = self.lock();
@@ -605,6 +626,17 @@ impl State {
             }
         }
     }
+}
+
+/// The published fabric.
+pub(super) fn ready(state: &State) -> Result<&FabricState, ApiError> {
+    state.fabric.as_ref().ok_or_else(|| {
+        ApiError::new(
+            ErrorKind::NotReady,
+            format!("the fabric is not discovered yet: {}", state.activity),
+            "Ask again in a moment; `ferrosm status` shows what the SM does.",
+        )
+    })
 }
 
 /// The key of a link of two named ports.

@@ -28,7 +28,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::access::Client;
-use super::published::State;
+use super::published::{State, ready};
 use super::routes::{self, Failed};
 use super::{Service, partition, requests};
 
@@ -152,7 +152,8 @@ fn guids(partition: &Partition) -> Vec<Value> {
                 | MemberSelector::AllCas
                 | MemberSelector::AllSwitches
                 | MemberSelector::AllRouters
-                | MemberSelector::SmPort => return None,
+                | MemberSelector::SmPort
+                | MemberSelector::PortRange(_) => return None,
             };
             let membership = match membership {
                 Membership::Full | Membership::Both => "full",
@@ -195,7 +196,7 @@ async fn post_guids(
     let members = members(&added.guids, Some(&added.membership))?;
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
-    let fabric = routes::ready(&state)?;
+    let fabric = ready(&state)?;
     let command = match existing(&state, &added.pkey)? {
         Some(partition) => {
             let has_options =
@@ -252,7 +253,7 @@ async fn remove_guids(
     };
     let _one_at_a_time = service.partition_changes.lock().await;
     let state = service.published.state();
-    let fabric = routes::ready(&state)?;
+    let fabric = ready(&state)?;
     let change = requests::change_members(fabric, &state, &removed.pkey, &changes)?;
     let command = match change {
         Command::PutPartition(left) if left.members.is_empty() => {

@@ -5,7 +5,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
-use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
+use ferrosm_api::invariant::InvariantStatus;
+use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery, WhatIfRequest};
+use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::report::routing_failure::RoutingFailure;
 use ferrosm_core::routing::what_if::{
     Cancellation, PredictedRoutes, RoutingBasis, WhatIfQuestion, what_if as predict,
@@ -14,9 +16,12 @@ use ferrosm_fabric::snapshot::Snapshot;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::intent::Intent;
+use super::intent_check;
 use super::list::invalid;
-use super::published::FabricState;
+use super::published::{State, ready};
 use crate::config::parse_engine;
+use crate::invariants::Invariant;
 use crate::what_if::{self, RoutedFabric};
 
 /// Time after which a computation is stopped.
@@ -41,14 +46,31 @@ impl Default for Predictor {
     }
 }
 
+/// The request of a query.
+pub(super) fn request(query: &WhatIfQuery) -> WhatIfRequest {
+    let list = |text: &Option<String>| {
+        let parts = text.as_deref().unwrap_or_default().split(',');
+        let named = parts.map(str::trim).filter(|part| !part.is_empty());
+        named.map(str::to_owned).collect::<Vec<String>>()
+    };
+    WhatIfRequest {
+        without: list(&query.without),
+        engine: list(&query.engine),
+        ..WhatIfRequest::default()
+    }
+}
+
 /// A fabric and its routing, shared with the thread that computes.
 struct SharedFabric {
     snapshot: Arc<Snapshot>,
     basis: Arc<RoutingBasis>,
+    partitions: Arc<Partitions>,
+    intent: Arc<Intent>,
 }
 
 impl SharedFabric {
-    fn new(fabric: &FabricState) -> Result<Self, ApiError> {
+    fn new(state: &State) -> Result<Self, ApiError> {
+        let fabric = ready(state)?;
         let basis = fabric.basis.as_ref().ok_or_else(|| {
             ApiError::new(
                 ErrorKind::NotReady,
@@ -59,6 +81,8 @@ impl SharedFabric {
         Ok(Self {
             snapshot: Arc::clone(&fabric.snapshot),
             basis: Arc::clone(basis),
+            partitions: Arc::clone(&state.partitions),
+            intent: Arc::clone(&state.intent),
         })
     }
 
@@ -66,6 +90,8 @@ impl SharedFabric {
         RoutedFabric {
             snapshot: &self.snapshot,
             basis: &self.basis,
+            partitions: &self.partitions,
+            invariants: &self.intent.invariants,
         }
     }
 }
@@ -74,34 +100,45 @@ impl Predictor {
     /// What a loss would do.
     pub(super) async fn predict(
         &self,
-        fabric: &FabricState,
-        query: &WhatIfQuery,
+        state: &State,
+        request: WhatIfRequest,
     ) -> Result<WhatIf, ApiError> {
-        let shared = SharedFabric::new(fabric)?;
-        let list = |text: &Option<String>| {
-            let parts = text.as_deref().unwrap_or_default().split(',');
-            let named = parts.map(str::trim).filter(|part| !part.is_empty());
-            named.map(str::to_owned).collect::<Vec<String>>()
-        };
-        let without = list(&query.without);
-        let engines = list(&query.engine);
-        if without.is_empty() && engines.is_empty() {
-            return Err(invalid("without or engine is needed".to_owned()));
+        let shared = SharedFabric::new(state)?;
+        let names_loss = !request.without.is_empty() || !request.engine.is_empty();
+        if !names_loss && request.added.is_empty() {
+            return Err(invalid("without, engine or added is needed".to_owned()));
         }
-        for engine in &engines {
+        for engine in &request.engine {
             parse_engine(engine).map_err(invalid)?;
         }
         let budget = shared.basis.budget();
         let compute = move |cancellation: &Cancellation| {
-            what_if::predict(shared.as_routed(), &without, &engines, cancellation)
+            what_if::predict(shared.as_routed(), &request, cancellation)
         };
         self.run(budget, compute).await?
     }
 
+    /// The invariants that hold now and would be violated with these partitions, on the routes as
+    /// they are.
+    pub(super) async fn violations(
+        &self,
+        state: &Arc<State>,
+        invariants: Vec<Invariant>,
+        partitions: Arc<Partitions>,
+    ) -> Result<Vec<InvariantStatus>, ApiError> {
+        if invariants.is_empty() {
+            return Ok(Vec::new());
+        }
+        let state = Arc::clone(state);
+        let compute =
+            move |_: &Cancellation| intent_check::violations(&state, &invariants, &partitions);
+        self.run(TIME_MAX, compute).await
+    }
+
     /// The routes as the configured engines compute them anew, without regard to the installed
     /// ones.
-    pub(super) async fn reroute(&self, fabric: &FabricState) -> Result<ComputedRoutes, ApiError> {
-        let shared = SharedFabric::new(fabric)?;
+    pub(super) async fn reroute(&self, state: &State) -> Result<ComputedRoutes, ApiError> {
+        let shared = SharedFabric::new(state)?;
         let question = WhatIfQuestion {
             from_scratch: true,
             ..WhatIfQuestion::default()
@@ -117,9 +154,9 @@ impl Predictor {
     /// What each single loss would do.
     pub(super) async fn single_losses(
         &self,
-        fabric: &FabricState,
+        state: &State,
     ) -> Result<Vec<SingleLossEffect>, ApiError> {
-        let shared = SharedFabric::new(fabric)?;
+        let shared = SharedFabric::new(state)?;
         let compute = move |_: &Cancellation| what_if::single_loss_effects(shared.as_routed());
         self.run(TIME_MAX, compute).await
     }

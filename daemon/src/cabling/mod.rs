@@ -8,7 +8,9 @@
 //! | `ndt`, `ibnetdiscover`, `xml` | readers of plans; `ndt` is also written |
 //! | `matching` | the nodes and ports that a plan names |
 //! | [`compare`] | what is not as planned |
+//! | [`change`] | what differs between two fabrics |
 
+pub mod change;
 pub mod compare;
 pub mod fabric;
 mod format;

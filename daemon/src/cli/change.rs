@@ -38,6 +38,9 @@ pub enum PartitionCommand {
         /// Its name or P_Key.
         #[arg(value_name = "PARTITION")]
         partition: String,
+        /// Do it although it has this consequence.
+        #[arg(long, value_name = "CONSEQUENCE")]
+        accept: Option<AcceptedViolation>,
         /// Only say what it would do.
         #[arg(long)]
         dry_run: bool,
@@ -67,9 +70,9 @@ pub struct PartitionAddArgs {
     /// Its P_Key, with or without the membership bit: 0x51.
     #[arg(long, value_name = "P_KEY")]
     pub pkey: String,
-    /// Members, each with `=full` (default), `=limited` or `=both`: port GUIDs, names, host lists
-    /// such as `gpu[01-16]`, patterns such as `gpu-*`, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS,
-    /// SELF.
+    /// Members, each with `=full` (default), `=limited` or `=both`: port GUIDs, ranges of them such
+    /// as 0x20-0x3f, names, host lists such as `gpu[01-16]`, patterns such as `gpu-*`, ALL,
+    /// ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF.
     #[arg(long = "member", value_name = "PORTS[=MEMBERSHIP]")]
     pub members: Vec<String>,
     /// Create the broadcast group of IPoIB.
@@ -81,6 +84,9 @@ pub struct PartitionAddArgs {
     /// Flags of its groups, as in the configuration: mtu=4096, rate=400G, sl=1.
     #[arg(long = "flag", value_name = "NAME=VALUE")]
     pub flags: Vec<String>,
+    /// Do it although it has this consequence.
+    #[arg(long, value_name = "CONSEQUENCE")]
+    pub accept: Option<AcceptedViolation>,
     /// Only say what it would do.
     #[arg(long)]
     pub dry_run: bool,
@@ -105,6 +111,9 @@ pub struct PartitionSetArgs {
     /// Members to remove.
     #[arg(long, value_name = "PORTS")]
     pub remove: Vec<String>,
+    /// Do it although it has this consequence.
+    #[arg(long, value_name = "CONSEQUENCE")]
+    pub accept: Option<AcceptedViolation>,
     /// Only say what it would do.
     #[arg(long)]
     pub dry_run: bool,
@@ -122,6 +131,9 @@ pub struct DrainArgs {
     /// Put it back after this time: 30m, 2h, 1d.
     #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
     pub time: Option<core::time::Duration>,
+    /// Do it although it has this consequence.
+    #[arg(long, value_name = "CONSEQUENCE")]
+    pub accept: Option<AcceptedViolation>,
     /// Only say what it would do.
     #[arg(long)]
     pub dry_run: bool,
@@ -165,9 +177,9 @@ pub enum PortCommand {
         /// Enable it after this time: 30m, 2h, 1d.
         #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
         time: Option<core::time::Duration>,
-        /// Accept this consequence.
-        #[arg(long, value_name = "CONSEQUENCE")]
-        accept: Option<CutOff>,
+        /// Do it although it has this consequence.
+        #[arg(long, value_name = "CONSEQUENCE", value_delimiter = ',')]
+        accept: Vec<AcceptedConsequence>,
         /// Only say what it would do.
         #[arg(long)]
         dry_run: bool,
@@ -185,18 +197,27 @@ pub enum PortCommand {
         /// A switch port: `leaf-2-0/5`. A host stands for the switch port that it is connected to.
         #[arg(value_name = "PORT")]
         target: String,
-        /// Accept this consequence.
-        #[arg(long, value_name = "CONSEQUENCE")]
-        accept: Option<CutOff>,
+        /// Do it although it has this consequence.
+        #[arg(long, value_name = "CONSEQUENCE", value_delimiter = ',')]
+        accept: Vec<AcceptedConsequence>,
         /// The service.
         #[command(flatten)]
         service: ServiceArgs,
     },
 }
 
-/// What disabling a port may do.
+/// What a change may do that is refused otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CutOff {
+pub enum AcceptedViolation {
+    /// A declared invariant (`[[invariant]]`) that holds now is violated.
+    Invariant,
+}
+
+/// What disabling a port may do that is refused otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AcceptedConsequence {
     /// The host behind the port is cut off.
     CutOff,
+    /// A declared invariant (`[[invariant]]`) that holds now is violated.
+    Invariant,
 }

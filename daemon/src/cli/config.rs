@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use ferrosm_api::config::CONFIRM_WITHIN_S_MAX;
 
-use super::{AskArgs, ServiceDirArgs};
+use super::{AcceptedViolation, AskArgs, ServiceDirArgs};
 
 /// Flags of `config`.
 #[derive(Debug, Clone, Args)]
@@ -137,6 +137,9 @@ pub struct ConfigChangeArgs {
     /// Replace files that were changed by hand; what was changed is lost.
     #[arg(long, conflicts_with = "confirm_within")]
     pub force: bool,
+    /// Do it although it has this consequence.
+    #[arg(long, value_name = "CONSEQUENCE")]
+    pub accept: Option<AcceptedViolation>,
     /// How to send it.
     #[command(flatten)]
     pub send: ConfigSendArgs,

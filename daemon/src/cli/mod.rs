@@ -40,8 +40,8 @@ pub use bugreport::BugreportArgs;
 pub use cabling::{CabledFabricArgs, CablingArgs, CablingCommand};
 pub use capture::{CaptureArgs, CaptureCommand, CaptureServiceArgs};
 pub use change::{
-    DrainArgs, InServiceArgs, PartitionAddArgs, PartitionArgs, PartitionCommand, PartitionSetArgs,
-    PortChangeArgs, PortCommand,
+    AcceptedConsequence, AcceptedViolation, DrainArgs, InServiceArgs, PartitionAddArgs,
+    PartitionArgs, PartitionCommand, PartitionSetArgs, PortChangeArgs, PortCommand,
 };
 pub use changes::{ChangesArgs, DiffArgs};
 pub use config::{
@@ -123,9 +123,14 @@ pub enum CliCommand {
     /// what loses its redundancy, and the routing that the SM would install.
     ///
     /// It asks the running service, which changes nothing and sends no MAD, or routes a fabric file
-    /// (--from). Exit status: 1 if anything is cut off, or if no engine finds a routing.
+    /// (--from). Exit status: 1 if anything is cut off, an invariant would be violated, or no
+    /// engine finds a routing.
     #[command(name = "whatif", visible_alias = "what-if")]
     WhatIf(WhatIfArgs),
+    /// List the declared invariants (`[[invariant]]`), and whether they hold.
+    ///
+    /// Exit status: 1 if one is violated.
+    Invariants(AskArgs),
     /// Compare the cables of the fabric with a plan, or print them as a plan.
     Cabling(CablingArgs),
     /// Show what the SM would write to the fabric as it is now, without writing anything.
@@ -495,6 +500,7 @@ impl CliCommand {
             | Self::Maintenance(_)
             | Self::Keys(_)
             | Self::WhatIf(_)
+            | Self::Invariants(_)
             | Self::Cabling(_)
             | Self::Plan(_)
             | Self::Ports(_)

@@ -12,6 +12,12 @@ pub struct WhatIfArgs {
     /// `leaf-2-0/5`. Repeat it for several at once.
     #[arg(long, value_name = "NODE|LINK")]
     pub without: Vec<String>,
+    /// Fabric file (as for --from) with the fabric as it would be: nodes and cables that it lacks
+    /// are lost, those that only it has are added. `ferrosm topology --format ibnet` writes the
+    /// present one.
+    #[arg(long, value_name = "FILE|SPEC", conflicts_with = "n_1")]
+    #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = super::needs_simulator))]
+    pub with: Option<String>,
     /// Routing engines to try in this order, instead of what the SM would do.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_engine)]
     pub engine: Vec<String>,
@@ -27,8 +33,8 @@ pub struct WhatIfArgs {
     pub service: ServiceDirArgs,
     /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as
     /// fat-tree:8, instead of the fabric of the running service. It is routed as by `ferrosm
-    /// route`.
-    #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["state_dir", "config"])]
+    /// route`; --config names the configuration with its partitions and invariants.
+    #[arg(long, value_name = "FILE|SPEC", conflicts_with = "state_dir")]
     #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = super::needs_simulator))]
     pub from: Option<String>,
     /// Print JSON.

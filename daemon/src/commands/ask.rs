@@ -9,6 +9,7 @@ use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::change::{Changes, Diff};
 use ferrosm_api::event::{EventSeverity, Events};
 use ferrosm_api::fabric::{Link, Node, Where};
+use ferrosm_api::invariant::{InvariantState, Invariants};
 use ferrosm_api::path::Path;
 use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
 use hyper::Method;
@@ -96,6 +97,19 @@ pub fn links(args: &LinksArgs) -> Result<(), Failure> {
 /// If no service answers, or it does not know the fabric yet.
 pub fn limits(args: &AskAtArgs) -> Result<(), Failure> {
     ask_at::<Limits>(&args.ask, &args.time, "limits", &[], answers::limits).map(drop)
+}
+
+/// Runs `invariants`.
+///
+/// # Errors
+/// If no service answers, or one is violated.
+pub fn invariants(args: &AskArgs) -> Result<(), Failure> {
+    let answer = ask::<Invariants>(args, "invariants", &[], output::invariants::list)?;
+    let mut items = answer.body.items.iter();
+    match items.any(|status| status.state == InvariantState::Violated) {
+        true => Err(Failure::Status(1)),
+        false => Ok(()),
+    }
 }
 
 /// Runs `where`.

@@ -14,7 +14,7 @@ use crate::cabling::compare::compare;
 use crate::cabling::fabric::CabledFabric;
 use crate::cabling::ndt;
 use crate::cabling::plan::CablingPlan;
-use crate::cli::{CabledFabricArgs, CablingCommand};
+use crate::cli::{CabledFabricArgs, CablingCommand, ServiceDirArgs};
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
 use crate::offline::{fabric, spec};
@@ -59,14 +59,19 @@ fn read_fabric(args: &CabledFabricArgs) -> Result<CabledFabric, Failure> {
             &observed, None, None,
         )));
     }
-    let nodes = all::<Node>(args, "nodes")?;
-    let links = all::<Link>(args, "links")?;
+    of_service(&args.service)
+}
+
+/// The nodes and cables of the fabric of a service.
+pub(super) fn of_service(service: &ServiceDirArgs) -> Result<CabledFabric, Failure> {
+    let nodes = all::<Node>(service, "nodes")?;
+    let links = all::<Link>(service, "links")?;
     Ok(CabledFabric::of_answers(&nodes, &links))
 }
 
 /// All objects of a list.
-fn all<T: DeserializeOwned>(args: &CabledFabricArgs, resource: &str) -> Result<Vec<T>, Failure> {
-    let endpoint = service::endpoint(&args.service)?;
+fn all<T: DeserializeOwned>(args: &ServiceDirArgs, resource: &str) -> Result<Vec<T>, Failure> {
+    let endpoint = service::endpoint(args)?;
     let mut items = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
@@ -81,7 +86,7 @@ fn all<T: DeserializeOwned>(args: &CabledFabricArgs, resource: &str) -> Result<V
         };
         let page = call
             .send::<Page<T>>()
-            .map_err(|e| failure(&args.service, &endpoint, e))?
+            .map_err(|e| failure(args, &endpoint, e))?
             .answer
             .body;
         items.extend(page.items);

@@ -14,8 +14,8 @@ use super::ask::{ask, ask_at, list_query};
 use super::control::{Execution, Request, execute};
 use crate::api::client::encoded;
 use crate::cli::{
-    AskArgs, DrainArgs, InServiceArgs, PartitionAddArgs, PartitionCommand, PartitionSetArgs,
-    PortCommand, ServiceArgs,
+    AcceptedConsequence, AskArgs, DrainArgs, InServiceArgs, PartitionAddArgs, PartitionCommand,
+    PartitionSetArgs, PortCommand, ServiceArgs,
 };
 use crate::failure::Failure;
 use crate::output::{self, answers};
@@ -53,13 +53,14 @@ pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
         PartitionCommand::Set(args) => set_members(args),
         PartitionCommand::Remove {
             partition,
+            accept,
             dry_run,
             service,
         } => {
             let resource = format!("partitions/{}", encoded(partition));
             let request =
-                Request::new(Method::DELETE, &resource).with_execution(Execution::of(*dry_run));
-            execute(service, &request)
+                Request::new(Method::DELETE, &resource).with_option(accepted(accept.is_some()));
+            send(service, request, *dry_run)
         }
     }
 }
@@ -74,7 +75,9 @@ fn add_partition(args: &PartitionAddArgs) -> Result<(), Failure> {
         groups: Vec::new(),
     };
     let resource = format!("partitions/{}", encoded(&args.name));
-    let request = Request::new(Method::PUT, &resource).with_body(&definition)?;
+    let request = Request::new(Method::PUT, &resource)
+        .with_body(&definition)?
+        .with_option(accepted(args.accept.is_some()));
     send(&args.service, request, args.dry_run)
 }
 
@@ -84,7 +87,9 @@ fn set_members(args: &PartitionSetArgs) -> Result<(), Failure> {
         remove: args.remove.clone(),
     };
     let resource = format!("partitions/{}/members", encoded(&args.partition));
-    let request = Request::new(Method::PATCH, &resource).with_body(&changes)?;
+    let request = Request::new(Method::PATCH, &resource)
+        .with_body(&changes)?
+        .with_option(accepted(args.accept.is_some()));
     send(&args.service, request, args.dry_run)
 }
 
@@ -97,7 +102,9 @@ pub fn drain(args: &DrainArgs) -> Result<(), Failure> {
         target: args.target.clone(),
         for_s: args.time.as_ref().map(Duration::as_secs),
     };
-    let drain = Request::new(Method::POST, "drain").with_body(&request)?;
+    let drain = Request::new(Method::POST, "drain")
+        .with_body(&request)?
+        .with_option(accepted(args.accept.is_some()));
     send(&args.service, drain, args.dry_run)
 }
 
@@ -125,10 +132,11 @@ pub fn port(command: &PortCommand) -> Result<(), Failure> {
             let request = PortDisableRequest {
                 target: target.clone(),
                 for_s: time.as_ref().map(Duration::as_secs),
-                accept_cut_off: accept.is_some(),
+                accept_cut_off: accept.contains(&AcceptedConsequence::CutOff),
             };
             let disable = Request::new(Method::POST, "ports/disable").with_body(&request)?;
-            send(service, disable, *dry_run)
+            let accepts = accept.contains(&AcceptedConsequence::Invariant);
+            send(service, disable.with_option(accepted(accepts)), *dry_run)
         }
         PortCommand::Enable(args) => put_back(args, "ports/enable"),
         PortCommand::Reset {
@@ -139,10 +147,11 @@ pub fn port(command: &PortCommand) -> Result<(), Failure> {
             let request = PortDisableRequest {
                 target: target.clone(),
                 for_s: Some(RESET_S),
-                accept_cut_off: accept.is_some(),
+                accept_cut_off: accept.contains(&AcceptedConsequence::CutOff),
             };
             let disable = Request::new(Method::POST, "ports/disable").with_body(&request)?;
-            send(service, disable, false)?;
+            let accepts = accept.contains(&AcceptedConsequence::Invariant);
+            send(service, disable.with_option(accepted(accepts)), false)?;
             match service.json {
                 true => Ok(()),
                 false => output::print(&format!(
@@ -167,6 +176,11 @@ fn put_back(args: &InServiceArgs, resource: &str) -> Result<(), Failure> {
     };
     let put_back = Request::new(Method::POST, resource).with_body(&request)?;
     send(&args.service, put_back, args.dry_run)
+}
+
+/// The part of the query that accepts violated invariants.
+fn accepted(is_accepted: bool) -> Option<(&'static str, &'static str)> {
+    is_accepted.then_some(("accept", "invariant"))
 }
 
 fn send(service: &ServiceArgs, request: Request<'_>, is_dry_run: bool) -> Result<(), Failure> {

@@ -125,6 +125,7 @@ fn query(args: &ConfigSendArgs, force: bool) -> Vec<(&'static str, String)> {
 
 fn change_query(args: &ConfigChangeArgs) -> Vec<(&'static str, String)> {
     let mut query = query(&args.send, args.force);
+    query.extend(args.accept.map(|_| ("accept", "invariant".to_owned())));
     let within = args.confirm_within;
     query.extend(within.map(|time| ("confirm_within_s", time.as_secs().to_string())));
     query

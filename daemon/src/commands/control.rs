@@ -135,10 +135,16 @@ pub(super) fn execute(args: &ServiceArgs, request: &Request<'_>) -> Result<(), F
         let received = call
             .send_body::<ChangePlan>(body)
             .map_err(|e| failure(&args.service, &endpoint, e))?;
-        return output::print(&match args.json {
+        let plan = &received.answer.body;
+        output::print(&match args.json {
             true => format!("{}\n", received.json),
-            false => what_if::change_plan(&received.answer.body),
-        });
+            false => what_if::change_plan(plan),
+        })?;
+        let accepts = request.option == Some(("accept", "invariant"));
+        return match plan.violations.is_empty() || accepts {
+            true => Ok(()),
+            false => Err(Failure::Status(1)),
+        };
     }
     let received = call
         .send_body::<Command>(body)

@@ -52,6 +52,7 @@ pub fn run(mut cli: Cli) -> Result<(), Failure> {
         CliCommand::Limits(args) => ask::limits(&args),
         CliCommand::Where(args) => ask::place(&args),
         CliCommand::Path(args) => ask::path(&args),
+        CliCommand::Invariants(args) => ask::invariants(&args),
         CliCommand::Cabling(args) => cabling::run(&args.command),
         CliCommand::WhatIf(args) => what_if::run(&args),
         CliCommand::Plan(args) => plan::run(&args),

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use ferrosm_api::invariant::{InvariantState, InvariantStatus};
 use ferrosm_api::plan::Plan;
 use ferrosm_core::{Event, Progress, RestoredState, SubnetManager};
 use ferrosm_mad::attr::SmState;
@@ -18,6 +19,8 @@ use crate::cli::PlanArgs;
 use crate::commands::config;
 use crate::config::Settings;
 use crate::failure::Failure;
+use crate::invariants::Invariant;
+use crate::invariants::check::{CheckedFabric, CheckedRoutes, check};
 use crate::output::progress::{SweepBar, Terminal};
 use crate::output::{self, json, log};
 use crate::plan::planned_port::{Planned, PlannedPort};
@@ -56,6 +59,7 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
         guid,
         priority: settings.sm.priority,
     };
+    let invariants = settings.invariants();
     let mut cfg = settings.sm;
     // The plan is that of a master: other SMs are reported, but do not take part.
     cfg.allowed_sms = Some(Arc::new(BTreeSet::new()));
@@ -67,6 +71,7 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
         own,
         lists_writes: args.full,
         awaits_consent: None,
+        invariants,
     };
     reading::run(planned_port, shell, |now| {
         SubnetManager::new(cfg, restored.unwrap_or_default(), now)
@@ -90,6 +95,24 @@ struct PlanShell {
     own: OwnSm,
     lists_writes: bool,
     awaits_consent: Option<String>,
+    invariants: Vec<Invariant>,
+}
+
+impl PlanShell {
+    /// The invariants that would not hold.
+    fn violations(&self, sm: &SubnetManager) -> Vec<InvariantStatus> {
+        let snapshot = sm.snapshot(None);
+        let basis = sm.routing_basis();
+        let fabric = CheckedFabric {
+            snapshot: &snapshot,
+            partitions: sm.partitions(),
+            routes: basis.as_ref().map(CheckedRoutes::in_force),
+        };
+        let statuses = check(&self.invariants, fabric).into_iter();
+        statuses
+            .filter(|status| status.state == InvariantState::Violated)
+            .collect()
+    }
 }
 
 impl Shell for PlanShell {
@@ -107,7 +130,10 @@ impl Shell for PlanShell {
                 let awaited = self.awaits_consent.take();
                 let plan =
                     summary::summarize(&planned, &done, self.own, awaited, self.lists_writes);
-                ControlFlow::Break(Ok(plan))
+                ControlFlow::Break(Ok(Plan {
+                    violations: self.violations(sm),
+                    ..plan
+                }))
             }
             Event::ConsentAwaited { foreign, .. } => {
                 self.awaits_consent = Some(awaited_removals(&foreign));

@@ -3,18 +3,35 @@
 
 use core::time::Duration;
 use std::collections::BTreeSet;
+#[cfg(feature = "simulator")]
+use std::sync::Arc;
 
 use ferrosm_api::answer::Page;
-use ferrosm_api::what_if::{LossPrediction, SingleLossEffect, SingleLossSurvey, WhatIf};
+use ferrosm_api::what_if::{
+    LossPrediction, SingleLossEffect, SingleLossSurvey, WhatIf, WhatIfRequest,
+};
+#[cfg(feature = "simulator")]
+use ferrosm_core::config::partitions::Partitions;
 use hyper::Method;
 use serde::de::DeserializeOwned;
 
+#[cfg(feature = "simulator")]
+use super::config;
 use super::service::{self, failure};
 use crate::api::client::{ApiEndpoint, Call, ReceivedAnswer};
+#[cfg(feature = "simulator")]
+use crate::cabling::{
+    change::{CablingChange, change},
+    fabric::CabledFabric,
+};
 use crate::cli::WhatIfArgs;
+#[cfg(feature = "simulator")]
+use crate::config::Settings;
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
-use crate::offline::{self, OfflineRouting, args::OfflineArgs};
+use crate::invariants::Invariant;
+#[cfg(feature = "simulator")]
+use crate::offline::{self, OfflineRouting, args::OfflineArgs, spec};
 use crate::output::progress::Terminal;
 use crate::output::{self, json, what_if as text};
 
@@ -29,21 +46,23 @@ const PAGE_LIMIT: usize = 100_000;
 /// If no service answers, a name is unknown or ambiguous, something is cut off, or no engine finds
 /// a routing.
 pub fn run(args: &WhatIfArgs) -> Result<(), Failure> {
-    if args.without.is_empty() && args.engine.is_empty() && !args.n_1 {
-        let message = "no loss is named: use --without, --engine or --n-1";
+    let names_change = !args.without.is_empty() || args.with.is_some();
+    if !names_change && args.engine.is_empty() && !args.n_1 {
+        let message = "no change is named: use --without, --with, --engine or --n-1";
         return Err(Failure::Usage(message.to_owned()));
     }
     let source = Source::open(args)?;
     if args.n_1 {
         return survey(args, &source);
     }
-    let prediction = source.predict(&args.without, &args.engine)?;
+    let prediction = source.predict(&source.request(args)?)?;
     if args.json {
         output::print(&json::pretty(&prediction))?;
     } else {
         output::print(&text::prediction(&prediction))?;
     }
-    if prediction.pairs_cut_off > 0 || prediction.after.is_none() {
+    let is_violating = !prediction.violations.is_empty();
+    if prediction.pairs_cut_off > 0 || prediction.after.is_none() || is_violating {
         return Err(Failure::Status(1));
     }
     Ok(())
@@ -64,7 +83,10 @@ fn survey(args: &WhatIfArgs, source: &Source<'_>) -> Result<(), Failure> {
         predictions.push(LossPrediction {
             name: loss.name.clone(),
             class: loss.class,
-            prediction: source.predict(core::slice::from_ref(&loss.without), &[])?,
+            prediction: source.predict(&WhatIfRequest {
+                without: vec![loss.without.clone()],
+                ..WhatIfRequest::default()
+            })?,
         });
     }
     bar.clear();
@@ -85,37 +107,91 @@ enum Source<'a> {
         endpoint: ApiEndpoint,
     },
     #[cfg(feature = "simulator")]
-    File(Box<OfflineRouting>),
+    File(Box<RoutedFile>),
+}
+
+/// A fabric file, routed.
+#[cfg(feature = "simulator")]
+struct RoutedFile {
+    routing: OfflineRouting,
+    partitions: Arc<Partitions>,
+    invariants: Vec<Invariant>,
 }
 
 impl<'a> Source<'a> {
     fn open(args: &'a WhatIfArgs) -> Result<Self, Failure> {
         #[cfg(feature = "simulator")]
         if let Some(from) = &args.from {
-            let routed = offline::route(from, &OfflineArgs::with_engines(&["auto"]))?;
-            return match routed.failure() {
+            let settings = match &args.service.config {
+                Some(_) => config::source(args.service.config.as_deref())?.resolve(|_| {})?,
+                None => Settings::default(),
+            };
+            let routing = offline::route(from, &OfflineArgs::with_engines(&["auto"]))?;
+            return match routing.failure() {
                 Some(failure) => Err(failure),
-                None => Ok(Self::File(Box::new(routed))),
+                None => Ok(Self::File(Box::new(RoutedFile {
+                    routing,
+                    partitions: Arc::clone(&settings.sm.partitions),
+                    invariants: settings.invariants(),
+                }))),
             };
         }
         let endpoint = service::endpoint(&args.service)?;
         Ok(Self::Service { args, endpoint })
     }
 
-    fn predict(&self, without: &[String], engines: &[String]) -> Result<WhatIf, Failure> {
+    /// What is lost and added.
+    fn request(&self, args: &WhatIfArgs) -> Result<WhatIfRequest, Failure> {
+        let mut request = WhatIfRequest {
+            without: args.without.clone(),
+            engine: args.engine.clone(),
+            ..WhatIfRequest::default()
+        };
+        #[cfg(feature = "simulator")]
+        if let Some(with) = &args.with {
+            let observed = spec::observed(&offline::fabric::load(with)?);
+            let then = CabledFabric::of_snapshot(&spec::snapshot(&observed, None, None));
+            let CablingChange { without, added } = change(&self.cables()?, &then);
+            if without.is_empty() && added.is_empty() && request.without.is_empty() {
+                return Err(Failure::with_hint(
+                    format!("{with} has the nodes and cables of the fabric"),
+                    "Add or remove some, or use --without.",
+                ));
+            }
+            request.without.extend(without);
+            request.added = added;
+        }
+        Ok(request)
+    }
+
+    /// The nodes and cables of the fabric.
+    #[cfg(feature = "simulator")]
+    fn cables(&self) -> Result<CabledFabric, Failure> {
+        match self {
+            Self::Service { args, .. } => super::cabling::of_service(&args.service),
+            Self::File(routed) => Ok(CabledFabric::of_snapshot(&routed.routing.snapshot)),
+        }
+    }
+
+    fn predict(&self, request: &WhatIfRequest) -> Result<WhatIf, Failure> {
         match self {
             Self::Service { args, endpoint } => {
-                let lists = [("without", without), ("engine", engines)];
-                let query: Vec<(&str, String)> = lists
-                    .into_iter()
-                    .filter(|(_, list)| !list.is_empty())
-                    .map(|(name, list)| (name, list.join(",")))
-                    .collect();
-                let received = ask::<WhatIf>(args, endpoint, "whatif", &query)?;
+                let call = Call {
+                    endpoint,
+                    method: Method::POST,
+                    resource: "whatif",
+                    query: &[],
+                    wait: PREDICTION_WAIT,
+                };
+                let body = serde_json::to_vec(request)
+                    .map_err(|e| Failure::runtime(format!("cannot encode the request: {e}")))?;
+                let received = call
+                    .send_body::<WhatIf>(body)
+                    .map_err(|e| failure(&args.service, endpoint, e))?;
                 Ok(received.answer.body)
             }
             #[cfg(feature = "simulator")]
-            Self::File(routed) => predict_offline(routed, without, engines),
+            Self::File(routed) => predict_offline(routed, request),
         }
     }
 
@@ -166,25 +242,23 @@ fn ask<T: DeserializeOwned>(
 }
 
 #[cfg(feature = "simulator")]
-fn routed_fabric(routed: &OfflineRouting) -> Result<crate::what_if::RoutedFabric<'_>, Failure> {
-    let basis = routed.basis.as_ref().ok_or_else(|| {
+fn routed_fabric(routed: &RoutedFile) -> Result<crate::what_if::RoutedFabric<'_>, Failure> {
+    let basis = routed.routing.basis.as_ref().ok_or_else(|| {
         Failure::with_hint(
             "the fabric has no switch: nothing is routed",
             "Name a fabric with switches.",
         )
     })?;
     Ok(crate::what_if::RoutedFabric {
-        snapshot: &routed.snapshot,
+        snapshot: &routed.routing.snapshot,
         basis,
+        partitions: &routed.partitions,
+        invariants: &routed.invariants,
     })
 }
 
 #[cfg(feature = "simulator")]
-fn predict_offline(
-    routed: &OfflineRouting,
-    without: &[String],
-    engines: &[String],
-) -> Result<WhatIf, Failure> {
+fn predict_offline(routed: &RoutedFile, request: &WhatIfRequest) -> Result<WhatIf, Failure> {
     use ferrosm_core::routing::what_if::Cancellation;
 
     let fabric = routed_fabric(routed)?;
@@ -192,7 +266,7 @@ fn predict_offline(
     let comparison = cancellation.comparison.clone();
     // The end of the time limit stops only the comparison of engines.
     let timer = offline::progress::RoutingProgress::hidden(fabric.basis.budget(), comparison);
-    let predicted = crate::what_if::predict(fabric, without, engines, &cancellation);
+    let predicted = crate::what_if::predict(fabric, request, &cancellation);
     drop(timer);
     predicted.map_err(|error| Failure::with_hint(error.message, error.remedy))
 }

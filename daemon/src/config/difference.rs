@@ -7,8 +7,8 @@ use ferrosm_api::config::{ChangedInput, ChangedKey, ConfigChange, InputChange};
 use toml::Value;
 
 use super::keys::{
-    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS,
-    is_secret,
+    API_CLIENT, API_CLIENT_KEYS, INVARIANT, INVARIANT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS,
+    PARTITION, PARTITION_KEYS, is_secret,
 };
 use super::reload::needs_restart;
 use super::settings::Settings;
@@ -45,6 +45,12 @@ pub fn difference(running: &Settings, new: &Settings) -> ConfigChange {
         PARTITION_KEYS,
         &running.partition_entries,
         &new.partition_entries,
+    ));
+    keys.extend(changed_entries(
+        INVARIANT,
+        INVARIANT_KEYS,
+        &running.invariant_entries,
+        &new.invariant_entries,
     ));
     keys.extend(changed_entries(
         API_CLIENT,

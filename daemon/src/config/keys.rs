@@ -17,7 +17,9 @@ use toml::{Spanned, Value};
 use super::log_level::parse_log_level;
 use super::notify::{SYSLOG, URL};
 use super::replication::{has_port, is_etcd_member};
-use super::settings::{ApiClientEntry, LogFormat, NotifyEntry, PartitionEntry, Settings};
+use super::settings::{
+    ApiClientEntry, InvariantEntry, LogFormat, NotifyEntry, PartitionEntry, Settings,
+};
 use super::value::{
     DataVls, Engines, Flag, Format, Hex, Keyword, List, Mib, OptionalPortNum, PKey, PortGuids,
     Seconds, Secret, SocketAddress, SpannedError, TEXT, Text, Time, Whole,
@@ -235,6 +237,8 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
 
     "health.expect" Reload settings.health_expect => Time::within(MINUTE, YEAR);
 
+    "cabling.plan" Reload settings.cabling_plan_file => TEXT;
+
     "log.format" Restart settings.log.format => Keyword(&[
         ("compact", LogFormat::Compact),
         ("json", LogFormat::Json),
@@ -298,4 +302,19 @@ pub(super) const NOTIFY_KEYS: &[Key<NotifyEntry>] = keys! { |entry: NotifyEntry|
         ("warning", EventSeverity::Warning),
         ("error", EventSeverity::Error),
     ]);
+};
+
+/// The name of the list of declared invariants.
+pub(super) const INVARIANT: &str = "invariant";
+
+/// The keys of `[[invariant]]`.
+#[rustfmt::skip]
+pub(super) const INVARIANT_KEYS: &[Key<InvariantEntry>] = keys! { |entry: InvariantEntry|
+    "invariant.name" Reload entry.name => TEXT;
+    "invariant.kind" Reload entry.kind => TEXT;
+    "invariant.from" Reload entry.from => List(TEXT);
+    "invariant.to" Reload entry.to => List(TEXT);
+    "invariant.max-hops" Reload entry.max_hops => Whole(0..=64);
+    "invariant.max-routes" Reload entry.max_routes => Whole(0..=1_000_000_000);
+    "invariant.max-percent-of-mean" Reload entry.max_percent_of_mean => Whole(0..=1_000_000);
 };

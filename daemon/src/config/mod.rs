@@ -10,6 +10,7 @@ mod combination;
 mod difference;
 mod error;
 mod input_files;
+mod invariant;
 mod keys;
 mod log_level;
 mod notify;
@@ -30,6 +31,8 @@ use std::sync::Arc;
 
 use ferrosm_opensm_compat::input::ReadFile;
 
+use crate::cabling::plan::CablingPlan;
+
 pub use combination::{check as check_combination, files_of_host, read_files};
 pub use difference::difference;
 pub use error::{ConfigError, ConfigErrors};
@@ -38,7 +41,9 @@ use input_files::{InputReader, text_of};
 pub use log_level::parse_log_level;
 pub use print::{DEFAULT_FILE, effective, exported_keys, is_default};
 pub use reload::{Changes, changes, in_force};
-pub use settings::{ApiClientEntry, LogFormat, LogSettings, NotifyEntry, PartitionEntry, Settings};
+pub use settings::{
+    ApiClientEntry, InvariantEntry, LogFormat, LogSettings, NotifyEntry, PartitionEntry, Settings,
+};
 pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.
@@ -325,6 +330,10 @@ impl ConfigSource {
                 found.extend(errors);
             }
         }
+        match read_cabling_plan(settings, file) {
+            Ok(plan) => settings.cabling_plan = plan.map(Arc::new),
+            Err(error) => found.push(error),
+        }
         let partitions = Arc::clone(&settings.sm.partitions);
         match path_inputs::read_path_inputs(settings, partitions.list(), file) {
             Ok((inputs, warnings)) => {
@@ -341,6 +350,21 @@ impl ConfigSource {
         }
         found
     }
+}
+
+/// The plan of the cables, if the configuration names one.
+fn read_cabling_plan(
+    settings: &Settings,
+    read: ReadFile<'_>,
+) -> Result<Option<CablingPlan>, ConfigError> {
+    let Some(name) = &settings.cabling_plan_file else {
+        return Ok(None);
+    };
+    let path = settings.dir.join(name);
+    let failed = |message| ConfigError::of_file(Some(&path), message);
+    let bytes = read(&path).map_err(|e| failed(format!("cannot read file: {e}")))?;
+    let plan = CablingPlan::read(&text_of(bytes)).map_err(|e| failed(e.to_string()))?;
+    Ok(Some(plan))
 }
 
 /// The key that names a file.

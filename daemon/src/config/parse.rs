@@ -8,11 +8,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{
-    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS, RENAMED,
+    API_CLIENT, API_CLIENT_KEYS, INVARIANT, INVARIANT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS,
+    PARTITION, PARTITION_KEYS, RENAMED,
 };
 use super::settings::{PartitionEntry, Settings};
 use super::value::SpannedError;
-use super::{INSTANCE_DIR, api, notify};
+use super::{INSTANCE_DIR, api, invariant, notify};
 
 /// What a text sets, and where.
 #[derive(Debug, Default)]
@@ -55,6 +56,10 @@ impl ParsedText {
         } else if section == NOTIFY {
             let entries = &mut self.settings.notify_entries;
             let errors = read_list(NOTIFY, NOTIFY_KEYS, value, entries, notify::check);
+            self.errors.extend(errors);
+        } else if section == INVARIANT {
+            let entries = &mut self.settings.invariant_entries;
+            let errors = read_list(INVARIANT, INVARIANT_KEYS, value, entries, invariant::check);
             self.errors.extend(errors);
         } else if section == API_CLIENT {
             let entries = &mut self.settings.api_clients;
@@ -186,11 +191,13 @@ fn key_names() -> impl Iterator<Item = &'static str> {
     let of_partitions = PARTITION_KEYS.iter().map(|key| key.name);
     let of_clients = API_CLIENT_KEYS.iter().map(|key| key.name);
     let of_notify = NOTIFY_KEYS.iter().map(|key| key.name);
+    let of_invariants = INVARIANT_KEYS.iter().map(|key| key.name);
     KEYS.iter()
         .map(|key| key.name)
         .chain(of_partitions)
         .chain(of_clients)
         .chain(of_notify)
+        .chain(of_invariants)
 }
 
 /// All sections, in the order of the file.
@@ -230,7 +237,7 @@ fn unknown_key(section: &str, name: &str) -> String {
         return format!("{full_name} was renamed: write `{new_name}`");
     }
     let header = match section {
-        PARTITION | API_CLIENT | NOTIFY => format!("[[{section}]]"),
+        PARTITION | API_CLIENT | NOTIFY | INVARIANT => format!("[[{section}]]"),
         _ => format!("[{section}]"),
     };
     let prefix = format!("{section}.");

@@ -6,8 +6,8 @@ use ferrosm_opensm_compat::options::{self, Equivalent};
 use toml::Value;
 
 use super::keys::{
-    API_CLIENT, API_CLIENT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS, PARTITION, PARTITION_KEYS,
-    is_secret,
+    API_CLIENT, API_CLIENT_KEYS, INVARIANT, INVARIANT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS,
+    PARTITION, PARTITION_KEYS, is_secret,
 };
 use super::parse;
 use super::settings::Settings;
@@ -43,6 +43,9 @@ pub fn effective(settings: &Settings) -> String {
     }
     for entry in &settings.notify_entries {
         text.push_str(&print_entry(NOTIFY, NOTIFY_KEYS, entry));
+    }
+    for entry in &settings.invariant_entries {
+        text.push_str(&print_entry(INVARIANT, INVARIANT_KEYS, entry));
     }
     text
 }

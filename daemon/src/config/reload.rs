@@ -1,6 +1,6 @@
 //! Changes of a reload: which keys, and whether they need a restart.
 
-use super::keys::{API_CLIENT, KEYS, Key, NOTIFY, PARTITION, TakesEffect};
+use super::keys::{API_CLIENT, INVARIANT, KEYS, Key, NOTIFY, PARTITION, TakesEffect};
 use super::settings::Settings;
 
 /// Keys that differ between two configurations.
@@ -32,6 +32,9 @@ pub fn changes(running: &Settings, new: &Settings) -> Changes {
     }
     if running.notify_entries != new.notify_entries {
         all_changes.live.push(NOTIFY);
+    }
+    if running.invariant_entries != new.invariant_entries {
+        all_changes.live.push(INVARIANT);
     }
     all_changes
 }

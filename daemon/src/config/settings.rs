@@ -17,6 +17,8 @@ use ferrosm_replication::Timing;
 use ferrosm_sa::admission::AdmissionLimits;
 use ferrosm_umad::libibumad::PortSelection;
 
+use crate::cabling::plan::CablingPlan;
+
 use super::error::ConfigError;
 use super::input_files::InputTexts;
 
@@ -41,6 +43,12 @@ pub struct Settings {
     pub partition_entries: Vec<PartitionEntry>,
     /// The entries `[[notify]]`.
     pub notify_entries: Vec<NotifyEntry>,
+    /// The entries `[[invariant]]`.
+    pub invariant_entries: Vec<InvariantEntry>,
+    /// File with the plan of the cables, if any.
+    pub cabling_plan_file: Option<PathBuf>,
+    /// The plan of the cables.
+    pub cabling_plan: Option<Arc<CablingPlan>>,
     /// The TCP listener of the API.
     pub api: ApiSection,
     /// The listener of UFM's calls.
@@ -83,6 +91,9 @@ impl Default for Settings {
             partitions: PartitionRules::default(),
             partition_entries: Vec::new(),
             notify_entries: Vec::new(),
+            invariant_entries: Vec::new(),
+            cabling_plan_file: None,
+            cabling_plan: None,
             api: ApiSection::default(),
             ufm: UfmSection::default(),
             api_clients: Vec::new(),
@@ -155,6 +166,7 @@ impl Settings {
             &self.partitions.file,
             &self.qos_policy_file,
             &self.prefix_routes_file,
+            &self.cabling_plan_file,
         ];
         names.into_iter().flatten().map(|name| &**name).collect()
     }
@@ -256,6 +268,26 @@ impl Default for NotifyEntry {
             severity: EventSeverity::Warning,
         }
     }
+}
+
+/// An entry `[[invariant]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InvariantEntry {
+    /// Name, in messages and alarms.
+    pub name: String,
+    /// isolated, max-hops, redundant or max-load.
+    pub kind: String,
+    /// A group of ports: GUIDs, ranges of GUIDs, names, host lists, patterns, ALL, ALL_CAS,
+    /// ALL_SWITCHES, ALL_ROUTERS, SELF, and `partition:NAME`.
+    pub from: Vec<String>,
+    /// The other group.
+    pub to: Vec<String>,
+    /// Most links between switches on a route; 0 if not set.
+    pub max_hops: u32,
+    /// Most routes over a link in one direction; 0 if not set.
+    pub max_routes: u32,
+    /// The same in percent of the mean of all links; 0 if not set.
+    pub max_percent_of_mean: u32,
 }
 
 /// The section `[api]`: the TCP listener.

@@ -9,6 +9,7 @@ use ferrosm_api::config::{
 };
 
 use super::answers::short;
+use super::invariants;
 use super::table::{self, count};
 
 /// `config diff`.
@@ -140,6 +141,9 @@ fn differences(change: &ConfigChange) -> String {
             count(input.lines_added, "line", "lines"),
             input.lines_removed
         );
+    }
+    for status in &change.violations {
+        let _ = writeln!(text, "{}", invariants::violation(status));
     }
     text
 }

@@ -8,6 +8,7 @@
 //! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
 //! | [`answers`], [`alarms`], [`changes`], [`keys`] | answers of the API; alarms; changes; keys |
+//! | [`invariants`] | declared invariants |
 //! | [`report`], [`plan`] | the summary of a sweep; a plan |
 //! | [`state`] | persisted state |
 //! | [`import`] | imported configuration of OpenSM |
@@ -29,6 +30,7 @@ pub mod explained;
 pub mod groups;
 pub mod ibnet;
 pub mod import;
+pub mod invariants;
 pub mod json;
 pub mod keys;
 pub mod log;

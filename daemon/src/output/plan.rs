@@ -4,6 +4,7 @@ use core::fmt::Write;
 
 use ferrosm_api::plan::{Plan, PlannedLids, PlannedPKey, PlannedPorts, PlannedTables};
 
+use super::invariants;
 use super::table::count;
 
 /// Marks what interrupts traffic or changes who may communicate.
@@ -50,6 +51,9 @@ pub fn render(plan: &Plan) -> String {
     let _ = writeln!(text, "  {:<9} {listed}", "Sets");
     for problem in &plan.problems {
         let _ = writeln!(text, "  {problem}");
+    }
+    for status in &plan.violations {
+        let _ = writeln!(text, "  {ALARM}{}", invariants::violation(status));
     }
     for write in &plan.writes {
         let _ = writeln!(

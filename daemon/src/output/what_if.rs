@@ -9,6 +9,7 @@ use ferrosm_api::what_if::{
     WhatIf,
 };
 
+use super::invariants;
 use super::table::{self, count};
 
 /// Most names in a line.
@@ -23,6 +24,19 @@ pub fn prediction(what_if: &WhatIf) -> String {
         [] => String::new(),
         [..] => format!("without {}:\n", what_if.lost.join(", ")),
     };
+    if !what_if.added.is_empty() {
+        let shown: Vec<&str> = what_if
+            .added
+            .iter()
+            .take(NAMES_SHOWN)
+            .map(String::as_str)
+            .collect();
+        let more = match what_if.added.len() - shown.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = writeln!(text, "with {}{more}:", shown.join(", "));
+    }
     let mut line = |mark: char, content: String| {
         let _ = writeln!(text, "  {mark} {content}");
     };
@@ -79,6 +93,9 @@ pub fn prediction(what_if: &WhatIf) -> String {
             line('!', format!("no engine finds a routing: {why}"));
         }
     }
+    for status in &what_if.violations {
+        line('!', invariants::violation(status));
+    }
     text
 }
 
@@ -97,10 +114,14 @@ fn routing(what_if: &WhatIf, after: &RoutingInForce) -> Vec<(char, String)> {
     lines.push((
         ' ',
         format!(
-            "{} move, of {}; {} of lost LIDs removed; {} written; {} changed",
+            "{} move, of {}; {} of lost LIDs removed{}; {} written; {} changed",
             many(changes.entries_moved, "LFT entry", "LFT entries"),
             many(changes.destinations_moved, "LID", "LIDs"),
             many(changes.entries_removed, "entry", "entries"),
+            match changes.entries_added {
+                0 => String::new(),
+                added => format!("; {} added", many(added, "entry", "entries")),
+            },
             many(changes.lft_blocks, "LFT block", "LFT blocks"),
             many(changes.sl_changes, "SL", "SLs"),
         ),
@@ -158,8 +179,16 @@ pub fn change_plan(plan: &ChangePlan) -> String {
             named(ports)
         );
     }
-    if let Some(predicted) = &plan.prediction {
-        text.push_str(&prediction(predicted));
+    match &plan.prediction {
+        Some(predicted) => text.push_str(&prediction(predicted)),
+        None => {
+            for status in &plan.violations {
+                let _ = writeln!(text, "  ! {}", invariants::violation(status));
+            }
+        }
+    }
+    if !plan.violations.is_empty() {
+        text.push_str("needs --accept invariant\n");
     }
     text
 }

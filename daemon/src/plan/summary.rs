@@ -43,6 +43,7 @@ pub fn summarize(
         sets: set_counts(planned),
         engine: report.engine.to_owned(),
         problems: problem_lines(&report.problems),
+        violations: Vec::new(),
         writes: writes.map(|set| described(planned, set)).collect(),
     }
 }

@@ -17,12 +17,16 @@ use ferrosm_api::config::{
     ConfigChange, ConfigHistory, NewConfiguration, Reverts, Revision, RevisionOrigin,
     RevisionRecord, RevisionState,
 };
+use ferrosm_api::invariant::InvariantStatus;
+use ferrosm_core::config::partitions::Partitions;
 use tokio::sync::oneshot;
 use tracing::{error, info, warn};
 
 use super::driver::Control;
 use super::service_manager::ServiceManager;
 use crate::api::config::{ConfigAction, ConfigJob, ConfigOptions, ConfigRequest, ConfigResult};
+use crate::api::intent::Intent;
+use crate::api::intent_check;
 use crate::api::{self, rfc3339};
 use crate::config::revisions::{self, FilesBefore, RevisionError, RevisionStore};
 use crate::config::{
@@ -421,6 +425,7 @@ impl Keeper {
         options: &ConfigOptions,
     ) -> ConfigResult {
         let mut change = config::difference(&self.running, &config.settings);
+        change.violations = self.violations(&config.settings);
         if options.is_dry_run {
             return Ok(change);
         }
@@ -469,6 +474,24 @@ impl Keeper {
         Ok(change)
     }
 
+    /// The invariants that the new configuration violates, on the routes as they are.
+    fn violations(&self, new: &Settings) -> Vec<InvariantStatus> {
+        let state = self.api.published.state();
+        let intent = Intent::of(new);
+        let added = state
+            .partitions
+            .list()
+            .iter()
+            .filter(|partition| state.added_partitions.contains(&partition.number));
+        // The configuration wins over partitions that operators added.
+        let configured = Partitions::clone(&new.sm.partitions);
+        let partitions = added.fold(configured, |all, partition| {
+            let with = all.with(partition.clone());
+            with.unwrap_or(all)
+        });
+        intent_check::violations(&state, &intent.invariants, &partitions)
+    }
+
     /// Refuses changes that cannot be made in a running service.
     fn check_change(
         &self,
@@ -481,6 +504,9 @@ impl Keeper {
                 "files.state-dir differs, and the revisions are in the state directory",
                 "Stop the service, edit its configuration file, and start it again.",
             ));
+        }
+        if !options.accepts_violations {
+            intent_check::refuse(&change.violations)?;
         }
         let for_restart: Vec<&str> = change.keys_for_restart().collect();
         if options.confirm_within.is_some() && !for_restart.is_empty() {

@@ -24,6 +24,7 @@ use crate::api::changes::ChangeLog;
 use crate::api::commands::CommandLog;
 use crate::api::config::ConfigDesk;
 use crate::api::events::EventLog;
+use crate::api::intent::Intent;
 use crate::api::published::Published;
 use crate::api::sweep_log::SweepLog;
 use crate::clock::Clock;
@@ -158,6 +159,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     let published = api.published.clone();
     published.configuration(&settings.sm);
     published.expect(settings.health_expect);
+    published.declare(Intent::of(&settings));
     if !options.once {
         api.notifier.configure(settings.notify_targets());
     }
@@ -549,6 +551,10 @@ impl ServiceShell {
         let hints_changed = new.hints != old.hints;
         let partitions_changed = new.partitions != old.partitions;
         let paths_changed = new.qos != old.qos || new.prefix_routes != old.prefix_routes;
+        let plan_changed = self.running.cabling_plan != settings.cabling_plan;
+        if plan_changed {
+            info!("plan of the cables changed");
+        }
         if hints_changed {
             info!("routing input files changed");
         }
@@ -563,7 +569,8 @@ impl ServiceShell {
         }
         log_messages(&settings.warnings);
         let is_unchanged = changes.live.is_empty() && changes.restart.is_empty();
-        if is_unchanged && !hints_changed && !partitions_changed && !paths_changed {
+        let files_changed = hints_changed || partitions_changed || paths_changed || plan_changed;
+        if is_unchanged && !files_changed {
             info!("configuration unchanged");
             // Comments may have changed.
             self.running = config::in_force(&self.running, settings);
@@ -582,6 +589,7 @@ impl ServiceShell {
         self.running = config::in_force(&self.running, settings);
         self.published.configuration(&self.running.sm);
         self.published.expect(self.running.health_expect);
+        self.published.declare(Intent::of(&self.running));
         let clients = self.running.api_clients.clone();
         self.client_roles.configure(clients);
         if !self.options.once {

@@ -2,12 +2,15 @@
 //! and nodes in, figures and names out. The routing is predicted by
 //! [`ferrosm_core::routing::what_if`]. Sends no MAD, and reads nothing but its arguments.
 
+mod additions;
 mod elements;
 mod single_losses;
 
 use ferrosm_api::answer::ApiError;
+use ferrosm_api::invariant::{InvariantState, InvariantStatus};
 use ferrosm_api::object::ObjectName;
-use ferrosm_api::what_if::{NamedPorts, RoutingInForce, TableChanges, WhatIf};
+use ferrosm_api::what_if::{NamedPorts, RoutingInForce, TableChanges, WhatIf, WhatIfRequest};
+use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::routing::what_if::{
     Cancellation, PredictedRoutes, Prediction, RoutingBasis, WhatIfQuestion, what_if,
 };
@@ -16,6 +19,10 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::connectivity::EndPortAt;
 use ferrosm_routing::{Loss, Proof, SwitchIdx, VerifiedRun};
 
+use crate::invariants::Invariant;
+use crate::invariants::check::{CheckedFabric, CheckedRoutes, check, newly_violated};
+
+use additions::AddedElements;
 pub use elements::LostElements;
 pub use single_losses::single_loss_effects;
 
@@ -24,35 +31,38 @@ pub const PORTS_NAMED_MAX: usize = 1000;
 /// Most nodes and links in a request.
 pub const ELEMENTS_MAX: usize = 256;
 
-/// A fabric and its routing.
+/// A fabric and its routing, and what must hold.
 #[derive(Debug, Clone, Copy)]
 pub struct RoutedFabric<'a> {
     pub snapshot: &'a Snapshot,
     pub basis: &'a RoutingBasis,
+    pub partitions: &'a Partitions,
+    pub invariants: &'a [Invariant],
 }
 
-/// Predicts what a loss would do. `without` names nodes and links.
+/// Predicts what a loss and additions would do.
 ///
 /// # Errors
-/// If a name is unknown or ambiguous.
+/// If a name is unknown or ambiguous, or a port has another cable.
 pub fn predict(
     fabric: RoutedFabric<'_>,
-    without: &[String],
-    engines: &[String],
+    request: &WhatIfRequest,
     cancellation: &Cancellation,
 ) -> Result<WhatIf, ApiError> {
-    let lost = LostElements::find(fabric, without)?;
+    let lost = LostElements::find(fabric, &request.without)?;
+    let added = AddedElements::find(fabric, &request.added, &lost.loss)?;
     let question = WhatIfQuestion {
         loss: lost.loss.clone(),
-        engines: engines.to_vec(),
+        additions: added.additions.clone(),
+        engines: request.engine.clone(),
         from_scratch: false,
     };
     let prediction = what_if(fabric.basis, &question, cancellation);
-    Ok(fabric.answer(lost, prediction))
+    Ok(fabric.answer(lost, added, prediction))
 }
 
 impl RoutedFabric<'_> {
-    fn answer(&self, lost: LostElements, prediction: Prediction) -> WhatIf {
+    fn answer(&self, lost: LostElements, added: AddedElements, prediction: Prediction) -> WhatIf {
         let before = &prediction.connectivity_before;
         let after = &prediction.connectivity;
         let new_in = |ports: &[EndPortAt], known: &[EndPortAt]| {
@@ -64,8 +74,10 @@ impl RoutedFabric<'_> {
         let routes = &prediction.routes;
         WhatIf {
             lost: lost.names,
+            added: added.names,
             connected: after.cut_off_switches.is_empty(),
-            pairs_cut_off: before.connected_pairs - after.connected_pairs,
+            // An addition may connect pairs that are not connected now.
+            pairs_cut_off: before.connected_pairs.saturating_sub(after.connected_pairs),
             sm_cut_off: self
                 .sm_port()
                 .is_some_and(|at| self.is_cut_off(at, &lost.loss, &prediction)),
@@ -84,7 +96,29 @@ impl RoutedFabric<'_> {
             changes: routes
                 .as_ref()
                 .map_or_else(|_| TableChanges::default(), changes),
+            violations: match routes {
+                Ok(routes) => self.violations(CheckedRoutes::predicted(routes)),
+                Err(_) => Vec::new(),
+            },
         }
+    }
+
+    /// The invariants that hold now and would be violated with these routes.
+    fn violations(&self, routes: CheckedRoutes<'_>) -> Vec<InvariantStatus> {
+        let with = |routes| {
+            let fabric = CheckedFabric {
+                snapshot: self.snapshot,
+                partitions: self.partitions,
+                routes: Some(routes),
+            };
+            check(self.invariants, fabric)
+        };
+        let after = with(routes);
+        let is_violated = |status: &InvariantStatus| status.state == InvariantState::Violated;
+        if !after.iter().any(is_violated) {
+            return Vec::new();
+        }
+        newly_violated(&with(CheckedRoutes::in_force(self.basis)), after)
     }
 
     /// The slot of a switch.
@@ -93,6 +127,9 @@ impl RoutedFabric<'_> {
     }
 
     fn switch_name(&self, s: SwitchIdx) -> String {
+        if s.index() >= self.basis.nodes().len() {
+            return "an added switch".to_owned();
+        }
         self.snapshot.node(self.slot(s)).name()
     }
 
@@ -166,6 +203,7 @@ fn changes(routes: &PredictedRoutes) -> TableChanges {
         entries_moved: changes.entries_moved,
         destinations_moved: changes.destinations_moved,
         entries_removed: changes.entries_removed,
+        entries_added: changes.entries_added,
         lft_blocks: changes.lft_blocks,
         sl_changes: changes.sl_changes,
         drained_lids: routes.drained_lids as u64,

@@ -45,6 +45,15 @@ impl NodeIdx {
         self.index as usize
     }
 
+    /// A node that is in no fabric, for predictions. Its index follows `last`.
+    #[must_use]
+    pub const fn imagined(last: u32, number: u32) -> Self {
+        Self {
+            index: last.saturating_add(number).saturating_add(1),
+            generation: NonZeroU32::MAX,
+        }
+    }
+
     /// The same index, as snapshots store it.
     #[must_use]
     pub const fn slot(self) -> u32 {

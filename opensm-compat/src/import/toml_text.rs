@@ -153,6 +153,7 @@ pub fn selector_word(selector: MemberSelector) -> String {
         MemberSelector::AllSwitches => "ALL_SWITCHES".to_owned(),
         MemberSelector::AllRouters => "ALL_ROUTERS".to_owned(),
         MemberSelector::SmPort => "SELF".to_owned(),
+        MemberSelector::PortRange(range) => range.to_string(),
     }
 }
 

@@ -7,22 +7,22 @@ use super::multigraph::{Multigraph, Removed};
 use super::pairs;
 use crate::topology::index_to_u32;
 
-const UNSEEN: u32 = u32::MAX;
+pub(super) const UNSEEN: u32 = u32::MAX;
 
 /// A switch in the search. Its position in the preorder identifies it.
 #[derive(Debug, Clone, Copy)]
-struct Visit {
-    switch: u32,
+pub(super) struct Visit {
+    pub(super) switch: u32,
     /// Position of the parent; `UNSEEN` for the first switch of a part.
-    parent: u32,
+    pub(super) parent: u32,
     /// The link to the parent.
-    parent_link: u32,
+    pub(super) parent_link: u32,
     /// Neighbours looked at so far.
     neighbours_seen: usize,
     /// Lowest position that the subtree reaches by another link than that to its parent.
     low: u32,
     /// The positions of the subtree end here.
-    end: u32,
+    pub(super) end: u32,
     /// End ports of this switch alone.
     own_weight: u64,
     /// End ports of the subtree.
@@ -63,9 +63,9 @@ struct Part {
 /// The result of a search.
 #[derive(Debug)]
 pub(super) struct CutPoints {
-    visits: Vec<Visit>,
+    pub(super) visits: Vec<Visit>,
     /// Position of each switch; `UNSEEN` if it is not there.
-    positions: Vec<u32>,
+    pub(super) positions: Vec<u32>,
     /// By position: number of single losses that separate the switch from half or more of the end
     /// ports.
     separations: Vec<i64>,
@@ -179,6 +179,11 @@ impl CutPoints {
         }
     }
 
+    /// Whether two positions are in the same part.
+    pub(super) fn are_connected(&self, a: u32, b: u32) -> bool {
+        self.part_of(a).first == self.part_of(b).first
+    }
+
     fn part_of(&self, at: u32) -> Part {
         let after = self.parts.partition_point(|part| part.first <= at);
         self.parts[after - 1]
@@ -259,13 +264,13 @@ impl CutPoints {
     }
 
     /// Whether the loss of the link to its parent separates the subtree at a position.
-    fn is_below_bridge(&self, at: u32) -> bool {
+    pub(super) fn is_below_bridge(&self, at: u32) -> bool {
         let visit = &self.visits[at as usize];
         visit.parent != UNSEEN && visit.low == at
     }
 
     /// Whether the loss of its parent separates the subtree at a position.
-    fn is_separated_by_parent(&self, at: u32) -> bool {
+    pub(super) fn is_separated_by_parent(&self, at: u32) -> bool {
         let visit = &self.visits[at as usize];
         visit.parent != UNSEEN && visit.low >= visit.parent
     }

@@ -13,16 +13,18 @@
 //! | `multigraph` | switches and links by number, with some of them removed |
 //! | `cut_points` | bridges and articulation points, with what they separate |
 //! | `certificate` | the few links on which the effect of two losses depends |
+//! | [`disjoint`] | the single losses that separate two switches |
 //! | [`single_losses`] | the effect of each link and switch |
 //! | [`classes`] | switches and links of equal position |
 
 mod certificate;
 pub mod classes;
 mod cut_points;
+pub mod disjoint;
 mod multigraph;
 pub mod single_losses;
 
-use crate::topology::{Loss, SwitchIdx, Topology};
+use crate::topology::{Loss, RemainingTopology, SwitchIdx, Topology};
 use ferrosm_mad::ids::PortNum;
 
 use cut_points::CutPoints;
@@ -75,11 +77,69 @@ impl Connectivity {
         connectivity
     }
 
+    /// What is connected in a graph after a change, `whole` being the result with all that is not
+    /// lost. End ports are those of the graph before, wherever they are attached now; switches are
+    /// numbered as in [`RemainingTopology::switches`].
+    #[must_use]
+    pub fn after_change(before: &Topology, whole: &RemainingTopology) -> Self {
+        let topo = &whole.topology;
+        let after = Self::after(topo, &Loss::default());
+        let number = |s: &SwitchIdx| whole.switches[s.index()];
+        let len = whole.switches.last().map_or(0, |s| s.index() + 1);
+        let mut connectivity = Self {
+            is_in_main_part: vec![false; len.max(before.num_switches())],
+            cut_off_switches: after.cut_off_switches.iter().map(number).collect(),
+            ..Self::default()
+        };
+        for s in topo.switches() {
+            connectivity.is_in_main_part[number(&s).index()] = after.is_in_main_part(s);
+        }
+        let parts = parts(topo);
+        let mut members = vec![0; topo.num_switches()];
+        for s in before.switches() {
+            for end in before
+                .end_ports(s)
+                .iter()
+                .filter(|end| end.lid.is_unicast())
+            {
+                let at = (s, end.port);
+                let Some(now) = topo.destination(end.lid) else {
+                    connectivity.cut_off.push(at);
+                    continue;
+                };
+                members[parts[now.switch.index()]] += 1;
+                let now = (now.switch, now.port);
+                if after.cut_off.binary_search(&now).is_ok() {
+                    connectivity.cut_off.push(at);
+                } else if after.without_redundancy.binary_search(&now).is_ok() {
+                    connectivity.without_redundancy.push(at);
+                }
+            }
+        }
+        connectivity.connected_pairs = members.into_iter().map(pairs).sum();
+        connectivity
+    }
+
     /// Whether a switch is in the main part.
     #[must_use]
     pub fn is_in_main_part(&self, s: SwitchIdx) -> bool {
         self.is_in_main_part.get(s.index()) == Some(&true)
     }
+}
+
+/// By switch: the index of the first switch of its part.
+fn parts(topo: &Topology) -> Vec<usize> {
+    let mut parts = vec![usize::MAX; topo.num_switches()];
+    for first in topo.switches() {
+        let mut queue = vec![first];
+        while let Some(s) = queue.pop() {
+            if parts[s.index()] == usize::MAX {
+                parts[s.index()] = first.index();
+                queue.extend(topo.links(s).iter().map(|link| link.peer));
+            }
+        }
+    }
+    parts
 }
 
 /// Unordered pairs of `n` end ports.

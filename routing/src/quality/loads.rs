@@ -18,6 +18,15 @@ pub(super) struct PairLoads {
 }
 
 impl PairLoads {
+    pub(super) fn empty(channels: usize) -> Self {
+        Self {
+            load: vec![0; channels],
+            destinations: vec![0; channels],
+            hop_histogram: Vec::new(),
+            sl_pairs: Vec::new(),
+        }
+    }
+
     fn add(mut self, other: &Self) -> Self {
         add(&mut self.load, &other.load);
         add(&mut self.hop_histogram, &other.hop_histogram);
@@ -38,12 +47,7 @@ fn add(to: &mut Vec<u64>, other: &[u64]) {
 /// Follows all pairs, destination by destination.
 pub(super) fn loads(paths: &RoutedPaths<'_>, topo: &Topology, vl_plan: &VlPlan) -> PairLoads {
     let chunk_size = chunk_size(paths.hosts.len());
-    let empty = || PairLoads {
-        load: vec![0; paths.num_channels()],
-        destinations: vec![0; paths.num_channels()],
-        hop_histogram: Vec::new(),
-        sl_pairs: Vec::new(),
-    };
+    let empty = || PairLoads::empty(paths.num_channels());
     paths
         .hosts
         .par_chunks(chunk_size)
@@ -65,14 +69,14 @@ fn chunk_size(items: usize) -> usize {
     items.div_ceil(3 * rayon::current_num_threads()).max(1)
 }
 
-const UNKNOWN: u32 = u32::MAX;
-const LOST: u32 = u32::MAX - 1;
+pub(super) const UNKNOWN: u32 = u32::MAX;
+pub(super) const LOST: u32 = u32::MAX - 1;
 const ON_PATH: u32 = u32::MAX - 2;
 
 /// Paths from all switches to one host.
-struct Tree {
+pub(super) struct Tree {
     /// Number of channels on the path, by switch.
-    hops: Vec<u32>,
+    pub(super) hops: Vec<u32>,
     /// Switches that reach the host, each after its next switch.
     order: Vec<usize>,
     path: Vec<usize>,
@@ -80,7 +84,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn new(paths: &RoutedPaths<'_>) -> Self {
+    pub(super) fn new(paths: &RoutedPaths<'_>) -> Self {
         let n = paths.num_switches();
         Self {
             hops: vec![UNKNOWN; n],
@@ -90,7 +94,7 @@ impl Tree {
         }
     }
 
-    fn compute(&mut self, paths: &RoutedPaths<'_>, to: &Host) {
+    pub(super) fn compute(&mut self, paths: &RoutedPaths<'_>, to: &Host) {
         self.hops.fill(UNKNOWN);
         self.order.clear();
         self.hops[to.switch] = 0;
@@ -118,7 +122,7 @@ impl Tree {
         }
     }
 
-    fn count(&mut self, paths: &RoutedPaths<'_>, to: &Host, loads: &mut PairLoads) {
+    pub(super) fn count(&mut self, paths: &RoutedPaths<'_>, to: &Host, loads: &mut PairLoads) {
         for &v in &self.order {
             let hosts = paths.hosts_on(v) as u64;
             self.flow[v] = hosts;

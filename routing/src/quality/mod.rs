@@ -15,6 +15,7 @@
 //!
 //! Random figures depend on the seed only, not on the number of threads.
 
+mod lengths;
 mod loads;
 mod paths;
 mod patterns;
@@ -27,6 +28,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use crate::tables::Tables;
 use crate::topology::Topology;
 use crate::vl_plan::VlPlan;
+pub use lengths::{ChannelLoads, RouteLengths};
 use paths::RoutedPaths;
 
 /// Maximum number of flows followed for one figure; limits the samples of large fabrics.

@@ -80,6 +80,11 @@ impl<'a> RoutedPaths<'a> {
         self.peer.len()
     }
 
+    /// Number of channels that lead to a switch.
+    pub(super) fn num_links(&self) -> u64 {
+        self.peer.iter().filter(|peer| **peer != NOWHERE).count() as u64
+    }
+
     /// Number of hosts of a switch.
     pub(super) fn hosts_on(&self, switch: usize) -> usize {
         self.host_base[switch + 1] - self.host_base[switch]

@@ -14,7 +14,7 @@ mod port_set;
 pub(crate) use channel_index::{
     ChannelIndex, ChannelNumbering, NONE, index_to_u8, index_to_u16, index_to_u32,
 };
-pub use loss::{Loss, RemainingTopology};
+pub use loss::{AddedEndPort, AddedSwitch, Additions, Loss, RemainingTopology};
 pub(crate) use port_channels::PortChannels;
 pub use port_set::PortSet;
 
@@ -42,7 +42,8 @@ impl SwitchIdx {
     }
 
     /// The switch at an index of a per-switch array.
-    pub(crate) fn from_index(index: usize) -> Self {
+    #[must_use]
+    pub fn from_index(index: usize) -> Self {
         Self(index_to_u32(index))
     }
 }

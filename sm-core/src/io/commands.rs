@@ -5,6 +5,7 @@
 //! at once, progress, and one [`CommandReply::Done`].
 
 use core::fmt;
+use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{MKey, PortGuid};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::exposed;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
-use crate::config::partitions::{Partition, PartitionsError};
+use crate::config::partitions::{Partition, Partitions, PartitionsError};
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::report::Problem;
@@ -264,6 +265,8 @@ impl fmt::Display for CommandOutcome {
 pub struct PlannedChange {
     /// Ports that would get other P_Keys.
     pub p_key_ports: Vec<PortGuid>,
+    /// The partitions that would be in force; `None` if they stay as they are.
+    pub partitions: Option<Arc<Partitions>>,
 }
 
 /// Why a command failed.

@@ -8,8 +8,6 @@
 
 use std::sync::Arc;
 
-use ferrosm_fabric::observed::PortRef;
-
 use super::SubnetManager;
 use crate::config::SmConfig;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
@@ -114,19 +112,15 @@ impl SubnetManager {
                 master: self.polled_master().map(Box::new),
             });
         }
-        let ports = match change {
-            Command::PutPartition(new) => self.check_partition(new)?,
+        let partitions = match change {
+            Command::PutPartition(new) => Some(self.check_partition(new)?),
             Command::RemovePartition(number) => {
                 self.require_added(*number)?;
-                let after = SmConfig {
-                    partitions: self.partitions.in_force_without(*number),
-                    ..self.cfg.clone()
-                };
-                pkeys::changed_ports(&self.fabric, &self.cfg, &after)
+                Some(self.partitions.in_force_without(*number))
             }
             Command::BeginMaintenance(entry) => {
                 self.check_maintenance(entry)?;
-                Vec::new()
+                None
             }
             Command::EndMaintenance(_)
             | Command::Sweep
@@ -136,28 +130,41 @@ impl SubnetManager {
             | Command::Takeover
             | Command::Stop
             | Command::AcceptRemovals
-            | Command::RotateMKey(_) => Vec::new(),
+            | Command::RotateMKey(_) => None,
+        };
+        let ports = match &partitions {
+            Some(partitions) => {
+                let after = self.config_with(Arc::clone(partitions));
+                pkeys::changed_ports(&self.fabric, &self.cfg, &after)
+            }
+            None => Vec::new(),
         };
         let guids = ports
             .into_iter()
             .filter_map(|p| Some(self.fabric.port(p)?.guid));
         Ok(PlannedChange {
             p_key_ports: guids.collect(),
+            partitions,
         })
     }
 
-    /// Checks a new partition. Returns the ports that get other P_Keys.
-    fn check_partition(&self, new: &Partition) -> Result<Vec<PortRef>, CommandFailure> {
+    fn config_with(&self, partitions: Arc<Partitions>) -> SmConfig {
+        SmConfig {
+            partitions,
+            ..self.cfg.clone()
+        }
+    }
+
+    /// Checks a new partition. Returns the partitions that are in force with it.
+    fn check_partition(&self, new: &Partition) -> Result<Arc<Partitions>, CommandFailure> {
         self.require_not_configured(new.number)?;
         let in_force = self.partitions.in_force_with(new.clone());
-        let after = SmConfig {
-            partitions: in_force.map_err(CommandFailure::PartitionInvalid)?,
-            ..self.cfg.clone()
-        };
+        let partitions = in_force.map_err(CommandFailure::PartitionInvalid)?;
+        let after = self.config_with(Arc::clone(&partitions));
         let ports = pkeys::changed_ports(&self.fabric, &self.cfg, &after);
         match pkeys::first_overfull(&self.fabric, &after, &ports) {
             Some(overfull) => Err(CommandFailure::PKeyTableFull(Box::new(overfull))),
-            None => Ok(ports),
+            None => Ok(partitions),
         }
     }
 

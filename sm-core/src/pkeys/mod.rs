@@ -211,7 +211,9 @@ pub(crate) fn progress(
             | MemberSelector::AllCas
             | MemberSelector::AllSwitches
             | MemberSelector::AllRouters
-            | MemberSelector::SmPort => None,
+            | MemberSelector::SmPort
+            // Most GUIDs of a range do not exist.
+            | MemberSelector::PortRange(_) => None,
         })
         .collect();
     let is_absent = |guid: &&PortGuid| fabric.port_by_guid(**guid).is_none();

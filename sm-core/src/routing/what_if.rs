@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_fabric::observed::NodeIdx;
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::connectivity::Connectivity;
 use ferrosm_routing::table_limits::{LimitedSwitch, without_transit};
 use ferrosm_routing::{
-    CancelToken, EarlierRun, Lft, Loss, PathSl, PreviousRouting, Proof, RemainingTopology,
-    SwitchIdx, Tables, Topology, VerifiedRun, changed_blocks,
+    Additions, CancelToken, EarlierRun, Lft, Loss, PathSl, PreviousRouting, Proof,
+    RemainingTopology, SwitchIdx, Tables, Topology, VerifiedRun, changed_blocks,
 };
 
 use crate::config::hints;
@@ -22,6 +22,9 @@ use crate::report::routing_failure::RoutingFailure;
 use crate::routing::installed_groups::InstalledGroups;
 use crate::routing::routes::{RoutingJob, RoutingStart, is_subgraph};
 use crate::routing::vl_plan::FabricVlPlan;
+
+/// More than the nodes of any subnet: each has a LID of its own.
+const NODES_MAX: u32 = 1 << 17;
 
 /// The routing in force, and what the next routing job starts from.
 #[derive(Debug, Clone)]
@@ -42,6 +45,8 @@ pub struct RoutingBasis {
 pub struct WhatIfQuestion {
     /// What is lost.
     pub loss: Loss,
+    /// What is added after that.
+    pub additions: Additions,
     /// Engines to route with instead of the configured ones; empty: as the SM would.
     pub engines: Vec<String>,
     /// The routes are computed without regard to the installed ones, as by [`Command::Reroute`].
@@ -73,8 +78,10 @@ pub struct Prediction {
 pub struct PredictedRoutes {
     pub run: Arc<VerifiedRun>,
     pub proof: Proof,
+    /// The node of each switch of the graph.
+    pub nodes: Vec<NodeIdx>,
     /// The LFTs that switches would have, in the order of the graph.
-    pub tables: Vec<(NodeIdx, Arc<Lft>)>,
+    pub tables: Tables,
     /// An engine computed the routing; otherwise the routing in force was rerouted.
     pub is_of_engine: bool,
     /// LIDs whose routes are removed for a moment, because they could deadlock with new ones.
@@ -91,6 +98,8 @@ pub struct RouteChanges {
     pub destinations_moved: u64,
     /// LFT entries of LIDs that leave the subnet.
     pub entries_removed: u64,
+    /// LFT entries of LIDs that enter the subnet, and those of added switches.
+    pub entries_added: u64,
     /// LFT blocks that are written.
     pub lft_blocks: u64,
     /// Pairs of a switch with end ports and a LID that stay, whose packets get another SL.
@@ -153,6 +162,12 @@ impl RoutingBasis {
         &self.run
     }
 
+    /// The LFTs that switches should have, in the order of the graph.
+    #[must_use]
+    pub const fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
     /// The configured engines, in the order in which they are tried.
     #[must_use]
     pub fn engines(&self) -> &[String] {
@@ -177,8 +192,17 @@ impl RoutingBasis {
         let inputs = &self.inputs;
         let full_topology = Arc::new(remaining.topology.clone());
         let before = &remaining.switches;
-        let all_stay = before.len() == inputs.nodes.len();
-        let nodes: Vec<NodeIdx> = before.iter().map(|s| inputs.nodes[s.index()]).collect();
+        let is_old = |s: &SwitchIdx| s.index() < inputs.nodes.len();
+        let all_stay = before.len() == inputs.nodes.len() && before.iter().all(is_old);
+        let last = inputs.nodes.iter().map(|node| node.slot()).max();
+        let node = |s: &SwitchIdx| match inputs.nodes.get(s.index()) {
+            Some(node) => *node,
+            None => {
+                let number = s.0 - SwitchIdx::from_index(inputs.nodes.len()).0;
+                NodeIdx::imagined(last.unwrap_or(0) + NODES_MAX, number)
+            }
+        };
+        let nodes: Vec<NodeIdx> = before.iter().map(node).collect();
         let stubs: Vec<SwitchIdx> = self
             .stubs
             .iter()
@@ -196,7 +220,7 @@ impl RoutingBasis {
         let (hints, _) = hints::resolve(&inputs.guid_hints, &guid_index);
         let installed: Vec<Option<Arc<Lft>>> = before
             .iter()
-            .map(|s| Some(Arc::clone(&self.tables[s.index()])))
+            .map(|s| self.tables.get(s.index()).cloned())
             .collect();
         let order = self.run.routing.order.as_deref().unwrap_or_default();
         let mut previous = PreviousRouting {
@@ -220,7 +244,7 @@ impl RoutingBasis {
             } else {
                 previous.earlier_run = Some(EarlierRun {
                     run: Arc::clone(&self.run),
-                    switches: before.iter().copied().map(Some).collect(),
+                    switches: before.iter().map(|s| is_old(s).then_some(*s)).collect(),
                 });
             }
             previous.pinned_engine = is_subgraph(&topology, &nodes, &self.run.topo, &inputs.nodes)
@@ -267,17 +291,27 @@ impl RoutingBasis {
         let mut changes = RouteChanges::default();
         let mut moved: BTreeSet<Lid> = BTreeSet::new();
         for (new, s) in tables.iter().zip(before) {
-            let old = &self.tables[s.index()];
-            if Arc::ptr_eq(old, new) {
+            let old = self.tables.get(s.index());
+            if old.is_some_and(|old| Arc::ptr_eq(old, new)) {
                 continue;
             }
-            changes.lft_blocks += changed_blocks(Some(old), new).count() as u64;
+            changes.lft_blocks += changed_blocks(old.map(|old| &**old), new).count() as u64;
             for d in after.topo.destinations() {
-                if old.get(d.lid) != new.get(d.lid) {
+                let is_added = old.is_none() || old_topo.destination(d.lid).is_none();
+                let old_port = old.map_or(PortNum::DROP, |old| old.get(d.lid));
+                if old_port == new.get(d.lid) {
+                    continue;
+                }
+                if is_added {
+                    changes.entries_added += 1;
+                } else {
                     changes.entries_moved += 1;
                     moved.insert(d.lid);
                 }
             }
+            let Some(old) = old else {
+                continue;
+            };
             let removed = left.iter().filter(|lid| old.get(**lid) != new.get(**lid));
             changes.entries_removed += removed.count() as u64;
         }
@@ -288,13 +322,15 @@ impl RoutingBasis {
 
     fn sl_changes(&self, after: &VerifiedRun, before: &[SwitchIdx]) -> u64 {
         let old_plan = &self.run.routing.vl_plan;
+        let old_plan_switches = self.inputs.nodes.len();
         let new_plan = &after.routing.vl_plan;
         if let (PathSl::Uniform(old), PathSl::Uniform(new)) = (&old_plan.path_sl, &new_plan.path_sl)
             && old == new
         {
             return 0;
         }
-        let switches = after.topo.switches().zip(before);
+        let is_old = |(_, s): &(SwitchIdx, &SwitchIdx)| s.index() < old_plan_switches;
+        let switches = after.topo.switches().zip(before).filter(is_old);
         let sources = switches.filter(|(s, _)| !after.topo.end_ports(*s).is_empty());
         let mut changed = 0;
         for (s, old_s) in sources {
@@ -318,15 +354,23 @@ pub fn what_if(
 ) -> Prediction {
     let topo = basis.graph();
     let connectivity_before = Connectivity::after(topo, &Loss::default());
-    let connectivity = Connectivity::after(topo, &question.loss);
-    let remaining = topo.after_loss(&question.loss, |s| connectivity.is_in_main_part(s));
+    let WhatIfQuestion {
+        loss, additions, ..
+    } = question;
+    let connectivity = match additions.is_empty() {
+        true => Connectivity::after(topo, loss),
+        false => Connectivity::after_change(topo, &topo.after_change(loss, additions, |_| true)),
+    };
+    let is_reached = |s| connectivity.is_in_main_part(s);
+    let remaining = topo.after_change(loss, additions, is_reached);
     let mut job = basis.job_after(question, &remaining);
     job.cancel = cancellation.comparison.clone();
     job.abandoned = cancellation.all.clone();
     let result = job.compute().result;
     let routes = result.map(|routes| PredictedRoutes {
         changes: basis.changes(&routes.run, &routes.tables, &remaining.switches),
-        tables: job.nodes.iter().copied().zip(routes.tables).collect(),
+        nodes: job.nodes.clone(),
+        tables: routes.tables,
         run: routes.run,
         proof: routes.proof,
         is_of_engine: routes.is_of_engine,

@@ -141,3 +141,55 @@ fn plans_in_xml_are_checked() {
     let other = check(&plan("other.csv", "a,b\n1,2\n"));
     assert!(other.stderr.contains("StartDevice"), "{}", other.describe());
 }
+
+/// A configured plan is compared after each sweep: each finding is one alarm, until it is mended.
+#[test]
+fn cables_that_are_not_as_planned_are_alarms() {
+    let sim = FabricServer::shape("fat-tree:4");
+    let dir = sim.dir().join("sm").display().to_string();
+    // infiniband-diags write the plan, without an SM.
+    let discovered = sim.run("ibnetdiscover", &[]).expect_success().stdout;
+    std::fs::write(sim.dir().join("plan.txt"), discovered).unwrap();
+    let config = sim.dir().join("f.toml");
+    std::fs::write(&config, "[cabling]\nplan = \"plan.txt\"\n").unwrap();
+    let config = config.display().to_string();
+    let args = ["run", "--state-dir", &dir, "--config", &config];
+    let _sm = sim.spawn_ferrosm(None, &args);
+    wait_for_health(&sim, "OK  20 switches");
+    let swap = "swap \"leaf-0-0\"[3] \"leaf-1-0\"[3]";
+    drop(sim.execute(swap));
+    wait_for_health(&sim, "swapped-pair");
+    let open = || {
+        let listed = ask(&sim, &["alarms", "--json"]);
+        let alarms: Value = serde_json::from_str(&listed.stdout).unwrap();
+        let items = alarms["items"].as_array().unwrap().clone();
+        let open = items
+            .into_iter()
+            .filter(|alarm| alarm["state"] != "cleared");
+        open.collect::<Vec<Value>>()
+    };
+    let swapped = open();
+    let of_plan: Vec<&Value> = swapped.iter().filter(|a| a["kind"] == "cabling").collect();
+    assert_eq!(of_plan.len(), 1, "{swapped:?}");
+    drop(sim.execute(swap));
+    wait_for_health(&sim, "OK  20 switches");
+    assert_eq!(open(), [Value::Null; 0]);
+    drop(sim.execute("cut \"leaf-2-0\"[4]"));
+    wait_for_health(&sim, "missing-cable");
+    let missing = open();
+    let down = missing.iter().find(|a| a["kind"] == "link-down").unwrap();
+    let of_plan = missing.iter().find(|a| a["kind"] == "cabling").unwrap();
+    assert_eq!(of_plan["cause"], down["id"], "{missing:?}");
+    drop(sim.execute("restore \"leaf-2-0\"[4]"));
+    wait_for_health(&sim, "OK  20 switches");
+
+    // A plan with an error is no configuration.
+    std::fs::write(sim.dir().join("plan.txt"), "a,b\n1,2\n").unwrap();
+    let checked = sim.ferrosm(&["config", "check", &config]);
+    assert_eq!(checked.status.code(), Some(78), "{}", checked.describe());
+    assert!(
+        checked.stderr.contains("plan.txt") && checked.stderr.contains("StartDevice"),
+        "{}",
+        checked.describe()
+    );
+}

@@ -339,3 +339,40 @@ fn refused_changes_leave_the_configuration() {
     );
     assert!(fs::read_dir(etc).unwrap().count() >= 5);
 }
+
+/// Another LMC is in the devices without a restart, as `smpquery` reads it, and is undone by
+/// `rollback`. `config diff` says that no restart is needed.
+#[test]
+fn lmc_is_changed_without_a_restart() {
+    let site = Site::start();
+    site.wait_for(1);
+    let new = site.write("new", 1);
+    let text = fs::read_to_string(&new).unwrap();
+    fs::write(&new, format!("{text}[lids]\nlmc = 2\n")).unwrap();
+    let diff = site.config(&["diff", &new, "--json"]).expect_success();
+    let diff: Value = serde_json::from_str(&diff.stdout).unwrap();
+    assert_eq!(diff["keys"][0]["key"], "lids.lmc", "{diff}");
+    assert_eq!(diff["keys"][0]["needs_restart"], false, "{diff}");
+    let wait_for_lmc = |expected: u8| {
+        let outcome = poll_until(GUARD, PAUSE, || {
+            let net = site.sim.net().map_err(|e| e.to_string())?;
+            let hosts = net.hosts().filter_map(|host| host.ports.values().next());
+            for port in hosts {
+                let lid = port.lid.to_string();
+                let info = site.sim.run("smpquery", &["portinfo", &lid]);
+                let mut lines = info.stdout.lines();
+                let line = lines.find(|line| line.starts_with("Lmc:"));
+                if !line.is_some_and(|line| line.ends_with(&format!(".{expected}"))) {
+                    return Err(info.describe());
+                }
+            }
+            Ok(())
+        });
+        outcome.unwrap_or_else(|error| panic!("LMC {expected}: {error}"));
+    };
+    wait_for_lmc(0);
+    site.config(&["apply", &new]).expect_success();
+    wait_for_lmc(2);
+    site.config(&["rollback"]).expect_success();
+    wait_for_lmc(0);
+}

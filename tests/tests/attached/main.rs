@@ -24,6 +24,7 @@ mod groups;
 mod hung_switch;
 mod ibacm;
 mod invalid_input;
+mod invariants;
 mod judge;
 mod keys;
 mod metrics;

@@ -156,3 +156,71 @@ fn questions_are_answered_by_the_service_and_for_files() {
     read.sort();
     assert_eq!(served, read);
 }
+
+/// What `ibnetdiscover` saw before a cable was cut is the fabric with it: the prediction is that of
+/// the entries that move when it is mended. A switch is added in the same way.
+#[test]
+fn fabric_file_predicts_added_cables_and_switches() {
+    let sim = FabricServer::shape("fat-tree:4");
+    let dir = sim.dir().join("sm").display().to_string();
+    let _sm = sim.spawn_ferrosm(None, &["run", "--state-dir", &dir]);
+    wait_for_health(&sim, "OK  20 switches");
+    let file = sim.dir().join("whole.txt");
+    let discovered = sim.run("ibnetdiscover", &[]).expect_success().stdout;
+    std::fs::write(&file, discovered).unwrap();
+    let file = file.display().to_string();
+    let with = ["whatif", "--with", &file, "--json"];
+    let same = ask(&sim, &with);
+    assert!(
+        same.stderr
+            .contains("has the nodes and cables of the fabric"),
+        "{}",
+        same.describe()
+    );
+    let whole = json(&ask(&sim, &["whatif", "--engine", "minhop", "--json"]));
+
+    drop(sim.execute("cut \"leaf-2-0\"[4]"));
+    wait_for_health(&sim, "47 links");
+    let predicted = json(&ask(&sim, &with).expect_success());
+    let added = predicted["added"].as_array().unwrap();
+    assert_eq!(added.len(), 1, "{predicted}");
+    assert!(added[0].as_str().unwrap().contains("leaf-2-0/4"));
+    assert_eq!(predicted["lost"], serde_json::json!([]), "{predicted}");
+    let before = forwarding_tables(&sim);
+    drop(sim.execute("restore \"leaf-2-0\"[4]"));
+    wait_for_health(&sim, "OK  20 switches");
+    let after = forwarding_tables(&sim);
+    let moved = after
+        .iter()
+        .filter(|(key, port)| before.get(key).is_some_and(|old| old != *port));
+    assert_eq!(
+        predicted["changes"]["entries_moved"].as_u64(),
+        Some(moved.count() as u64),
+        "{predicted}"
+    );
+    assert_eq!(
+        predicted["after"]["busiest_routes"], whole["before"]["busiest_routes"],
+        "{predicted}"
+    );
+
+    drop(sim.execute("off core-1"));
+    wait_for_health(&sim, "19 switches");
+    let predicted = json(&ask(&sim, &with).expect_success());
+    // The switch and its four cables.
+    assert_eq!(predicted["added"].as_array().unwrap().len(), 5);
+    assert_eq!(predicted["pairs_cut_off"], 0, "{predicted}");
+    assert_eq!(
+        predicted["after"]["busiest_routes"], whole["before"]["busiest_routes"],
+        "{predicted}"
+    );
+    assert!(predicted["changes"]["entries_added"].as_u64() > Some(0));
+
+    // A file without a leaf is its loss; the same for two files.
+    let [with_all, with_fewer] = ["fat-tree:4", "fat-tree:2"];
+    let offline = sim.ferrosm(&["whatif", "--from", with_all, "--with", &file, "--json"]);
+    assert_eq!(offline.status.code(), Some(1), "{}", offline.describe());
+    assert!(offline.stderr.contains("has the nodes and cables"));
+    let loss = sim.ferrosm(&["whatif", "--from", &file, "--with", with_fewer, "--json"]);
+    let refused = loss.describe();
+    assert_ne!(loss.status.code(), Some(0), "{refused}");
+}

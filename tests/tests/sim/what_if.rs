@@ -92,7 +92,7 @@ impl Predicted {
             "{run} {loss:?}"
         );
         let top = routes.run.topo.top_lid().raw();
-        for (n, predicted) in &routes.tables {
+        for (n, predicted) in routes.nodes.iter().zip(&routes.tables) {
             let node = self.node(self.snapshot.node(n.slot()).guid);
             let device = self.lab.world.fabric();
             let differs = (1..=top).map(Lid).find(|lid| {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_api::event::EventSeverity;
 use ferrosm_api::fabric::{Link, NodeKind};
+use ferrosm_api::invariant::InvariantState;
 use ferrosm_api::maintenance::MaintenanceKind;
 use ferrosm_api::object::ObjectName;
 use ferrosm_core::election::SmMKey;
@@ -255,6 +256,7 @@ fn add_fabric(state: &State, fabric: &FabricState, items: &mut Vec<Condition>) {
     items.extend(nodes.into_values().map(|node| node.condition));
     items.append(&mut links);
     add_flapping_links(state, fabric, items);
+    add_intent(state, items);
     items.extend(
         degraded_links(fabric, &state.maintenance).map(|(ends, link)| {
             let key = link_key(&fabric.snapshot, ends.a, ends.b);
@@ -266,6 +268,59 @@ fn add_fabric(state: &State, fabric: &FabricState, items: &mut Vec<Condition>) {
             }
         }),
     );
+}
+
+/// Violated invariants, and cables that are not as planned.
+fn add_intent(state: &State, items: &mut Vec<Condition>) {
+    let compared = &state.compared_intent;
+    let statuses = compared.invariants.iter();
+    for status in statuses.filter(|status| status.state == InvariantState::Violated) {
+        let kind = "invariant-violated";
+        let text = format!("{}: {}", status.rule, status.text);
+        let object = subnet(&status.name);
+        items.push(Condition::new(
+            format!("{kind}:{}", status.name),
+            kind,
+            object,
+            text,
+        ));
+    }
+    let kind = "cabling";
+    if let Some(error) = &compared.cabling_error {
+        let text = format!("the plan of the cables cannot be compared: {error}");
+        items.push(Condition::new(
+            kind.to_owned(),
+            kind,
+            subnet("cabling.plan"),
+            text,
+        ));
+    }
+    for finding in &compared.cabling {
+        // A cable that is down, or whose node left, has an alarm of its own.
+        let mut others = items.iter();
+        let cause = others.find(|other| {
+            let name = &other.object.name;
+            finding.location == *name || finding.planned.iter().any(|link| is_link(link, name))
+        });
+        let planned = finding.planned.first().unwrap_or(&finding.location);
+        let key = format!("{kind}:{}:{planned}", finding.kind.name());
+        let text = format!("{}: {}", finding.kind.name(), finding.text);
+        let condition = Condition {
+            severity: EventSeverity::Warning,
+            cause: cause.map(|cause| cause.key.clone()),
+            ..Condition::new(key, kind, subnet(&finding.location), text)
+        };
+        items.push(condition);
+    }
+}
+
+/// Whether two names of links are of one link, whichever end is first.
+fn is_link(one: &str, other: &str) -> bool {
+    let is_reversed = || {
+        let (a, b) = one.split_once(" - ")?;
+        Some(other.split_once(" - ")? == (b, a))
+    };
+    one == other || is_reversed() == Some(true)
 }
 
 /// The device that does not respond, of a problem that says so and is located there.

@@ -27,6 +27,7 @@ use tracing::{error, warn};
 use self::book::{AlarmBook, Announce};
 use self::history_file::{HistoryFile, SavedHistory};
 use super::events::EventLog;
+use super::intent_check::IntentComparer;
 use super::list::invalid;
 use super::published::{Published, State};
 use super::replicas::ReplicationWatch;
@@ -147,6 +148,7 @@ impl AlarmThread {
             of_service: followed.clone(),
             file,
             replication: ReplicationWatch::new(replication),
+            intent: IntentComparer::default(),
             state_revision: 0,
             is_suppressing: false,
             term: None,
@@ -199,6 +201,7 @@ struct Follower {
     of_service: Followed,
     file: Option<HistoryFile>,
     replication: ReplicationWatch,
+    intent: IntentComparer,
     /// The last state that was compared.
     state_revision: u64,
     /// Some of what is wrong has no alarm.
@@ -217,6 +220,7 @@ impl Follower {
             let replicas = self.replication.replicas();
             self.of_service.published.replicas(replicas);
             let state = self.of_service.published.state();
+            self.intent.follow(&state, &self.of_service.published);
             self.compare(&state);
             self.save(&state, is_last);
             if is_last {

@@ -41,7 +41,7 @@ pub(in crate::api) fn route(
         let others = shortest.into_iter().filter(|port| *port != out);
         reason.other_shortest_ports = others.map(|port| port.0).collect();
         reason.after_reroute = new_routes.and_then(|routes| {
-            let mut tables = routes.tables.iter();
+            let mut tables = routes.nodes.iter().zip(&routes.tables);
             let (_, lft) = tables.find(|(node, _)| node.slot() == slot)?;
             Some(lft.get(lid).0)
         });

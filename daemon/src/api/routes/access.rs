@@ -16,6 +16,8 @@ use crate::api::access::Client;
 
 /// The role that each write needs. All reads need `view`.
 pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
+    // It changes nothing, but has a body.
+    (Method::POST, "/v1/whatif", ClientRole::View),
     (Method::POST, "/v1/sweep", ClientRole::Operate),
     (Method::POST, "/v1/reroute", ClientRole::Operate),
     (Method::POST, "/v1/drain", ClientRole::Operate),

@@ -9,13 +9,13 @@ use axum::routing::{get, patch, post, put};
 use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ErrorAnswer};
 use ferrosm_api::command::{
-    ChangePlan, ChangeWriteQuery, Command as CommandEntry, CommandOrPlan, WriteQuery,
+    ChangePlan, ChangeWriteQuery, Command as CommandEntry, CommandOrPlan, Consequence, WriteQuery,
 };
 use ferrosm_api::maintenance::{
     DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
-use ferrosm_api::what_if::{NamedPorts, WhatIfQuery};
+use ferrosm_api::what_if::{NamedPorts, WhatIfRequest};
 use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::{Command, CommandFailure, PlannedChange};
 use tokio::sync::oneshot;
@@ -25,7 +25,7 @@ use crate::api::access::Client;
 use crate::api::commands::{self, PlanRequest, SmRequest};
 use crate::api::names::end_port_name;
 use crate::api::published::FabricState;
-use crate::api::{Service, requests};
+use crate::api::{Service, intent_check, requests};
 use crate::what_if::PORTS_NAMED_MAX;
 
 pub(super) fn router() -> Router<Service> {
@@ -182,7 +182,8 @@ fn reason(query: &ChangeOf) -> &str {
     reason.unwrap_or_default()
 }
 
-/// Executes a change, or says what it would do.
+/// Executes a change, or says what it would do. A change that would violate an invariant is not
+/// executed, unless the client accepts that.
 async fn carry_out(
     service: Shared<Service>,
     client: Extension<Client>,
@@ -191,8 +192,15 @@ async fn carry_out(
 ) -> Executed {
     let Query(query) = query?;
     let dry_run = query.dry_run;
+    let accept = query.accept;
     let query = WriteQuery::from(query);
     if !dry_run {
+        check(&service, &query)?;
+        let has_invariants = !service.published.state().intent.invariants.is_empty();
+        if has_invariants && accept != Some(Consequence::Invariant) {
+            let ChangePlan { violations, .. } = plan(&service, command.clone()).await?;
+            intent_check::refuse(&violations)?;
+        }
         return execute(service, client, Ok(Query(query)), command).await;
     }
     check(&service, &query)?;
@@ -209,8 +217,10 @@ async fn plan(service: &Service, command: Command) -> core::result::Result<Chang
     let (result, done) = oneshot::channel();
     reserve(service)?.send(SmRequest::Plan(PlanRequest { command, result }));
     let planned = done.await.unwrap_or(Err(CommandFailure::Stopping));
-    let PlannedChange { p_key_ports } =
-        planned.map_err(|failure| commands::refusal(kind, &failure))?;
+    let PlannedChange {
+        p_key_ports,
+        partitions,
+    } = planned.map_err(|failure| commands::refusal(kind, &failure))?;
     let state = service.published.state();
     let found = ready(&state)?;
     let named = p_key_ports
@@ -225,19 +235,29 @@ async fn plan(service: &Service, command: Command) -> core::result::Result<Chang
     };
     let prediction = match out_of_service.and_then(|target| without(found, target)) {
         Some(without) => {
-            let query = WhatIfQuery {
-                without: Some(without),
-                engine: None,
+            let request = WhatIfRequest {
+                without: vec![without],
+                ..WhatIfRequest::default()
             };
-            Some(service.predictor.predict(found, &query).await?)
+            Some(service.predictor.predict(&state, request).await?)
         }
         None => None,
+    };
+    let violations = match (&prediction, partitions) {
+        (Some(predicted), _) => predicted.violations.clone(),
+        (None, Some(partitions)) => {
+            let invariants = state.intent.invariants.clone();
+            let predictor = &service.predictor;
+            predictor.violations(&state, invariants, partitions).await?
+        }
+        (None, None) => Vec::new(),
     };
     Ok(ChangePlan {
         kind,
         target,
         p_key_ports: ports,
         prediction,
+        violations,
     })
 }
 

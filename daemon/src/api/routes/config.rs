@@ -9,7 +9,7 @@ use axum::response::Json;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind};
-use ferrosm_api::command::{CommandKind, REASON_LEN_MAX};
+use ferrosm_api::command::{CommandKind, Consequence, REASON_LEN_MAX};
 use ferrosm_api::config::{
     CONFIRM_WITHIN_S_MAX, ConfigChange, ConfigHistory, ConfigQuery, NewConfiguration,
 };
@@ -157,6 +157,7 @@ fn options(query: ConfigQuery, client: &Client) -> core::result::Result<ConfigOp
         is_dry_run: query.dry_run,
         confirm_within: within.map(Duration::from_secs),
         replaces_edited: query.force,
+        accepts_violations: query.accept == Some(Consequence::Invariant),
         by: client.to_string(),
         reason: query.reason,
     })

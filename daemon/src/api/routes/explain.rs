@@ -12,7 +12,7 @@ use ferrosm_api::explain::{
 
 use super::{Result, answer, ready};
 use crate::api::explain::ObjectSources;
-use crate::api::published::FabricState;
+use crate::api::published::State;
 use crate::api::what_if::ComputedRoutes;
 use crate::api::{Service, explain};
 
@@ -32,11 +32,11 @@ pub(super) fn router() -> Router<Service> {
 /// The routes computed anew, if a query wants them.
 async fn computed_anew(
     service: &Service,
-    fabric: &FabricState,
+    state: &State,
     is_wanted: bool,
 ) -> core::result::Result<Option<ComputedRoutes>, ApiError> {
     match is_wanted {
-        true => service.predictor.reroute(fabric).await.map(Some),
+        true => service.predictor.reroute(state).await.map(Some),
         false => Ok(None),
     }
 }
@@ -68,7 +68,7 @@ pub(super) async fn get_route(
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let computed = computed_anew(&service, fabric, query.reroute).await?;
+    let computed = computed_anew(&service, &state, query.reroute).await?;
     let explained = explain::route(fabric, &service.sweeps, &query, computed.as_ref())?;
     Ok(answer(&state, fabric.at, explained))
 }
@@ -84,7 +84,7 @@ pub(super) async fn get_engine(
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let computed = computed_anew(&service, fabric, query.reroute).await?;
+    let computed = computed_anew(&service, &state, query.reroute).await?;
     let explained = explain::engine(fabric, computed.as_ref())?;
     Ok(answer(&state, fabric.at, explained))
 }

@@ -7,9 +7,11 @@ mod config;
 mod events;
 mod explain;
 mod group;
+mod invariants;
 mod keys;
 mod observed;
 mod sa;
+mod what_if;
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -26,11 +28,10 @@ use ferrosm_api::alarm::{
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
 use ferrosm_api::change::{ChangeQuery, Changes, Diff, DiffQuery};
 use ferrosm_api::command::{
-    Command as CommandEntry, CommandKind, Commands, FullSweepQuery, REASON_LEN_MAX, Removal,
-    TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
+    Command as CommandEntry, CommandKind, Commands, Consequence, FullSweepQuery, REASON_LEN_MAX,
+    Removal, TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
 use ferrosm_api::key::RotationPlan;
-use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::{Command, CommandFailure};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -40,7 +41,7 @@ use utoipa::OpenApi;
 use super::access::Client;
 use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
-use super::published::{FabricState, State};
+use super::published::{FabricState, State, ready};
 use super::{Service, commands, forget, list, rfc3339, status};
 
 /// The resources.
@@ -50,8 +51,7 @@ pub(super) fn router(service: Service) -> Router {
         .merge(observed::router())
         .merge(change::router())
         .merge(keys::router())
-        .route("/v1/whatif", get(get_what_if))
-        .route("/v1/whatif/single-losses", get(get_single_losses))
+        .merge(what_if::router())
         .route("/v1/events", get(events::get_events))
         .route("/v1/changes", get(get_changes))
         .route("/v1/diff", get(get_diff))
@@ -70,6 +70,7 @@ pub(super) fn router(service: Service) -> Router {
         .merge(group::router())
         .merge(capture::router())
         .merge(sa::router())
+        .merge(invariants::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
         .layer(middleware::from_fn_with_state(
@@ -85,7 +86,6 @@ pub(super) fn router(service: Service) -> Router {
         title = "ferrosm",
         description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. `x-role` is the role that an operation needs."
     ),
-    components(schemas(Removal)),
     paths(
         observed::get_status,
         observed::get_health,
@@ -117,8 +117,9 @@ pub(super) fn router(service: Service) -> Router {
         change::post_enable,
         keys::get_keys,
         keys::post_rotate,
-        get_what_if,
-        get_single_losses,
+        what_if::get_what_if,
+        what_if::post_what_if,
+        what_if::get_single_losses,
         events::get_events,
         get_changes,
         get_diff,
@@ -140,9 +141,10 @@ pub(super) fn router(service: Service) -> Router {
         capture::post_start,
         capture::post_stop,
         sa::get_clients,
-        sa::post_limit
+        sa::post_limit,
+        invariants::get_invariants
     ),
-    components(schemas(RotationPlan))
+    components(schemas(Removal, Consequence, RotationPlan))
 )]
 struct Document;
 
@@ -232,35 +234,6 @@ pub(super) fn ready(state: &State) -> core::result::Result<&FabricState, ApiErro
             "Ask again in a moment; `ferrosm status` shows what the SM does.",
         )
     })
-}
-
-/// What a loss, or another routing engine, would do. The routing is predicted as the SM would
-/// compute it, and verified. One prediction is computed at a time.
-#[utoipa::path(get, path = "/v1/whatif", params(WhatIfQuery), responses(
-    (status = 200, body = Answer<WhatIf>), (status = 400, body = ErrorAnswer),
-    (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_what_if(
-    Shared(service): Shared<Service>,
-    query: core::result::Result<Query<WhatIfQuery>, QueryRejection>,
-) -> Result<WhatIf> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let predicted = service.predictor.predict(fabric, &query).await?;
-    Ok(answer(&state, fabric.at, predicted))
-}
-
-/// What the loss of each single switch and link would cut off, the worst first. Independent of
-/// routes.
-#[utoipa::path(get, path = "/v1/whatif/single-losses", params(ListQuery), responses(
-    (status = 200, body = Answer<Page<SingleLossEffect>>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
-async fn get_single_losses(Shared(service): Shared<Service>, query: ListOf) -> Result<Page<Value>> {
-    let Query(query) = query?;
-    let state = service.published.state();
-    let fabric = ready(&state)?;
-    let effects = service.predictor.single_losses(fabric).await?;
-    let page = list::page(effects, &query)?;
-    Ok(answer(&state, fabric.at, page))
 }
 
 /// What changed, also in earlier runs: the last changes that match, the oldest first.

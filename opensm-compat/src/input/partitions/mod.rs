@@ -16,7 +16,9 @@ pub mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_core::config::partitions::{DEFAULT_PARTITION, MemberSelector, Membership, Partition};
+use ferrosm_core::config::partitions::{
+    DEFAULT_PARTITION, MemberSelector, Membership, Partition, PortGuidRange,
+};
 use ferrosm_mad::ids::{PortGuid, Sl};
 
 use super::line::{ERRORS_MAX, parse_number};
@@ -369,13 +371,16 @@ impl PartitionsParser {
             }
             return Some(*selector);
         }
+        if let Some(range) = self.parse_range(word) {
+            return range.map(|range| Some(MemberSelector::PortRange(range)));
+        }
         match parse_number(text).filter(|guid| *guid != 0) {
             Some(guid) => Some(Some(MemberSelector::Port(PortGuid(guid)))),
             None => {
                 let message = match text.split_once(char::is_whitespace) {
                     Some((first, _)) => format!("missing `,` or `;` after `{first}`"),
                     None => format!(
-                        "invalid member `{text}`: expected a port GUID such as 0x0002c90300a1b2c3, or ALL, ALL_CAS, ALL_SWITCHES, \
+                        "invalid member `{text}`: expected a port GUID such as 0x0002c90300a1b2c3, a range FIRST-LAST of them, or ALL, ALL_CAS, ALL_SWITCHES, \
                          ALL_ROUTERS or SELF. Names of hosts are not accepted; `ferrosm ports --local` on a host lists the GUIDs of its ports"
                     ),
                 };
@@ -383,6 +388,21 @@ impl PartitionsParser {
                 None
             }
         }
+    }
+
+    /// A range of GUIDs as in NVIDIA's subnet manager, `FIRST-LAST`; `None` if the word is no
+    /// range, `Some(None)` if it is an invalid one.
+    fn parse_range(&mut self, word: &Span<'_>) -> Option<Option<PortGuidRange>> {
+        let (first, last) = word.text().split_once('-')?;
+        let guid = |text: &str| parse_number(text.trim()).filter(|guid| *guid != 0);
+        let first = PortGuid(guid(first)?);
+        let last = PortGuid(guid(last)?);
+        let range = PortGuidRange::new(first, last);
+        if let Err(error) = range {
+            let message = format!("invalid member `{}`: {error}", word.text());
+            self.fail(word, message);
+        }
+        Some(range.ok())
     }
 
     fn add_group(

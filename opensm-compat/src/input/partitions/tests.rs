@@ -238,6 +238,16 @@ fn errors_are_reported_with_positions() {
             "2:1: missing `;` before this partition",
         ),
         ("a=1:0x0;", "1:5: invalid member `0x0`"),
+        (
+            "a=1:0x9-0x8;",
+            "1:5: invalid member `0x9-0x8`: the first GUID of a range is greater than the last",
+        ),
+        (
+            "a=1:0x1-0x10001;",
+            "1:5: invalid member `0x1-0x10001`: a range has at most 65536 GUIDs",
+        ),
+        ("a=1:0x1-;", "1:5: invalid member `0x1-`"),
+        ("a=1:0x1-0x2-0x3;", "1:5: invalid member `0x1-0x2-0x3`"),
         ("a=1:0x1,\n  host1;", "2:3: invalid member `host1`"),
         ("a=1:mgid=fe80::1;", "1:10: invalid multicast GID `fe80::1`"),
         ("a=1:mgid;", "1:5: `mgid` needs"),

@@ -5,7 +5,7 @@ use ferrosm_mad::ids::{PKey, PortGuid};
 use rustc_hash::FxHashMap;
 
 use crate::config::partitions::{
-    DEFAULT_PARTITION, FULL, MemberSelector, Membership, Partition, Partitions,
+    DEFAULT_PARTITION, FULL, MemberSelector, Membership, Partition, Partitions, PortGuidRange,
 };
 
 /// The properties of an end port that select its partitions.
@@ -38,8 +38,20 @@ pub(super) struct MemberIndex {
     kinds: Vec<KindEntries>,
     /// By GUID: the partitions, each with its last entry for the port.
     ports: FxHashMap<PortGuid, Vec<(usize, Entry)>>,
+    /// Ranges of GUIDs, by their first GUID.
+    ranges: Vec<RangeEntry>,
     /// Partitions with entries that select ports by kind.
     common: Vec<usize>,
+}
+
+/// A range of GUIDs in a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct RangeEntry {
+    range: PortGuidRange,
+    /// The highest GUID of this range and of all before it.
+    highest: PortGuid,
+    partition: usize,
+    entry: Entry,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,6 +76,12 @@ impl MemberIndex {
                     MemberSelector::AllSwitches => kinds.switches = Some(entry),
                     MemberSelector::AllRouters => kinds.routers = Some(entry),
                     MemberSelector::SmPort => kinds.sm_port = Some(entry),
+                    MemberSelector::PortRange(range) => rules.ranges.push(RangeEntry {
+                        range: *range,
+                        highest: range.last,
+                        partition: at,
+                        entry,
+                    }),
                     MemberSelector::Port(guid) => {
                         let named = rules.ports.entry(*guid).or_default();
                         named.retain(|(partition, _)| *partition != at);
@@ -76,13 +94,34 @@ impl MemberIndex {
             }
             rules.kinds.push(kinds);
         }
+        rules.ranges.sort_by_key(|entry| entry.range);
+        let mut highest = PortGuid::default();
+        for entry in &mut rules.ranges {
+            highest = highest.max(entry.range.last);
+            entry.highest = highest;
+        }
         rules
+    }
+
+    /// The partitions whose ranges contain a GUID, each with the entry. The time depends on the
+    /// number of ranges that overlap, not on that of all.
+    fn of_ranges(&self, guid: PortGuid) -> impl Iterator<Item = (usize, Entry)> + '_ {
+        let begun = self
+            .ranges
+            .partition_point(|entry| entry.range.first <= guid);
+        self.ranges[..begun]
+            .iter()
+            .rev()
+            .take_while(move |entry| entry.highest >= guid)
+            .filter(move |entry| entry.range.contains(guid))
+            .map(|entry| (entry.partition, entry.entry))
     }
 
     /// The partitions of a port, ascending, with the membership of the last entry that selects it.
     fn memberships(&self, port: &EndPortFacts) -> Vec<(usize, Membership)> {
         let named: &[(usize, Entry)] = self.ports.get(&port.guid).map_or(&[], Vec::as_slice);
         let mut found: Vec<(usize, Entry)> = named.to_vec();
+        found.extend(self.of_ranges(port.guid));
         for &at in &self.common {
             let kinds = self.kinds[at];
             let of_node = match port.node_type {
@@ -272,8 +311,51 @@ mod tests {
         assert!(!switch.force_first && switch.keys == [PKey(0x7FFF)]);
     }
 
+    fn range(first: u64, last: u64) -> PortGuidRange {
+        PortGuidRange::new(PortGuid(first), PortGuid(last)).unwrap()
+    }
+
+    #[test]
+    fn ranges_select_all_their_guids_and_no_other() {
+        let full = Membership::Full;
+        let limited = Membership::Limited;
+        let ranged = |first, last| MemberSelector::PortRange(range(first, last));
+        let all = partitions(
+            &[
+                (
+                    5,
+                    &[(ranged(0x20, 0x3F), full), (ranged(0x30, 0x30), limited)],
+                ),
+                (6, &[(ranged(0x10, 0x50), full)]),
+            ],
+            false,
+        );
+        let of = |guid| keys(&all, &facts(guid, NodeType::Ca, false));
+        assert_eq!(of(0x0F), [0x7FFF]);
+        assert_eq!(of(0x10), [0x7FFF, 0x8006]);
+        assert_eq!(of(0x1F), [0x7FFF, 0x8006]);
+        assert_eq!(of(0x20), [0x7FFF, 0x8005, 0x8006]);
+        assert_eq!(of(0x30), [0x7FFF, 5, 0x8006], "a later entry decides");
+        assert_eq!(of(0x3F), [0x7FFF, 0x8005, 0x8006]);
+        assert_eq!(of(0x40), [0x7FFF, 0x8006]);
+        assert_eq!(of(0x51), [0x7FFF]);
+    }
+
+    #[test]
+    fn reversed_and_long_ranges_are_rejected() {
+        use crate::config::partitions::{RANGE_GUIDS_MAX, RangeError};
+        let new = |first, last| PortGuidRange::new(PortGuid(first), PortGuid(last));
+        assert_eq!(new(2, 1), Err(RangeError::Reversed));
+        assert_eq!(new(0, RANGE_GUIDS_MAX), Err(RangeError::TooLong));
+        assert!(new(1, RANGE_GUIDS_MAX).is_ok());
+        assert!(new(u64::MAX, u64::MAX).is_ok());
+        assert_eq!(new(0, u64::MAX), Err(RangeError::TooLong));
+    }
+
     fn member_selector() -> impl Strategy<Value = MemberSelector> {
         prop_oneof![
+            (1..4u64, 0..3u64)
+                .prop_map(|(first, more)| MemberSelector::PortRange(range(first, first + more))),
             (1..4u64).prop_map(|g| MemberSelector::Port(PortGuid(g))),
             Just(MemberSelector::All),
             Just(MemberSelector::AllCas),
@@ -309,6 +391,7 @@ mod tests {
                 MemberSelector::AllSwitches => kind == NodeType::Switch,
                 MemberSelector::AllRouters => kind == NodeType::Router,
                 MemberSelector::SmPort => own,
+                MemberSelector::PortRange(range) => range.contains(port.guid),
             };
             let mut expected = vec![if own { 0xFFFF } else { 0x7FFF }];
             for (members, number) in lists.iter().zip(1u16..) {

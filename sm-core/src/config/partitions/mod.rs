@@ -69,6 +69,63 @@ pub enum MemberSelector {
     /// Ports of routers.
     AllRouters,
     SmPort,
+    /// End ports with a GUID in this range, whether or not they exist. It is matched, never
+    /// expanded.
+    PortRange(PortGuidRange),
+}
+
+/// Most GUIDs in a range. A longer one is more likely a mistake.
+pub const RANGE_GUIDS_MAX: u64 = 65_536;
+
+/// Port GUIDs from the first to the last, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PortGuidRange {
+    first: PortGuid,
+    last: PortGuid,
+}
+
+/// Why two GUIDs are no range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RangeError {
+    /// The first GUID is greater than the last.
+    Reversed,
+    /// There are more than [`RANGE_GUIDS_MAX`] GUIDs.
+    TooLong,
+}
+
+impl fmt::Display for RangeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reversed => f.write_str("the first GUID of a range is greater than the last"),
+            Self::TooLong => write!(f, "a range has at most {RANGE_GUIDS_MAX} GUIDs"),
+        }
+    }
+}
+
+impl core::error::Error for RangeError {}
+
+impl PortGuidRange {
+    /// # Errors
+    /// If the first GUID is greater than the last, or there are too many between them.
+    pub const fn new(first: PortGuid, last: PortGuid) -> Result<Self, RangeError> {
+        match last.0.checked_sub(first.0) {
+            None => Err(RangeError::Reversed),
+            Some(more) if more >= RANGE_GUIDS_MAX => Err(RangeError::TooLong),
+            Some(_) => Ok(Self { first, last }),
+        }
+    }
+
+    /// Whether it has this GUID.
+    #[must_use]
+    pub const fn contains(&self, guid: PortGuid) -> bool {
+        self.first.0 <= guid.0 && guid.0 <= self.last.0
+    }
+}
+
+impl fmt::Display for PortGuidRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.last)
+    }
 }
 
 /// P_Key enforcement by switch ports to CAs and routers.
