@@ -82,6 +82,13 @@ pub struct ChangeWriteQuery {
 pub enum Removal {
     /// P_Keys that the configuration does not name.
     PKeyRemoval,
+    /// Ports get another LMC than they have, because the configuration has none.
+    LmcChange,
+    /// M_Keys are removed, because the configuration has none.
+    MKeyRemoval,
+    /// SLtoVLMappingTables and VLArbitrationTables by which ports serve SLs differently are
+    /// replaced by those of the routing.
+    QosTables,
 }
 
 /// The query of a takeover.

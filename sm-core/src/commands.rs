@@ -62,10 +62,10 @@ impl CommandTracker {
             Some(CommandFailure::Stopping)
         } else {
             match (&command, state) {
-                (Command::Takeover | Command::AcceptRemovals, SmState::Master) => {
+                (Command::Takeover | Command::AcceptRemoval(_), SmState::Master) => {
                     Some(CommandFailure::AlreadyMaster)
                 }
-                (Command::Takeover | Command::AcceptRemovals, SmState::Standby)
+                (Command::Takeover | Command::AcceptRemoval(_), SmState::Standby)
                 | (Command::Handover, SmState::Discovering)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::Standby)
                 | (Command::Sweep | Command::Reroute | Command::Handover, SmState::NotActive) => {
@@ -242,7 +242,7 @@ impl CommandTracker {
             | Command::BeginMaintenance(_)
             | Command::EndMaintenance(_)
             | Command::RotateMKey(_) => true,
-            Command::Sweep | Command::Reroute | Command::Takeover | Command::AcceptRemovals => {
+            Command::Sweep | Command::Reroute | Command::Takeover | Command::AcceptRemoval(_) => {
                 state != SmState::Discovering
             }
         };

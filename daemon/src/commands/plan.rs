@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ferrosm_api::plan::Plan;
+use ferrosm_core::report::foreign_settings;
 use ferrosm_core::{Event, Progress, RestoredState, SubnetManager};
 use ferrosm_mad::attr::SmState;
 use ferrosm_store::{StateInspection, restore};
 
-use crate::api::awaited_removals;
 use crate::cli::PlanArgs;
 use crate::commands::config;
 use crate::config::Settings;
@@ -60,7 +60,6 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
     // The plan is that of a master: other SMs are reported, but do not take part.
     cfg.allowed_sms = Some(Arc::new(BTreeSet::new()));
     cfg.refuse_managed_subnet = false;
-    cfg.replaces_p_keys |= args.accept.is_some();
     let shell = PlanShell {
         bar: terminal.bar(),
         planned,
@@ -69,7 +68,11 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
         awaits_consent: None,
     };
     reading::run(planned_port, shell, |now| {
-        SubnetManager::new(cfg, restored.unwrap_or_default(), now)
+        let mut sm = SubnetManager::new(cfg, restored.unwrap_or_default(), now);
+        for consequence in &args.accept {
+            let _ = sm.accept_removal(consequence.kind());
+        }
+        sm
     })
 }
 
@@ -110,7 +113,7 @@ impl Shell for PlanShell {
                 ControlFlow::Break(Ok(plan))
             }
             Event::ConsentAwaited { foreign, .. } => {
-                self.awaits_consent = Some(awaited_removals(&foreign));
+                self.awaits_consent = Some(foreign_settings::describe(&foreign));
                 ControlFlow::Continue(())
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(

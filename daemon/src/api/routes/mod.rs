@@ -35,6 +35,7 @@ use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery};
 use ferrosm_core::report::ProblemKind;
+use ferrosm_core::report::foreign_settings::RemovalKind;
 use ferrosm_core::{Command, CommandFailure};
 use ferrosm_mad::attr::SmState;
 use serde::{Deserialize, Serialize};
@@ -658,7 +659,7 @@ async fn post_takeover(
         expect_revision,
     }) = query?;
     let command = match accept {
-        Some(Removal::PKeyRemoval) => Command::AcceptRemovals,
+        Some(removal) => Command::AcceptRemoval(kind_of(removal)),
         None => Command::Takeover,
     };
     let query = WriteQuery {
@@ -667,6 +668,15 @@ async fn post_takeover(
         expect_revision,
     };
     execute(service, client, Ok(Query(query)), command).await
+}
+
+const fn kind_of(removal: Removal) -> RemovalKind {
+    match removal {
+        Removal::PKeyRemoval => RemovalKind::PKeyRemoval,
+        Removal::LmcChange => RemovalKind::LmcChange,
+        Removal::MKeyRemoval => RemovalKind::MKeyRemoval,
+        Removal::QosTables => RemovalKind::QosTables,
+    }
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.
