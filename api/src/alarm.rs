@@ -72,8 +72,8 @@ pub struct Alarm {
     /// What is wrong, as a text that is the same on all SMs of the subnet.
     pub key: String,
     /// Its kind: `node-absent`, `link-down`, `link-flapping`, `link-degraded`, `routing-failed`,
-    /// `consent-awaited`, `local-port-unusable`, `records-not-replicated`, `standby-out-of-sync`,
-    /// `invariant-violated`, `cabling`, or the name of a problem of a sweep.
+    /// `consent-awaited`, `sm-with-other-config`, `local-port-unusable`, `records-not-replicated`,
+    /// `standby-out-of-sync`, `invariant-violated`, `cabling`, or the name of a problem of a sweep.
     pub kind: String,
     /// `error` if a port is not up, addressed or routed because of it, otherwise `warning`.
     pub severity: EventSeverity,

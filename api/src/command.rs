@@ -100,6 +100,13 @@ pub enum Consequence {
 pub enum Removal {
     /// P_Keys that the configuration does not name.
     PKeyRemoval,
+    /// Ports get another LMC than they have, because the configuration has none.
+    LmcChange,
+    /// M_Keys are removed, because the configuration has none.
+    MKeyRemoval,
+    /// SLtoVLMappingTables and VLArbitrationTables by which ports serve SLs differently are
+    /// replaced by those of the routing.
+    QosTables,
 }
 
 write_query! {

@@ -134,6 +134,10 @@ pub struct Sm {
     pub priority: u8,
     /// Its state, as it reported last.
     pub state: Role,
+    /// Sections of its configuration that differ from those of the SM that answers; absent if it
+    /// has not compared them, as SMs other than ferrosm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differing_config: Option<Vec<String>>,
 }
 
 /// Limits, and how near they are.

@@ -62,10 +62,10 @@ impl CommandTracker {
             Some(CommandFailure::Stopping)
         } else {
             match (&command, state) {
-                (Command::Takeover | Command::AcceptRemovals, SmState::Master) => {
+                (Command::Takeover | Command::AcceptRemoval(_), SmState::Master) => {
                     Some(CommandFailure::AlreadyMaster)
                 }
-                (Command::Takeover | Command::AcceptRemovals, SmState::Standby)
+                (Command::Takeover | Command::AcceptRemoval(_), SmState::Standby)
                 | (Command::Handover, SmState::Discovering)
                 | (
                     Command::Sweep | Command::Exclude | Command::Reroute | Command::Handover,
@@ -251,7 +251,7 @@ impl CommandTracker {
             | Command::Exclude
             | Command::Reroute
             | Command::Takeover
-            | Command::AcceptRemovals => state != SmState::Discovering,
+            | Command::AcceptRemoval(_) => state != SmState::Discovering,
         };
         self.fail(out, is_impossible, |p| {
             let master = master.map(Box::new);

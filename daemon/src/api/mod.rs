@@ -74,7 +74,7 @@ pub mod sweep_log;
 mod ufm;
 mod what_if;
 
-pub(crate) use status::{awaited_removals, role};
+pub(crate) use status::role;
 
 use core::time::Duration;
 use std::io;

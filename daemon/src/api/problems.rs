@@ -139,7 +139,7 @@ const fn solved(kind: &ProblemKind) -> SolvedBy {
         | ProblemKind::EngineNotUsed { .. }
         | ProblemKind::MembersLeftOut { .. }
         | ProblemKind::MulticastDisabled
-        | ProblemKind::ForeignPKeysKept(_)
+        | ProblemKind::ForeignSettingsKept(_)
         | ProblemKind::DrainedLinkUsed
         | ProblemKind::CannotJoinBroadcastGroup(..) => SolvedBy::Sweep,
         // Light sweeps and retries ask the device again, and report the problem again.

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
+use ferrosm_core::config::sections::ConfigSections;
 use ferrosm_core::event::LinkFlaps;
 use ferrosm_core::report::m_keys::MKeyReport;
 use ferrosm_core::report::{ActivityKind, Problem};
@@ -20,6 +21,7 @@ use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
 use ferrosm_fabric::location::PortName;
 use ferrosm_fabric::snapshot::{EarlierTables, Snapshot};
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::PortGuid;
 
 use super::history::{ForgottenEntries, History, LinkKey};
 use super::intent::{ComparedIntent, Intent};
@@ -80,6 +82,8 @@ pub struct State {
     pub maintenance: Arc<[Maintenance]>,
     /// Who has which M_Key, as of the last sweep.
     pub m_keys: Arc<MKeyReport>,
+    /// The other SMs that compared their configuration, and the sections that differ.
+    pub other_configs: Arc<BTreeMap<PortGuid, ConfigSections>>,
     /// The SM_Key is the default, which is known to all.
     pub is_sm_key_default: bool,
     /// What waits for the consent of the operator.
@@ -157,6 +161,7 @@ impl Default for Published {
             added_partitions: Arc::default(),
             maintenance: Arc::default(),
             m_keys: Arc::default(),
+            other_configs: Arc::default(),
             is_sm_key_default: true,
             awaits_consent: None,
             fabric: None,
@@ -265,8 +270,10 @@ impl Published {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
         let m_keys = Arc::new(sm.m_key_report());
+        let other_configs = Arc::new(sm.other_configs());
         self.publish(|state, now| {
             state.m_keys = m_keys;
+            state.other_configs = other_configs;
             if state.role == SmState::Master {
                 let mastered = state.fabric.take().filter(|fabric| fabric.report.is_some());
                 state.earlier = mastered
@@ -306,9 +313,13 @@ impl Published {
         let basis = sm.routing_basis().map(Arc::new);
         let routes = self.routes_after(report, &snapshot, basis.as_deref());
         let m_keys = sm.m_key_report();
+        let other_configs = sm.other_configs();
         self.publish(|state, now| {
             if *state.m_keys != m_keys {
                 state.m_keys = Arc::new(m_keys);
+            }
+            if *state.other_configs != other_configs {
+                state.other_configs = Arc::new(other_configs);
             }
             Arc::make_mut(&mut state.problems).on_sweep(report, &snapshot, now);
             if !report.failed {
@@ -381,8 +392,13 @@ impl Published {
     /// An SMInfo scan between sweeps has shown other SMs, or another M_Key is in force.
     pub fn keys(&self, sm: &SubnetManager) {
         let m_keys = sm.m_key_report();
-        if *self.state().m_keys != m_keys {
-            self.publish(|state, _| state.m_keys = Arc::new(m_keys));
+        let before = self.state();
+        let other_configs = sm.other_configs();
+        if *before.m_keys != m_keys || *before.other_configs != other_configs {
+            self.publish(|state, _| {
+                state.m_keys = Arc::new(m_keys);
+                state.other_configs = Arc::new(other_configs);
+            });
         }
     }
 

@@ -328,7 +328,7 @@ mod tests {
                         Command::Reroute => drop(request),
                         Command::Handover
                         | Command::Takeover
-                        | Command::AcceptRemovals
+                        | Command::AcceptRemoval(_)
                         | Command::Stop
                         | Command::PutPartition(_)
                         | Command::RemovePartition(_)

@@ -10,8 +10,8 @@ use ferrosm_api::status::{
     FabricSize, Finding, Health, HealthState, Limit, Limits, Sm, Sms, Status, SweepSummary,
 };
 use ferrosm_core::SweepReport;
+use ferrosm_core::config::sections::ConfigSection;
 use ferrosm_core::report::Problem;
-use ferrosm_core::report::foreign_p_keys::ForeignPKeys;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::tables::mft::mft_index;
 use ferrosm_mad::attr::{NodeType, SmState};
@@ -183,11 +183,6 @@ fn named(object: &ObjectName) -> &str {
     }
 }
 
-/// What waits for consent.
-pub(crate) fn awaited_removals(foreign: &ForeignPKeys) -> String {
-    format!("removal of P_Keys: {foreign}")
-}
-
 /// A problem of a sweep.
 pub(super) fn finding(problem: &Problem) -> Finding {
     Finding {
@@ -237,6 +232,10 @@ pub(super) fn sms(state: &State) -> Sms {
         is_self: i == 0,
         priority: if i == 0 { state.priority } else { sm.priority },
         state: role(if i == 0 { state.role } else { sm.sm_state }),
+        differing_config: state.other_configs.get(&sm.guid).map(|sections| {
+            let names = sections.iter().map(ConfigSection::name);
+            names.map(str::to_owned).collect()
+        }),
     });
     Sms {
         items: items.collect(),

@@ -269,7 +269,7 @@ async fn remove_guids(
         | Command::Handover
         | Command::Takeover
         | Command::Stop
-        | Command::AcceptRemovals
+        | Command::AcceptRemoval(_)
         | Command::RotateMKey(_)) => other,
     };
     carry_out(service.clone(), client, command).await

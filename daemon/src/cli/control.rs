@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use ferrosm_core::report::foreign_settings::RemovalKind;
 
 use ferrosm_api::command::{WAIT_S_DEFAULT, WAIT_S_MAX};
 
@@ -70,9 +71,9 @@ pub struct TakeoverArgs {
     /// The service.
     #[command(flatten)]
     pub service: ServiceArgs,
-    /// Accept this consequence.
-    #[arg(long, value_name = "CONSEQUENCE")]
-    pub accept: Option<Consequence>,
+    /// Accept this consequence; several are separated by commas.
+    #[arg(long, value_name = "CONSEQUENCE", value_delimiter = ',')]
+    pub accept: Vec<Consequence>,
 }
 
 /// What a takeover may remove.
@@ -80,4 +81,22 @@ pub struct TakeoverArgs {
 pub enum Consequence {
     /// P_Keys that another SM configured and this configuration does not name.
     PKeyRemoval,
+    /// Ports get LMC 0, because this configuration names none.
+    LmcChange,
+    /// M_Keys are removed, because this configuration names none.
+    MKeyRemoval,
+    /// Tables by which ports serve SLs differently are replaced by those of the routing.
+    QosTables,
+}
+
+impl Consequence {
+    /// The kind of consent.
+    pub const fn kind(self) -> RemovalKind {
+        match self {
+            Self::PKeyRemoval => RemovalKind::PKeyRemoval,
+            Self::LmcChange => RemovalKind::LmcChange,
+            Self::MKeyRemoval => RemovalKind::MKeyRemoval,
+            Self::QosTables => RemovalKind::QosTables,
+        }
+    }
 }

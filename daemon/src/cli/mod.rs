@@ -361,9 +361,9 @@ pub struct PlanArgs {
     /// State directory with the LIDs to keep, instead of files.state-dir; it is only read.
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Plan with this consequence accepted.
-    #[arg(long, value_name = "CONSEQUENCE")]
-    pub accept: Option<control::Consequence>,
+    /// Plan with this consequence accepted; several are separated by commas.
+    #[arg(long, value_name = "CONSEQUENCE", value_delimiter = ',')]
+    pub accept: Vec<control::Consequence>,
     /// Also list each write, with the data before and after, but without M_Keys.
     #[arg(long)]
     pub full: bool,

@@ -41,11 +41,17 @@ pub fn handover(args: &ServiceArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service runs, or it does not become master.
 pub fn takeover(args: &TakeoverArgs) -> Result<(), Failure> {
-    let request = Request {
-        option: args.accept.map(|_| ("accept", "p-key-removal")),
-        ..Request::new(Method::POST, "takeover")
-    };
-    execute(&args.service, &request)
+    if args.accept.is_empty() {
+        return execute(&args.service, &Request::new(Method::POST, "takeover"));
+    }
+    for consequence in &args.accept {
+        let request = Request {
+            option: Some(("accept", consequence.kind().name())),
+            ..Request::new(Method::POST, "takeover")
+        };
+        execute(&args.service, &request)?;
+    }
+    Ok(())
 }
 
 /// Runs `commands`.

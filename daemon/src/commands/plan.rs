@@ -10,11 +10,11 @@ use std::time::SystemTime;
 
 use ferrosm_api::invariant::{InvariantState, InvariantStatus};
 use ferrosm_api::plan::Plan;
+use ferrosm_core::report::foreign_settings;
 use ferrosm_core::{Event, Progress, RestoredState, SubnetManager};
 use ferrosm_mad::attr::SmState;
 use ferrosm_store::{StateInspection, restore};
 
-use crate::api::awaited_removals;
 use crate::cli::PlanArgs;
 use crate::commands::config;
 use crate::config::Settings;
@@ -64,7 +64,6 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
     // The plan is that of a master: other SMs are reported, but do not take part.
     cfg.allowed_sms = Some(Arc::new(BTreeSet::new()));
     cfg.refuse_managed_subnet = false;
-    cfg.replaces_p_keys |= args.accept.is_some();
     let shell = PlanShell {
         bar: terminal.bar(),
         planned,
@@ -74,7 +73,11 @@ fn make(args: &PlanArgs) -> Result<Plan, Failure> {
         invariants,
     };
     reading::run(planned_port, shell, |now| {
-        SubnetManager::new(cfg, restored.unwrap_or_default(), now)
+        let mut sm = SubnetManager::new(cfg, restored.unwrap_or_default(), now);
+        for consequence in &args.accept {
+            let _ = sm.accept_removal(consequence.kind());
+        }
+        sm
     })
 }
 
@@ -136,7 +139,7 @@ impl Shell for PlanShell {
                 }))
             }
             Event::ConsentAwaited { foreign, .. } => {
-                self.awaits_consent = Some(awaited_removals(&foreign));
+                self.awaits_consent = Some(foreign_settings::describe(&foreign));
                 ControlFlow::Continue(())
             }
             Event::LocalPortUnusable(why) => ControlFlow::Break(Err(Failure::with_hint(

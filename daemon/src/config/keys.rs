@@ -165,7 +165,7 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
         ("off", Enforcement::Off),
     ]);
     "partitions.allow-both-pkeys" Reload settings.partitions.allow_both_pkeys => Flag;
-    "partitions.adopt" Reload settings.sm.replaces_p_keys => Flag;
+    "partitions.adopt" Reload settings.sm.replaces_foreign_settings => Flag;
 
     "qos.policy-file" Reload settings.qos_policy_file => TEXT;
 

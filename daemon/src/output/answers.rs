@@ -56,7 +56,7 @@ pub fn status(answer: &Answer<Status>) -> String {
         rows.push(("consent", format!("awaited for {awaited}")));
         rows.push((
             "",
-            "accept it by `ferrosm takeover --accept p-key-removal`, or name the partitions in the configuration".to_owned(),
+            "accept it by `ferrosm takeover` with these options, or name the settings in the configuration".to_owned(),
         ));
     }
     if let Some(fabric) = &status.fabric {
@@ -310,7 +310,14 @@ pub fn commands(answer: &Answer<Commands>) -> String {
 /// `sms`.
 #[must_use]
 pub fn sms(answer: &Answer<Sms>) -> String {
-    let mut out = table::new(["SM", "Location", "Port GUID", "Priority", "State"]);
+    let mut out = table::new([
+        "SM",
+        "Location",
+        "Port GUID",
+        "Priority",
+        "State",
+        "Configuration",
+    ]);
     table::right(&mut out, &[3]);
     for sm in &answer.body.items {
         let name = if sm.port.name.is_empty() {
@@ -325,6 +332,11 @@ pub fn sms(answer: &Answer<Sms>) -> String {
             sm.port.guid.clone(),
             sm.priority.to_string(),
             sm.state.name().to_owned(),
+            match &sm.differing_config {
+                None => String::new(),
+                Some(sections) if sections.is_empty() => "equal".to_owned(),
+                Some(sections) => format!("other {}", sections.join(", ")),
+            },
         ]);
     }
     if answer.body.items.is_empty() {

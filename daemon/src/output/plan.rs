@@ -75,7 +75,7 @@ pub fn render(plan: &Plan) -> String {
         let _ = writeln!(
             text,
             "consent awaited for {awaited}\n  \
-             Until then the P_Key tables stay as they are. To see what consent would change: --accept p-key-removal."
+             Until then these settings stay as they are. With these options, `plan` shows what consent would change."
         );
     }
     text

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ferrosm_api::change::ChangeKind;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::event::{News, NoLinkReason};
+use ferrosm_core::report::foreign_settings;
 use ferrosm_core::{Event, Progress, RestoredState, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_recording::{RecordedManager, RecordingExtent};
@@ -505,7 +506,8 @@ impl ServiceShell {
             Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
             Event::LocalPortUsable(_) => self.published.local_port(None),
             Event::ConsentAwaited { foreign, .. } => {
-                self.published.consent(Some(api::awaited_removals(foreign)));
+                self.published
+                    .consent(Some(foreign_settings::describe(foreign)));
             }
             Event::ConsentGiven => self.published.consent(None),
             Event::ProblemFound(problem) => self.published.problem_found(problem),

@@ -24,7 +24,7 @@ use departed::DepartedNodes;
 
 pub use exclusion::ExclusionReason;
 pub use mft::Mft;
-pub use node::{Node, Port, PortKind, SpeedQuery, TableCaps};
+pub use node::{KeptSettings, Node, Port, PortKind, SpeedQuery, TableCaps};
 pub use paths::STABLE_AFTER;
 pub use rejections::{DeviceTable, RejectionEffect, Rejections};
 pub use removal::NodeRemovalReason;

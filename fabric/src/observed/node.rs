@@ -55,6 +55,9 @@ pub struct Node {
     /// How PortInfo of its ports is requested, where not as [`SpeedQuery::Extended`]. Not a field
     /// of [`Port`], because each request asks.
     speed_queries: BTreeMap<PortNum, SpeedQuery>,
+    /// End ports with settings of another SM that wait for consent. Not a field of [`Port`],
+    /// because most fabrics have none.
+    kept_settings: BTreeMap<PortNum, KeptSettings>,
     /// The number of the last full sweep that reached it.
     pub seen: u32,
     /// Distinguishes nodes that successively have the same index in the graph.
@@ -88,6 +91,16 @@ impl SpeedQuery {
             *self = Self::ExtendedAgain;
         }
     }
+}
+
+/// Which settings of an end port stay as they are, because another SM configured them and their
+/// change waits for consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptSettings {
+    /// PortInfo.LMC.
+    pub lmc: bool,
+    /// PortInfo.M_Key, with its protection bits and lease period.
+    pub m_key: bool,
 }
 
 /// The sizes of a switch's forwarding tables.
@@ -273,11 +286,27 @@ impl Node {
             vls: WrittenVls::default(),
             rejections: Rejections::default(),
             speed_queries: BTreeMap::new(),
+            kept_settings: BTreeMap::new(),
             seen: 0,
             generation: NonZeroU32::MIN,
             revision: 0,
             is_description_current: false,
             is_unresponsive: false,
+        }
+    }
+
+    /// Which settings of an end port wait for consent.
+    #[must_use]
+    pub fn kept_settings(&self, port: PortNum) -> KeptSettings {
+        self.kept_settings.get(&port).copied().unwrap_or_default()
+    }
+
+    /// Sets which settings of an end port wait for consent.
+    pub fn keep_settings(&mut self, port: PortNum, kept: KeptSettings) {
+        if kept == KeptSettings::default() {
+            self.kept_settings.remove(&port);
+        } else {
+            self.kept_settings.insert(port, kept);
         }
     }
 

@@ -6,6 +6,7 @@ pub mod hints;
 pub mod m_key_rotation;
 pub mod maintenance;
 pub mod partitions;
+pub mod sections;
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -146,9 +147,9 @@ pub struct SmConfig {
     /// Whether the SM writes to a subnet that another SM has configured only after the operator
     /// allows it.
     pub refuse_managed_subnet: bool,
-    /// Whether the SM removes, without consent, P_Keys of another SM that its configuration does
+    /// Whether the SM removes, without consent, settings of another SM that its configuration does
     /// not name.
-    pub replaces_p_keys: bool,
+    pub replaces_foreign_settings: bool,
 }
 
 /// Serialises an [`MKey`] with its value, for recordings and records.
@@ -238,7 +239,7 @@ impl Default for SmConfig {
             wait_polls: 30,
             allowed_sms: None,
             refuse_managed_subnet: false,
-            replaces_p_keys: false,
+            replaces_foreign_settings: false,
         }
     }
 }

@@ -1,35 +1,43 @@
 //! First contact with a fabric that another SM has configured: what this SM would remove, and the
-//! operator's consent to it (ADR 0032).
+//! operator's consent to it (ADR 0032, ADR 0039).
 //!
 //! An SM that starts with another configuration than the present master, most often with none,
-//! would remove the partitions of the fabric, and with them the isolation of tenants. So the first
-//! sweep reads the P_Key tables of all ports that have a LID before it scans SMs. If a table has
-//! P_Keys that this SM would remove, it does so only with consent:
+//! would remove the partitions of the fabric, and with them the isolation of tenants; it would also
+//! change the LMC, remove the M_Keys of ports, and replace QoS tables. So the first sweep reads the
+//! P_Key and QoS tables of all ports that have a LID before it scans SMs. What this SM would
+//! remove, it removes only with consent:
 //!
 //! * while another SM is master, this SM reports NotActive, so that no SM hands over to it;
-//! * if no other SM is master, it becomes master, and the P_Key tables stay as they are.
+//! * if no other SM is master, it becomes master, and these settings stay as they are.
 //!
-//! Until the tables are compared for the first time, an SM on a port that another SM has configured
-//! reports NotActive as well.
+//! Until the settings are compared for the first time, an SM on a port that another SM has
+//! configured reports NotActive as well.
 //!
-//! Consent is that of the operator, by command or by a configuration that names the P_Keys or
+//! Consent is that of the operator, by command or by a configuration that names the settings or
 //! replaces them, or an earlier run as master whose view was persisted without a wait. A port whose
-//! table this SM has written, or found without such P_Keys, needs no consent any more: its operator
-//! may change partitions at run time. What waits once waits until then, also while its port is
-//! absent. The wait survives a restart and a failover; consent to a standby does not survive its
+//! settings this SM has written, or found to be as it would write them, needs no consent any more:
+//! its operator may change them at run time. What waits once waits until then, also while its port
+//! is absent. The wait survives a restart and a failover; consent to a standby does not survive its
 //! restart.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod of_kind;
+pub(crate) mod qos_tables;
 
-use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, PortRef};
+use std::collections::BTreeMap;
+
+use ferrosm_fabric::observed::{KeptSettings, Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::PortInfo;
-use ferrosm_mad::ids::{Lid, PKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
+use crate::keys::MKeyRing;
+use crate::lids::plan::configured_lmc;
 use crate::pkeys;
 use crate::records::{Record, RecordUpdate, RestoredState};
-use crate::report::foreign_p_keys::ForeignPKeys;
+use crate::report::foreign_settings::{ForeignPKeys, ForeignSettings, RemovalKind};
+use of_kind::{FoundSettings, KindConsent};
+use qos_tables::QosReadback;
 
 /// Most P_Keys of a port that are remembered.
 const KEYS_MAX: usize = 32;
@@ -37,157 +45,328 @@ const KEYS_MAX: usize = 32;
 /// The consent to remove what another SM configured.
 #[derive(Debug)]
 pub(crate) struct Consent {
-    is_given: bool,
-    /// P_Keys that wait for it, by port.
-    foreign: BTreeMap<PortGuid, Vec<PKey>>,
-    /// Ports whose tables are this SM's.
-    own: BTreeSet<PortGuid>,
+    p_keys: KindConsent<PortGuid, Vec<PKey>>,
+    lmcs: KindConsent<PortGuid, Lmc>,
+    m_keys: KindConsent<PortGuid, ()>,
+    /// Of nodes.
+    qos_tables: KindConsent<NodeGuid, ()>,
     /// The record that this SM waits is persisted.
     is_recorded: bool,
-    /// The tables have been compared since the start.
+    /// The settings have been compared since the start.
     is_compared: bool,
     /// A sweep as master is complete: further tables are compared when they are written.
     is_settled: bool,
-    /// Other components and the operator know that something waits.
-    is_reported: bool,
+    /// What other components and the operator know to wait.
+    reported: Vec<RemovalKind>,
 }
 
 impl Consent {
     pub(crate) fn new(restored: &RestoredState) -> Self {
+        let is_given = is_own(restored);
         Self {
-            is_given: is_own(restored),
-            foreign: BTreeMap::new(),
-            own: BTreeSet::new(),
+            p_keys: KindConsent::new(is_given),
+            lmcs: KindConsent::new(is_given),
+            m_keys: KindConsent::new(is_given),
+            qos_tables: KindConsent::new(is_given),
             is_recorded: restored.awaits_consent,
             is_compared: false,
             is_settled: false,
-            is_reported: false,
+            reported: Vec::new(),
         }
     }
 
     /// The records of the last master are this SM's from now on. What this SM itself found to wait
     /// still waits.
     pub(crate) fn load_replica(&mut self, restored: &RestoredState) {
-        self.is_given |= self.foreign.is_empty() && is_own(restored);
+        if !self.is_awaited() && is_own(restored) {
+            self.give_all();
+        }
         self.is_recorded = restored.awaits_consent;
     }
 
     /// Whether other SMs must not see this one yet. `own_port` is its port, if it is read.
     pub(crate) fn hides(&self, cfg: &SmConfig, own_port: Option<&PortInfo>) -> bool {
         let is_managed = |port: &PortInfo| port.lid != Lid::NONE && port.master_sm_lid != Lid::NONE;
-        let is_undecided = !self.is_given && !self.is_compared && !cfg.replaces_p_keys;
+        let is_undecided = !self.is_given() && !self.is_compared && !cfg.replaces_foreign_settings;
         is_undecided && own_port.is_none_or(is_managed)
     }
 
-    /// Whether a sweep reads P_Key tables before SMs are scanned.
-    pub(crate) const fn must_read(&self) -> bool {
-        !self.is_given && !self.is_settled
+    /// Whether a sweep compares settings before SMs are scanned.
+    pub(crate) const fn must_compare(&self) -> bool {
+        !self.is_given() && !self.is_settled
     }
 
-    /// Whether P_Keys wait for consent.
+    const fn is_given(&self) -> bool {
+        self.p_keys.is_given()
+            && self.lmcs.is_given()
+            && self.m_keys.is_given()
+            && self.qos_tables.is_given()
+    }
+
+    /// Whether settings wait for consent.
     pub(crate) fn is_awaited(&self) -> bool {
-        !self.foreign.is_empty()
+        !self.p_keys.foreign().is_empty()
+            || !self.lmcs.foreign().is_empty()
+            || !self.m_keys.foreign().is_empty()
+            || !self.qos_tables.foreign().is_empty()
     }
 
-    /// The P_Keys that wait for consent; `None` if none do.
-    pub(crate) fn awaited(&self) -> Option<ForeignPKeys> {
-        let mut counts: BTreeMap<PKey, usize> = BTreeMap::new();
-        for key in self.foreign.values().flatten() {
-            *counts.entry(*key).or_default() += 1;
+    /// What waits for consent, by kind.
+    pub(crate) fn awaited(&self) -> Vec<ForeignSettings> {
+        let keys = self.p_keys.foreign();
+        let mut of_keys: BTreeMap<PKey, usize> = BTreeMap::new();
+        for key in keys.values().flatten() {
+            *of_keys.entry(*key).or_default() += 1;
         }
-        let ports = self.foreign.len();
-        self.is_awaited().then(|| ForeignPKeys::new(ports, counts))
+        let mut of_lmcs: BTreeMap<Lmc, usize> = BTreeMap::new();
+        for lmc in self.lmcs.foreign().values() {
+            *of_lmcs.entry(*lmc).or_default() += 1;
+        }
+        let p_keys = (!keys.is_empty()).then(|| ForeignPKeys::new(keys.len(), of_keys));
+        let lmcs = Some(of_lmcs).filter(|counts| !counts.is_empty());
+        let m_keys = Some(self.m_keys.foreign().len()).filter(|ports| *ports > 0);
+        let qos_tables = Some(self.qos_tables.foreign().len()).filter(|nodes| *nodes > 0);
+        let kinds = [
+            p_keys.map(ForeignSettings::PKeys),
+            lmcs.map(ForeignSettings::Lmcs),
+            m_keys.map(ForeignSettings::MKeys),
+            qos_tables.map(ForeignSettings::QosTables),
+        ];
+        kinds.into_iter().flatten().collect()
     }
 
     /// Whether some port was configured by an SM.
-    pub(crate) fn may_find_p_keys(fabric: &ObservedFabric) -> bool {
+    pub(crate) fn may_find_settings(fabric: &ObservedFabric) -> bool {
         addressed_ports(fabric).next().is_some()
     }
 
-    /// Reads the P_Key tables of ports that an SM has configured.
-    pub(crate) fn read(ctx: &mut Ctx<'_>) {
-        let ports: Vec<PortRef> = addressed_ports(ctx.fabric).collect();
-        for p in ports {
-            pkeys::read_unknown_blocks(ctx, p);
+    /// Reads the tables of ports that an SM has configured.
+    pub(crate) fn read(&self, ctx: &mut Ctx<'_>) {
+        if !self.p_keys.is_given() {
+            let ports: Vec<PortRef> = addressed_ports(ctx.fabric).collect();
+            for p in ports {
+                pkeys::read_unknown_blocks(ctx, p);
+            }
+        }
+        if !self.qos_tables.is_given() {
+            QosReadback::start(ctx);
         }
     }
 
-    /// Whether something waits now and nothing did before, or the other way round. To be called
-    /// after each change.
+    /// Whether other kinds wait than before. To be called after each change.
     pub(crate) fn take_change(&mut self) -> bool {
-        let is_awaited = self.is_awaited();
-        core::mem::replace(&mut self.is_reported, is_awaited) != is_awaited
+        let awaited = self.awaited();
+        let kinds: Vec<RemovalKind> = awaited.iter().map(ForeignSettings::kind).collect();
+        let before = core::mem::replace(&mut self.reported, kinds);
+        before != self.reported
     }
 
-    /// Compares the tables of ports with the configuration.
-    pub(crate) fn compare(&mut self, fabric: &ObservedFabric, cfg: &SmConfig) {
+    /// Compares the settings of ports with the configuration, before this SM has completed a sweep
+    /// as master.
+    pub(crate) fn compare(
+        &mut self,
+        fabric: &mut ObservedFabric,
+        cfg: &SmConfig,
+        keys: &MKeyRing,
+        qos: &QosReadback,
+    ) {
         self.is_compared = true;
-        if self.is_given || cfg.replaces_p_keys {
-            return self.give();
+        if cfg.replaces_foreign_settings {
+            self.give_all();
         }
-        for p in addressed_ports(fabric) {
-            let _ = self.allows(fabric, cfg, p);
+        self.p_keys.forget_own();
+        self.lmcs.forget_own();
+        self.m_keys.forget_own();
+        self.qos_tables.forget_own();
+        let ports: Vec<PortRef> = addressed_ports(fabric).collect();
+        for p in ports {
+            let _ = self.allows_p_keys(fabric, cfg, p);
         }
+        let differing = qos.differing_nodes(fabric, cfg);
+        for (n, node) in fabric.nodes() {
+            let _ = self.qos_tables.allows(node.info.node_guid, || {
+                if differing.contains(&n) {
+                    FoundSettings::Foreign(())
+                } else {
+                    FoundSettings::Own
+                }
+            });
+        }
+        let _ = self.mark_kept(fabric, cfg, keys);
     }
 
-    /// Whether the table of an end port may be written.
-    pub(crate) fn allows(&mut self, fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> bool {
+    /// Marks the ports whose LMC and M_Key stay as they are, and the nodes whose VL tables do.
+    /// Returns whether other VL tables may be written than before. To be called before LIDs are
+    /// planned and routes are computed.
+    pub(crate) fn mark_kept(
+        &mut self,
+        fabric: &mut ObservedFabric,
+        cfg: &SmConfig,
+        keys: &MKeyRing,
+    ) -> bool {
+        let ports: Vec<PortRef> = fabric.end_ports().collect();
+        for p in ports {
+            let kept = KeptSettings {
+                lmc: !self.allows_lmc(fabric, cfg, p),
+                m_key: !self.allows_m_key(fabric, cfg, keys, p),
+            };
+            let is_other = |node: &Node| node.kept_settings(p.port) != kept;
+            if fabric.get(p.node).is_some_and(is_other)
+                && let Some(node) = fabric.get_mut(p.node)
+            {
+                node.keep_settings(p.port, kept);
+            }
+        }
+        let mut has_changes = false;
+        let nodes: Vec<NodeIdx> = fabric.node_indices().collect();
+        for n in nodes {
+            let Some(node) = fabric.get(n) else {
+                continue;
+            };
+            let keeps = !self.qos_tables.allows(node.info.node_guid, || {
+                if qos_tables::has_power_up_tables(node) {
+                    FoundSettings::Own
+                } else {
+                    FoundSettings::Unknown
+                }
+            });
+            if node.rejections.keeps_vl_tables() != keeps
+                && let Some(node) = fabric.get_mut(n)
+            {
+                node.rejections.keep_vl_tables(keeps);
+                has_changes = true;
+            }
+        }
+        has_changes
+    }
+
+    /// Whether the P_Key table of an end port may be written.
+    pub(crate) fn allows_p_keys(
+        &mut self,
+        fabric: &ObservedFabric,
+        cfg: &SmConfig,
+        p: PortRef,
+    ) -> bool {
         let Some(port) = fabric.port(p) else {
             return true;
         };
-        if self.is_given || self.own.contains(&port.guid) {
+        self.p_keys.allows(port.guid, || {
+            if PortInfo::lid.read(&port.raw) == Lid::NONE {
+                // No SM has configured it.
+                return FoundSettings::Own;
+            }
+            // It is not written before it is read.
+            if !pkeys::is_table_known(fabric, p) {
+                return FoundSettings::Unknown;
+            }
+            let mut keys = pkeys::foreign_keys(fabric, cfg, p);
+            keys.truncate(KEYS_MAX);
+            if keys.is_empty() {
+                FoundSettings::Own
+            } else {
+                FoundSettings::Foreign(keys)
+            }
+        })
+    }
+
+    /// Whether the LMC of an end port may be changed.
+    fn allows_lmc(&mut self, fabric: &ObservedFabric, cfg: &SmConfig, p: PortRef) -> bool {
+        let Some(port) = fabric.port(p).filter(|port| port.known) else {
             return true;
-        }
-        if PortInfo::lid.read(&port.raw) == Lid::NONE {
-            // No SM has configured it.
-            self.own.insert(port.guid);
+        };
+        self.lmcs.allows(port.guid, || {
+            let lmc = PortInfo::lmc.read(&port.raw);
+            let is_addressed = PortInfo::lid.read(&port.raw) != Lid::NONE;
+            // A base port 0 has LMC 0 whatever is written.
+            let may_have_lids = fabric
+                .get(p.node)
+                .is_some_and(|node| !node.is_switch() || node.has_enhanced_port0());
+            if is_addressed
+                && may_have_lids
+                && !names_lmc(cfg)
+                && lmc != configured_lmc(fabric, p, cfg)
+            {
+                FoundSettings::Foreign(lmc)
+            } else {
+                FoundSettings::Own
+            }
+        })
+    }
+
+    /// Whether the M_Key of an end port may be replaced. A key that the port hides is never
+    /// replaced.
+    fn allows_m_key(
+        &mut self,
+        fabric: &ObservedFabric,
+        cfg: &SmConfig,
+        keys: &MKeyRing,
+        p: PortRef,
+    ) -> bool {
+        let Some(port) = fabric.port(p).filter(|port| port.known) else {
             return true;
-        }
-        // It is not written before it is read.
-        if !pkeys::is_table_known(fabric, p) {
-            return !self.foreign.contains_key(&port.guid);
-        }
-        let mut keys = pkeys::foreign_keys(fabric, cfg, p);
-        keys.truncate(KEYS_MAX);
-        if keys.is_empty() {
-            self.foreign.remove(&port.guid);
-            self.own.insert(port.guid);
-            return true;
-        }
-        self.foreign.insert(port.guid, keys);
-        false
+        };
+        self.m_keys.allows(port.guid, || {
+            let key = port.m_key();
+            let is_addressed = PortInfo::lid.read(&port.raw) != Lid::NONE;
+            let is_of_this_sm = key == MKey::NONE || keys.may_have_ports(key);
+            if is_addressed && !is_of_this_sm && !names_m_key(cfg) {
+                FoundSettings::Foreign(())
+            } else {
+                FoundSettings::Own
+            }
+        })
     }
 
     /// The configuration changed: it may name what waits.
     pub(crate) fn on_config(&mut self, cfg: &SmConfig) {
-        if cfg.replaces_p_keys {
-            return self.give();
+        if cfg.replaces_foreign_settings {
+            return self.give_all();
         }
-        self.foreign.retain(|_, keys| {
+        self.p_keys.retain(|_, keys| {
             keys.retain(|key| !cfg.partitions.names(*key));
             !keys.is_empty()
         });
+        self.lmcs.retain(|_, _| !names_lmc(cfg));
+        self.m_keys.retain(|_, ()| !names_m_key(cfg));
     }
 
     /// The operator gives consent: to what waits, or before the first comparison. Returns whether
-    /// something waited.
-    pub(crate) fn accept(&mut self) -> bool {
-        let was_awaited = self.is_awaited();
+    /// something of this kind waited.
+    pub(crate) fn accept(&mut self, kind: RemovalKind) -> bool {
+        let was_awaited = self.awaited().iter().any(|foreign| foreign.kind() == kind);
         if was_awaited || !self.is_compared {
-            self.give();
+            match kind {
+                RemovalKind::PKeyRemoval => self.p_keys.give(),
+                RemovalKind::LmcChange => self.lmcs.give(),
+                RemovalKind::MKeyRemoval => self.m_keys.give(),
+                RemovalKind::QosTables => self.qos_tables.give(),
+            }
         }
         was_awaited
     }
 
-    fn give(&mut self) {
-        self.is_given = true;
-        self.foreign.clear();
+    fn give_all(&mut self) {
+        self.p_keys.give();
+        self.lmcs.give();
+        self.m_keys.give();
+        self.qos_tables.give();
     }
 
     /// A sweep as master is complete. Returns the change of the persisted records that is due:
-    /// another run of this SM must not mistake tables that wait for consent for its own.
+    /// another run of this SM must not mistake settings that wait for consent for its own.
     pub(crate) fn on_sweep_as_master(&mut self) -> Option<RecordUpdate> {
         self.is_settled = true;
+        // Ports that join later get the settings of this SM, except while others wait. Only P_Keys
+        // isolate tenants: the tables of late ports are compared as well.
+        if self.lmcs.foreign().is_empty() {
+            self.lmcs.give();
+        }
+        if self.m_keys.foreign().is_empty() {
+            self.m_keys.give();
+        }
+        if self.qos_tables.foreign().is_empty() {
+            self.qos_tables.give();
+        }
         let is_awaited = self.is_awaited();
         let before = core::mem::replace(&mut self.is_recorded, is_awaited);
         match (before, is_awaited) {
@@ -196,6 +375,16 @@ impl Consent {
             (false, false) | (true, true) => None,
         }
     }
+}
+
+/// Whether the configuration names the LMC: 0 is the default.
+fn names_lmc(cfg: &SmConfig) -> bool {
+    cfg.lmc != Lmc(0)
+}
+
+/// Whether the configuration, or a rotation, names the M_Key.
+fn names_m_key(cfg: &SmConfig) -> bool {
+    cfg.m_key != MKey::NONE
 }
 
 /// Whether restored records are those of a master that did not wait for consent.

@@ -8,6 +8,7 @@ use ferrosm_mad::ids::PortGuid;
 use serde::{Deserialize, Serialize};
 
 use super::other_sm::OtherSm;
+use crate::config::sections::ConfigSections;
 use crate::event_table::{display, events};
 
 /// An input of the election.
@@ -438,6 +439,13 @@ events! {
             OtherMKey(sm: PortGuid) => { sm: display(sm) } [
                 Error "SM with another M_Key found": "it gets no handover, and could not configure the subnet if this SM died" do "set `subnet.m-key` there to the master's, or rotate the key with replication";
             ]
+            /// The configuration of the SM differs from this one in these sections.
+            OtherConfig(sm: PortGuid, sections: ConfigSections) => {
+                sm: display(sm),
+                sections: display(sections),
+            } [
+                Warning "SM with another configuration found": "if it became master, it would configure the subnet by its own `sections` of the configuration; again when other sections differ" do "make these sections equal on all SMs: compare `ferrosm config print` there and here";
+            ]
             /// The subnet is configured by an SM that does not respond, and the configuration
             /// refuses to take over such subnets. An alarm.
             ManagedSubnetRefused => {
@@ -525,6 +533,7 @@ impl ElectionNotice {
             | Self::OwnPortUnreadable(g)
             | Self::MasterPortUnreadable(g)
             | Self::OtherMKey(g)
+            | Self::OtherConfig(g, _)
             | Self::LacksMKey(g)
             | Self::SmAppeared(g, ..)
             | Self::SmSilent(g)
@@ -559,6 +568,9 @@ impl fmt::Display for ElectionNotice {
                 "HANDOVER of SM {g} rejected: its port does not respond to subnet.m-key"
             ),
             Self::OtherMKey(g) => write!(f, "SM {g} has another M_Key: it gets no handover"),
+            Self::OtherConfig(g, sections) => {
+                write!(f, "SM {g} has another configuration, in: {sections}")
+            }
             Self::LacksMKey(g) => write!(
                 f,
                 "SM {g} has another M_Key and could not configure the subnet; set subnet.m-key there to this SM's"

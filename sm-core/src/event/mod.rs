@@ -23,7 +23,7 @@ use ferrosm_mad::ids::{AttrId, Lid, PortGuid};
 use crate::election::{ElectionNotice, RoleChangeReason};
 use crate::event_table::{display, events};
 use crate::report::absent_member::{self, AbsentMember};
-use crate::report::foreign_p_keys::ForeignPKeys;
+use crate::report::foreign_settings::{self, ForeignSettings};
 use crate::report::routing_failure::RoutingFailure;
 use crate::report::routing_message::RoutingMessage;
 use crate::report::{PKeyTableUsage, Phase, Problem, SmpCount, SweepReport};
@@ -307,22 +307,21 @@ events! {
             } [
                 Warning "partition members not in the subnet": "GUIDs that no port of the subnet has; logged when they leave" do "correct the GUID, or start the host";
             ]
-            /// This SM would remove P_Keys that another SM configured, and waits for consent.
+            /// This SM would remove settings that another SM configured, and waits for consent.
             ConsentAwaited {
-                /// What would be removed.
-                foreign: Box<ForeignPKeys>,
-                /// This SM is master, and the P_Key tables stay as they are.
+                /// What would be removed, by kind.
+                foreign: Vec<ForeignSettings>,
+                /// This SM is master, and the settings stay as they are.
                 is_master: bool,
             } => {
-                ports: foreign.ports,
-                p_keys: foreign.to_string(),
-                effect: if *is_master { "the P_Key tables stay as they are" } else { "this SM takes no handover" },
+                foreign: foreign_settings::describe(foreign),
+                effect: if *is_master { "these settings stay as they are" } else { "this SM takes no handover" },
             } [
-                Warning "consent awaited": "this SM would remove `p_keys` that another SM configured, from `ports`, and its configuration does not name them. While another SM is master, it takes no handover; as master, it keeps the tables" do "`ferrosm plan`; name the partitions in the configuration, or accept their removal: `ferrosm takeover --accept p-key-removal`, or `partitions.adopt = true`";
+                Warning "consent awaited": "this SM would remove or change settings that another SM configured (`foreign`: P_Keys, LMC, M_Keys, QoS tables), and its configuration does not name them. While another SM is master, it takes no handover; as master, it keeps them" do "`ferrosm plan`; name them in the configuration, or accept the change: `ferrosm takeover` with the options in `foreign`, or `partitions.adopt = true`";
             ]
             /// Nothing waits for consent any more.
             ConsentGiven => {} [
-                Info "consent given": "P_Keys of another SM no longer wait";
+                Info "consent given": "no settings of another SM wait any more";
             ]
             /// An operator created a partition at run time, or replaced it.
             PartitionAdded { name: String, number: u16 } => {

@@ -17,6 +17,7 @@ use crate::config::partitions::{Partition, Partitions, PartitionsError};
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::report::Problem;
+use crate::report::foreign_settings::RemovalKind;
 use crate::report::m_keys::MKeyReport;
 use crate::report::maintenance_refusal::MaintenanceRefusal;
 use crate::report::partition_change::{OverfullTable, PartitionProgress};
@@ -45,9 +46,9 @@ pub enum Command {
     /// Hand over mastership if another SM can take it, and stop. Complete when the process may
     /// exit.
     Stop,
-    /// Consent to the removal of P_Keys that another SM configured. If nothing waits for it, as
-    /// [`Self::Takeover`].
-    AcceptRemovals,
+    /// Consent to the removal of settings of this kind that another SM configured. If nothing waits
+    /// for it, as [`Self::Takeover`].
+    AcceptRemoval(RemovalKind),
     /// Create a partition, or replace one that such a command created. Complete when the P_Key
     /// tables are written.
     PutPartition(Box<Partition>),
@@ -67,7 +68,7 @@ pub enum Command {
 
 impl Command {
     pub(crate) const fn is_takeover(&self) -> bool {
-        matches!(self, Self::Takeover | Self::AcceptRemovals)
+        matches!(self, Self::Takeover | Self::AcceptRemoval(_))
     }
 
     /// Whether it completes with a full sweep that begins after it.
@@ -99,7 +100,7 @@ impl fmt::Display for Command {
             Self::Handover => f.write_str("handover"),
             Self::Takeover => f.write_str("takeover"),
             Self::Stop => f.write_str("stop"),
-            Self::AcceptRemovals => f.write_str("takeover --accept p-key-removal"),
+            Self::AcceptRemoval(kind) => write!(f, "takeover --accept {}", kind.name()),
             Self::PutPartition(partition) => {
                 write!(
                     f,
@@ -169,7 +170,8 @@ pub enum CommandOutcome {
     HandedOver(AboutSm<PortGuid>),
     /// This SM is master.
     TookOver,
-    /// Consent is given: this SM removes P_Keys as soon as it is master.
+    /// The SM has the consent: it removes the settings as soon as it is master and no other kind
+    /// keeps it from being master.
     Accepted {
         /// Whether it is.
         is_master: bool,

@@ -51,7 +51,7 @@ impl SubnetManager {
             | Command::Handover
             | Command::Takeover
             | Command::Stop
-            | Command::AcceptRemovals
+            | Command::AcceptRemoval(_)
             | Command::RotateMKey(_) => Ok(()),
         };
         match begun {
@@ -83,7 +83,7 @@ impl SubnetManager {
                 | Command::Handover
                 | Command::Takeover
                 | Command::Stop
-                | Command::AcceptRemovals
+                | Command::AcceptRemoval(_)
                 | Command::RotateMKey(_) => CommandOutcome::MaintenanceEnded,
             });
     }
@@ -129,7 +129,7 @@ impl SubnetManager {
             | Command::Handover
             | Command::Takeover
             | Command::Stop
-            | Command::AcceptRemovals
+            | Command::AcceptRemoval(_)
             | Command::RotateMKey(_) => None,
         };
         let ports = match &partitions {
@@ -222,7 +222,7 @@ impl SubnetManager {
         for p in pkeys::changed_ports(&self.fabric, &before, &self.cfg) {
             self.schedule.reread_port(p);
         }
-        self.compare_config_with_p_keys();
+        self.compare_config_with_settings();
     }
 
     fn check_maintenance(&self, entry: &Maintenance) -> Result<(), CommandFailure> {

@@ -12,7 +12,8 @@ use crate::sweep::activity::Activity;
 impl SubnetManager {
     pub(super) fn on_command(&mut self, id: CommandId, command: Command) {
         let (state, master) = (self.role(), self.polled_master());
-        let is_accepted = command == Command::AcceptRemovals && self.accept_removals();
+        let is_accepted =
+            matches!(command, Command::AcceptRemoval(kind) if self.accept_removal(kind));
         if is_accepted && matches!(state, SmState::Master | SmState::Standby) {
             let is_master = state == SmState::Master;
             let outcome = CommandOutcome::Accepted { is_master };
@@ -55,7 +56,7 @@ impl SubnetManager {
                 self.commands.defer_handover();
             }
             Command::Handover => self.begin_handover(AfterHandover::StandBy),
-            Command::Takeover | Command::AcceptRemovals => {
+            Command::Takeover | Command::AcceptRemoval(_) => {
                 self.step_election(election::ElectionInput::TakeOver);
             }
             Command::Stop => self.begin_handover(AfterHandover::Stop),

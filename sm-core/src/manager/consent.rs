@@ -1,28 +1,36 @@
-//! Calls [`crate::consent`]: when P_Key tables are compared, and what follows.
+//! Calls [`crate::consent`]: when settings of another SM are compared, and what follows.
 
 use ferrosm_mad::attr::{PortInfo, SmState};
 
 use super::SubnetManager;
 use crate::consent::Consent;
+use crate::consent::qos_tables::QosReadback;
 use crate::election::ElectionInput;
 use crate::event::Event;
 use crate::report::ProblemKind;
+use crate::report::foreign_settings::RemovalKind;
 use crate::sweep::SweepPhase;
 
 impl SubnetManager {
     /// Discovery is complete: reads what another SM may have configured before SMs are scanned, so
     /// that none hands over to this SM before it is compared.
-    pub(super) fn begin_reading_p_keys(&mut self) {
-        if !self.consent.must_read() || !Consent::may_find_p_keys(&self.fabric) {
+    pub(super) fn begin_reading_foreign_tables(&mut self) {
+        if !self.consent.must_compare() || !Consent::may_find_settings(&self.fabric) {
             return self.begin_sm_scan_of_sweep();
         }
-        self.begin_phase(SweepPhase::ReadPKeys);
-        with_ctx!(self, |ctx| Consent::read(ctx));
+        self.begin_phase(SweepPhase::ReadForeignTables(QosReadback::default()));
+        with_ctx!(self, |ctx| self.consent.read(ctx));
     }
 
-    /// The P_Key tables are read.
-    pub(super) fn finish_reading_p_keys(&mut self) {
-        self.consent.compare(&self.fabric, &self.cfg);
+    /// The tables are read.
+    pub(super) fn finish_reading_foreign_tables(&mut self) {
+        let qos = self
+            .activity
+            .qos_readback()
+            .map(core::mem::take)
+            .unwrap_or_default();
+        self.consent
+            .compare(&mut self.fabric, &self.cfg, &self.keys, &qos);
         self.apply_consent();
         self.begin_sm_scan_of_sweep();
     }
@@ -36,16 +44,26 @@ impl SubnetManager {
         }
     }
 
+    /// Marks what stays as it is, in each sweep.
+    pub(super) fn mark_kept_settings(&mut self) {
+        let has_changes = self
+            .consent
+            .mark_kept(&mut self.fabric, &self.cfg, &self.keys);
+        if has_changes {
+            self.routing.mark_stale();
+        }
+    }
+
     /// The configuration changed.
-    pub(super) fn compare_config_with_p_keys(&mut self) {
+    pub(super) fn compare_config_with_settings(&mut self) {
         self.consent.on_config(&self.cfg);
         self.apply_consent();
     }
 
     /// The operator accepts what waits for consent, or what the first comparison will find. Returns
-    /// whether something waited.
-    pub(super) fn accept_removals(&mut self) -> bool {
-        let was_awaited = self.consent.accept();
+    /// whether something of this kind waited.
+    pub fn accept_removal(&mut self, kind: RemovalKind) -> bool {
+        let was_awaited = self.consent.accept(kind);
         self.apply_consent();
         if was_awaited && self.is_master() {
             self.request_full_sweep();
@@ -58,14 +76,13 @@ impl SubnetManager {
         if !self.consent.take_change() {
             return;
         }
-        let event = match self.consent.awaited() {
-            Some(foreign) => Event::ConsentAwaited {
-                foreign: Box::new(foreign),
-                is_master: self.role() == SmState::Master,
-            },
-            None => Event::ConsentGiven,
-        };
-        self.emit(event);
+        let foreign = self.consent.awaited();
+        if foreign.is_empty() {
+            self.emit(Event::ConsentGiven);
+        } else {
+            let is_master = self.role() == SmState::Master;
+            self.emit(Event::ConsentAwaited { foreign, is_master });
+        }
         let is_awaited = self.consent.is_awaited();
         self.step_election(ElectionInput::ConsentChanged { is_awaited });
     }
@@ -78,10 +95,10 @@ impl SubnetManager {
     }
 
     /// Reports what waits for consent, in a sweep as master.
-    pub(super) fn report_kept_p_keys(&mut self) {
+    pub(super) fn report_kept_settings(&mut self) {
         self.apply_consent();
-        if let Some(foreign) = self.consent.awaited() {
-            let kind = ProblemKind::ForeignPKeysKept(Box::new(foreign));
+        for foreign in self.consent.awaited() {
+            let kind = ProblemKind::ForeignSettingsKept(Box::new(foreign));
             self.add_problem(None, kind);
         }
     }

@@ -309,7 +309,7 @@ impl SubnetManager {
             self.finish_sweep();
         } else {
             self.distrust_tables_after_foreign_change();
-            self.begin_reading_p_keys();
+            self.begin_reading_foreign_tables();
         }
     }
 

@@ -128,7 +128,9 @@ impl SubnetManager {
         });
         let mut request = SmpRequest::get(attr, AttrMod(0), m_key);
         if attr == id::SM_INFO {
-            request.data = Mastership::sm_info_request(&self.cfg, &self.fabric, sender.port);
+            request.data = self
+                .mastership
+                .sm_info_request(&self.cfg, &self.fabric, sender.port);
         }
         let mad = request.directed(&sender.path, tid);
         self.outbox.send(Address::DIRECTED, mad);

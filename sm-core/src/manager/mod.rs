@@ -80,9 +80,11 @@ mod table_update;
 mod transitions;
 
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric};
+use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::VerifiedRun;
@@ -91,6 +93,7 @@ use crate::adoption::{Adoption, last_epoch};
 use crate::commands::CommandTracker;
 use crate::config::SmConfig;
 use crate::config::partitions::added::AddedPartitions;
+use crate::config::sections::{ConfigDigests, ConfigSections};
 use crate::consent::Consent;
 use crate::discovery::survey::Surveys;
 use crate::effect::Effects;
@@ -181,6 +184,7 @@ impl SubnetManager {
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let consent = Consent::new(&restored);
         let partitions = AddedPartitions::new(Arc::clone(&cfg.partitions), restored.partitions);
+        let digests = ConfigDigests::of(&cfg);
         let cfg = SmConfig {
             partitions: partitions.in_force(),
             m_key: keys.in_force(),
@@ -216,6 +220,7 @@ impl SubnetManager {
             surveys: Surveys::default(),
             commands: CommandTracker::default(),
         };
+        sm.mastership.set_config_digests(digests);
         sm.maintenance_changed();
         sm.hide_before_first_contact(None);
         sm.begin_full_sweep();
@@ -251,6 +256,17 @@ impl SubnetManager {
     #[must_use]
     pub const fn vl_plan(&self) -> Option<&FabricVlPlan> {
         self.vls.plan()
+    }
+
+    /// The other ferrosm SMs that compared their configuration with this one, and the sections that
+    /// differ.
+    #[must_use]
+    pub fn other_configs(&self) -> BTreeMap<PortGuid, ConfigSections> {
+        let told = self.mastership.other_configs();
+        let other_sms = self.mastership.other_sms(&self.cfg);
+        other_sms
+            .filter_map(|(_, info)| Some((info.guid, *told.get(&info.guid)?)))
+            .collect()
     }
 
     /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged,
@@ -366,6 +382,7 @@ impl SubnetManager {
     }
 
     fn on_config(&mut self, mut cfg: SmConfig) {
+        self.mastership.set_config_digests(ConfigDigests::of(&cfg));
         self.partitions.configure(Arc::clone(&cfg.partitions));
         cfg.partitions = self.partitions.in_force();
         self.smps.set_limits(Limits::new(&cfg));
@@ -391,7 +408,7 @@ impl SubnetManager {
         }
         let priority = cfg.priority;
         self.cfg = cfg;
-        self.compare_config_with_p_keys();
+        self.compare_config_with_settings();
         self.mastership.update_settings(&self.cfg);
         self.step_election(election::ElectionInput::SetPriority(priority));
         self.update_m_key();

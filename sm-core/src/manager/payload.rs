@@ -10,7 +10,7 @@ use ferrosm_mad::smp::SmpRequest;
 use super::SubnetManager;
 use crate::adoption::Adoption;
 use crate::lids::LidTable;
-use crate::mastership::{Mastership, with_sm_lid};
+use crate::mastership::with_sm_lid;
 use crate::mfts;
 use crate::ports::link_setup::wanted_port_info;
 use crate::ports::port_settings::{self, EndPortAddress};
@@ -50,7 +50,9 @@ impl SubnetManager {
             SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)
         } else if let SmpOp::SmInfo(p) | SmpOp::SmInfoPoll(p) = op {
             SmpRequest {
-                data: Mastership::sm_info_request(&self.cfg, &self.fabric, Some(p)),
+                data: self
+                    .mastership
+                    .sm_info_request(&self.cfg, &self.fabric, Some(p)),
                 ..SmpRequest::get(spec.attr, modifier, key)
             }
         } else {

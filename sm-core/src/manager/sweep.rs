@@ -55,7 +55,7 @@ impl SubnetManager {
         }
         match self.activity.sweep().map(|sweep| &sweep.phase) {
             Some(SweepPhase::Discover) => self.finish_discovery(),
-            Some(SweepPhase::ReadPKeys) => self.finish_reading_p_keys(),
+            Some(SweepPhase::ReadForeignTables(_)) => self.finish_reading_foreign_tables(),
             Some(SweepPhase::SmScan) => self.finish_sm_scan_of_sweep(),
             Some(SweepPhase::ReadTables(_)) => self.finish_reading(),
             Some(SweepPhase::Route) => self.continue_routing(),
@@ -140,6 +140,7 @@ impl SubnetManager {
     /// written.
     pub(super) fn begin_reading(&mut self) {
         self.begin_phase(SweepPhase::ReadTables(TableReadback::default()));
+        self.mark_kept_settings();
         // PortStateChange bits seen so far are cleared before tables are written: a bit set later
         // is a new change. LFTs are read after that, because the Set hides that a switch restarted
         // before: it restores LinearFDBTop.
@@ -172,6 +173,7 @@ impl SubnetManager {
     /// Plans LIDs, and starts a routing job if the inputs of the routing changed.
     fn begin_routing(&mut self) {
         self.begin_phase(SweepPhase::Route);
+        self.mark_kept_settings();
         let is_new = self.mastership.is_new();
         let policy = if self.cfg.reassign_lids && is_new {
             LidPolicy::Reassign
@@ -242,7 +244,7 @@ impl SubnetManager {
         self.remove_absent();
         self.report_additions();
         if has_unscanned_nodes {
-            self.begin_reading_p_keys();
+            self.begin_reading_foreign_tables();
         } else {
             self.begin_routing();
         }
@@ -418,7 +420,7 @@ impl SubnetManager {
     /// Reports what the sweep leaves: inactive and excluded ports, kept tables, ports out of reach.
     fn report_leftovers(&mut self, configured: bool) {
         if configured {
-            self.report_kept_p_keys();
+            self.report_kept_settings();
             self.report_drained_in_use();
         }
         if configured && let Some(scope) = self.activity.scope() {

@@ -38,7 +38,9 @@ impl SubnetManager {
             with_ctx!(self, |ctx| {
                 let cfg = ctx.cfg;
                 let consent = &mut self.consent;
-                pkeys.write(ctx, scope, &mut |fabric, p| consent.allows(fabric, cfg, p));
+                pkeys.write(ctx, scope, &mut |fabric, p| {
+                    consent.allows_p_keys(fabric, cfg, p)
+                });
             });
         }
         // The SM's own port gets its LID even if nothing is connected to it.
@@ -140,7 +142,9 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| {
                     let cfg = ctx.cfg;
                     let consent = &mut self.consent;
-                    pkeys.write_late(ctx, scope, &mut |fabric, p| consent.allows(fabric, cfg, p));
+                    pkeys.write_late(ctx, scope, &mut |fabric, p| {
+                        consent.allows_p_keys(fabric, cfg, p)
+                    });
                 });
                 if self.smps.is_idle() {
                     self.routing.on_tables_written();

@@ -6,6 +6,7 @@
 //! | [`decisions`] | carries out what the election decides |
 //! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
 //! | [`requesters`] | who sent an SMInfo request: its sender is queried before a control is obeyed or the SM_Key is shown |
+//! | [`config_proof`] | in which sections the configuration of another ferrosm SM differs |
 //! | [`m_key_proof`] | whether another ferrosm SM has the M_Key of this one |
 //! | [`sm_key_proof`] | the proof in Get(SMInfo) that this SM knows the SM_Key |
 //! | [`sm_scan`] | queries all SMs outside a sweep |
@@ -19,6 +20,7 @@
 //! Invariants: a master that [`Election`] does not let write has no request in progress that
 //! writes; SMInfo, also in controls, is made by [`Mastership::sm_info`] only.
 
+mod config_proof;
 mod decisions;
 mod handover;
 mod m_key_proof;
@@ -38,6 +40,7 @@ use ferrosm_mad::ids::{MKey, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
+use crate::config::sections::{ConfigDigests, ConfigSections};
 use crate::election::{Election, ElectionSettings, OtherSm, SmMKey};
 use replica::StandbyReplica;
 use requesters::SenderQueries;
@@ -76,6 +79,12 @@ pub(crate) struct Mastership {
     reported_sms: BTreeMap<PortGuid, bool>,
     /// Those of them that it reported to have another M_Key.
     reported_m_keys: BTreeSet<PortGuid>,
+    /// The digests of this SM's configuration.
+    config_digests: ConfigDigests,
+    /// The sections in which the configurations of other SMs differ, of those that told it.
+    other_configs: BTreeMap<PortGuid, ConfigSections>,
+    /// Those that this SM reported as master.
+    reported_configs: BTreeMap<PortGuid, ConfigSections>,
 }
 
 /// The settings of the election.
@@ -126,6 +135,9 @@ impl Mastership {
             sender_queries: SenderQueries::default(),
             reported_sms: BTreeMap::new(),
             reported_m_keys: BTreeSet::new(),
+            config_digests: ConfigDigests::default(),
+            other_configs: BTreeMap::new(),
+            reported_configs: BTreeMap::new(),
         }
     }
 
@@ -229,6 +241,18 @@ impl Mastership {
     /// Whether another SM has the M_Key of this one.
     pub(crate) fn m_key_of(&self, guid: PortGuid) -> SmMKey {
         self.other_m_keys.get(&guid).copied().unwrap_or_default()
+    }
+
+    /// The configuration of this SM, without what operators added at run time.
+    pub(crate) fn set_config_digests(&mut self, digests: ConfigDigests) {
+        self.config_digests = digests;
+        // They compare again at the next query.
+        self.other_configs.clear();
+    }
+
+    /// The other SMs that told in which sections their configuration differs.
+    pub(crate) const fn other_configs(&self) -> &BTreeMap<PortGuid, ConfigSections> {
+        &self.other_configs
     }
 
     /// Whether a master knows another SM, as of the last scan.

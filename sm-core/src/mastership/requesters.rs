@@ -18,8 +18,9 @@ use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 use ferrosm_mad::time::Instant;
 
 use super::sm_info::{own_guid, sm_guid};
-use super::{Mastership, m_key_proof, sm_key_proof};
+use super::{Mastership, config_proof, m_key_proof, sm_key_proof};
 use crate::config::SmConfig;
+use crate::config::sections::ConfigSections;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
 use crate::election::{ControlSource, ElectionInput, ElectionNotice, OtherSm, SmMKey};
@@ -211,6 +212,7 @@ impl Mastership {
         }
         let mut data = own_info.encode();
         m_key_proof::add_to_response(&mut data, compare_m_key(ctx, request));
+        config_proof::add_to_response(&mut data, self.compare_config(ctx, request));
         let response = smp::response(&request.mad, Status::OK, &data);
         ctx.outbox.send(request.from, response);
     }
@@ -343,6 +345,7 @@ impl Mastership {
 
     /// The data of Get(SMInfo) to the SM at `port`.
     pub(crate) fn sm_info_request(
+        &self,
         cfg: &SmConfig,
         fabric: &ObservedFabric,
         port: Option<PortRef>,
@@ -353,7 +356,20 @@ impl Mastership {
         let own = own_guid(fabric);
         let mut data = sm_key_proof::request_data(cfg.sm_key, own, responder);
         m_key_proof::add_to_request(&mut data, cfg.m_key, own, responder);
+        config_proof::add_to_request(&mut data, cfg.sm_key, &self.config_digests, own, responder);
         data
+    }
+
+    /// The sections in which the configuration of the SM that sent Get(SMInfo) differs; `None` if it
+    /// sent no hashes.
+    fn compare_config(&self, ctx: &Ctx<'_>, request: &MadIn) -> Option<ConfigSections> {
+        let data = smp::data(&request.mad);
+        if request.mad.method() == Method::Set {
+            return None;
+        }
+        let requester = SmInfo::decode(data).guid;
+        let own = own_guid(ctx.fabric);
+        config_proof::compare(data, ctx.cfg.sm_key, &self.config_digests, requester, own)
     }
 }
 

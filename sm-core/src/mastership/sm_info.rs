@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
-use super::{Mastership, m_key_proof};
+use super::{Mastership, config_proof, m_key_proof};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
@@ -63,6 +63,11 @@ impl Mastership {
         self.other_sms.insert(info.guid, (at, info));
         self.other_m_keys
             .insert(info.guid, m_key_proof::of_response(data));
+        if let Some(differing) = config_proof::of_response(data) {
+            self.other_configs.insert(info.guid, differing);
+        } else {
+            self.other_configs.remove(&info.guid);
+        }
         Some(info)
     }
 
@@ -70,6 +75,8 @@ impl Mastership {
     pub(crate) fn on_sm_unanswered(&mut self, at: PortRef) {
         self.other_sms.retain(|_, (p, _)| *p != at);
         self.other_m_keys
+            .retain(|guid, _| self.other_sms.contains_key(guid));
+        self.other_configs
             .retain(|guid, _| self.other_sms.contains_key(guid));
     }
 

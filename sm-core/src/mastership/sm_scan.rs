@@ -10,6 +10,7 @@ use ferrosm_mad::ids::{Lid, PortGuid};
 use super::Mastership;
 use super::sm_info::sm_guid;
 use crate::config::SmConfig;
+use crate::config::sections::ConfigSections;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
 use crate::election::{ElectionInput, ElectionNotice, SmMKey};
@@ -107,12 +108,34 @@ impl Mastership {
         ctx.effects.push(next);
     }
 
+    /// SMs whose configuration differs, or differs in other sections than reported before. `found`
+    /// are the SMs, and whether they respond.
+    fn add_other_configs(
+        &mut self,
+        found: &BTreeMap<PortGuid, bool>,
+        notices: &mut Vec<ElectionNotice>,
+    ) {
+        let differing: BTreeMap<PortGuid, ConfigSections> = self
+            .other_configs
+            .iter()
+            .filter(|(guid, sections)| found.get(guid) == Some(&true) && !sections.is_empty())
+            .map(|(guid, sections)| (*guid, *sections))
+            .collect();
+        for (guid, sections) in &differing {
+            if self.reported_configs.get(guid) != Some(sections) {
+                notices.push(ElectionNotice::OtherConfig(*guid, *sections));
+            }
+        }
+        self.reported_configs = differing;
+    }
+
     /// A scan is complete: a master reports the SMs that appeared, no longer respond, or left since
     /// the last one. SMs that the election ignores raise alarms of their own.
     pub(crate) fn report_sms(&mut self, ctx: &mut Ctx<'_>) {
         if self.role() != SmState::Master {
             self.reported_sms.clear();
             self.reported_m_keys.clear();
+            self.reported_configs.clear();
             return;
         }
         let ports = sm_ports(ctx.fabric);
@@ -141,6 +164,7 @@ impl Mastership {
                 self.reported_m_keys.remove(guid);
             }
         }
+        self.add_other_configs(&found, &mut notices);
         core::mem::swap(&mut self.reported_sms, &mut found);
         for (guid, responded) in found {
             let is_gone = !self.reported_sms.contains_key(&guid) && !self.election.ignores(guid);

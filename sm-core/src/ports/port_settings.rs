@@ -75,9 +75,11 @@ pub fn wanted_port_info(
 
     if kind != PortKind::External {
         let address = address?;
-        want.m_key = cfg.m_key;
-        want.m_key_lease_period = cfg.m_key_lease_period_s;
-        want.m_key_protect_bits = cfg.m_key_protect_bits;
+        if !node.kept_settings(at.port).m_key {
+            want.m_key = cfg.m_key;
+            want.m_key_lease_period = cfg.m_key_lease_period_s;
+            want.m_key_protect_bits = cfg.m_key_protect_bits;
+        }
         want.gid_prefix = cfg.subnet_prefix;
         want.lid = address.lid;
         want.lmc = if kind == PortKind::BasePort0 {

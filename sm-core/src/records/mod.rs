@@ -60,7 +60,7 @@ pub enum RecordKind {
     Neighbour = 11,
     /// The epoch of the SLtoVL tables; one record.
     SlToVlEpoch = 12,
-    /// P_Keys of another SM wait for the operator's consent to remove them; one record.
+    /// Settings of another SM wait for the operator's consent to remove them; one record.
     AwaitsConsent = 13,
     /// A partition that operators added at run time; by number.
     Partition = 14,

@@ -57,7 +57,7 @@ pub enum Record {
     },
     /// The SLtoVL epoch, persisted before its tables are written.
     SlToVlEpoch(SlToVlEpoch),
-    /// P_Keys of another SM wait for consent.
+    /// Settings of another SM wait for consent.
     AwaitsConsent,
     /// A partition that operators added at run time.
     Partition(Box<Partition>),

@@ -35,7 +35,7 @@ pub struct RestoredState {
     /// Peers of ports, as imported from another SM: by port GUID (for a switch, that of port 0) and
     /// port number.
     pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
-    /// P_Keys of another SM wait for the operator's consent to remove them.
+    /// Settings of another SM wait for the operator's consent to remove them.
     pub awaits_consent: bool,
     /// Partitions that operators added at run time, by number.
     pub partitions: BTreeMap<u16, Partition>,

@@ -95,7 +95,7 @@ pub enum Phase {
     /// Discovery by directed route.
     Discover,
     /// Reading P_Key tables that another SM may have configured.
-    ReadPKeys,
+    ReadForeignTables,
     /// SMInfo scan of the other SMs.
     SmScan,
     /// Reading the tables installed in switches.
@@ -132,7 +132,7 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Discover => "discover",
-            Self::ReadPKeys => "read P_Keys",
+            Self::ReadForeignTables => "read foreign tables",
             Self::ReadTables => "read tables",
             Self::SmScan => "other SMs",
             Self::Route => "route",

@@ -3,7 +3,7 @@
 pub mod absent_member;
 mod activity_kind;
 mod exclusion;
-pub mod foreign_p_keys;
+pub mod foreign_settings;
 pub mod m_keys;
 pub mod maintenance_refusal;
 pub mod partition_change;
@@ -24,7 +24,7 @@ use ferrosm_routing::Proof;
 use crate::report::routing_message::RoutingMessage;
 use exclusion::Exclusion;
 use ferrosm_sa::refusal::SaRefusal;
-use foreign_p_keys::ForeignPKeys;
+use foreign_settings::{ForeignSettings, RemovalKind};
 
 pub use activity_kind::{ActivityKind, Phase};
 pub use exclusion::ExcludedDevice;
@@ -134,9 +134,8 @@ pub enum ProblemKind {
         /// Entries of the table.
         capacity: u16,
     },
-    /// P_Keys of another SM wait for the operator's consent to remove them; the P_Key tables stay
-    /// as they are.
-    ForeignPKeysKept(Box<ForeignPKeys>),
+    /// Settings of another SM wait for the operator's consent to remove them, and stay as they are.
+    ForeignSettingsKept(Box<ForeignSettings>),
     /// The port cannot join the broadcast group of a partition: its host has no IPoIB there.
     CannotJoinBroadcastGroup(PKey, SaRefusal),
     /// The switch port does not enforce P_Keys: its table is too small for the P_Keys of the end
@@ -194,7 +193,7 @@ impl ProblemKind {
             | Self::LinkToOtherSubnet { .. }
             | Self::LftTopTooHigh { .. }
             | Self::PKeysNotEnforced { .. }
-            | Self::ForeignPKeysKept(_)
+            | Self::ForeignSettingsKept(_)
             | Self::DrainedLinkUsed
             | Self::EngineNotUsed { .. } => false,
         }
@@ -207,7 +206,7 @@ impl ProblemKind {
         matches!(
             self,
             Self::PKeysNotEnforced { .. }
-                | Self::ForeignPKeysKept(_)
+                | Self::ForeignSettingsKept(_)
                 | Self::DrainedLinkUsed
                 | Self::EngineNotUsed { .. }
                 | Self::CannotJoinBroadcastGroup(..)
@@ -260,7 +259,12 @@ impl ProblemKind {
             Self::MulticastDisabled => "multicast-disabled",
             Self::LftTopTooHigh { .. } => "lft-top-too-high",
             Self::PKeyTableFull { .. } => "p-key-table-full",
-            Self::ForeignPKeysKept(_) => "foreign-p-keys-kept",
+            Self::ForeignSettingsKept(foreign) => match foreign.kind() {
+                RemovalKind::PKeyRemoval => "foreign-p-keys-kept",
+                RemovalKind::LmcChange => "foreign-lmc-kept",
+                RemovalKind::MKeyRemoval => "foreign-m-keys-kept",
+                RemovalKind::QosTables => "foreign-qos-tables-kept",
+            },
             Self::DrainedLinkUsed => "drained-link-used",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",
             Self::PKeysNotEnforced { .. } => "p-keys-not-enforced",
@@ -353,10 +357,10 @@ impl fmt::Display for ProblemKind {
                 f,
                 "LinearFDBTop {top} is beyond the LFT of {entries} entries; rewritten"
             ),
-            Self::ForeignPKeysKept(foreign) => write!(
+            Self::ForeignSettingsKept(foreign) => write!(
                 f,
-                "P_Keys of another SM stay in the tables of {} ports until consent: {foreign} (`ferrosm takeover --accept p-key-removal` removes them)",
-                foreign.ports
+                "settings of another SM stay until consent: {foreign} (accepted by `ferrosm takeover --accept {}`)",
+                foreign.kind().name()
             ),
             Self::DrainedLinkUsed => f.write_str(
                 "drained, but routes use it: nothing else leads to a part of the fabric",

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::time::Instant;
 
+use crate::consent::qos_tables::QosReadback;
 use crate::discovery::Discovery;
 use crate::lfts::readback::LftReadback;
 use crate::lfts::update::LftUpdate;
@@ -24,8 +25,8 @@ use crate::vls::kept_readback::KeptReadback;
 #[derive(Debug)]
 pub(crate) enum SweepPhase {
     Discover,
-    /// P_Key tables that another SM may have configured are read.
-    ReadPKeys,
+    /// Tables that another SM may have configured are read.
+    ReadForeignTables(QosReadback),
     SmScan,
     ReadTables(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
@@ -58,7 +59,7 @@ impl SweepPhase {
     pub(crate) const fn name(&self) -> Phase {
         match self {
             Self::Discover => Phase::Discover,
-            Self::ReadPKeys => Phase::ReadPKeys,
+            Self::ReadForeignTables(_) => Phase::ReadForeignTables,
             Self::SmScan => Phase::SmScan,
             Self::ReadTables(_) => Phase::ReadTables,
             Self::Route => Phase::Route,

@@ -106,7 +106,10 @@ fn accidental_start_removes_no_partition() {
     // The fabric never stays without an SM: the tables are kept.
     drop(opensm.stop(Signal::Kill));
     service.wait_for(&["status"], "master since");
-    service.wait_for(&["health"], "P_Keys of another SM stay");
+    service.wait_for(
+        &["health"],
+        "settings of another SM stay until consent: removal of P_Keys",
+    );
     assert_ne!(master(&sim), opensm_guid);
     assert_eq!(p_keys(&sim), before);
 

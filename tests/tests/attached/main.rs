@@ -11,6 +11,7 @@ mod cabling;
 mod capture;
 mod changes;
 mod config_changes;
+mod config_differs;
 mod config_killed;
 mod diags;
 mod differential;

@@ -19,6 +19,13 @@ const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 const SERVICE_HOST: &str = "host-0-0 mlx5_0";
 const OPENSM_HOST: &str = "host-3-1 mlx5_0";
+/// LIDs, LMCs and M_Keys that OpenSM assigns.
+const OPENSM_SETTINGS: &str = "lmc 2\n\
+    m_key 0x00000000517e0001\n\
+    m_key_protection_level 0\n\
+    m_key_lease_period 0\n";
+/// SLs with different shares, as OpenSM configures them by default.
+const OPENSM_QOS: &str = "qos TRUE\n";
 const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
     Vault=0x21,ipoib,defmember=full : 0x0002c90400000021, 0x0002c90400000031 ;\n";
 
@@ -124,4 +131,134 @@ fn plan_of_a_takeover_is_what_it_writes() {
     let config = config.display().to_string();
     let written = start_and_count(&sim, &["--config", &config], &before);
     assert_eq!(planned_sets(&accepted), written);
+}
+
+/// LID and LMC of each end port, and its M_Key, as OpenSM's diagnostics read them.
+fn addresses(sim: &FabricServer) -> BTreeMap<(u64, u8), (u16, u8, String)> {
+    let net = sim.net().unwrap_or_else(|error| panic!("{error}"));
+    let read = |((guid, port), (lid, lmc)): ((u64, u8), (u16, u8))| {
+        let at = lid.to_string();
+        let number = port.to_string();
+        let info = sim.run_at(
+            OPENSM_HOST,
+            "smpquery",
+            &["--show_keys", "portinfo", &at, &number],
+        );
+        let info = info.expect_success().stdout;
+        let key = info.lines().find(|line| line.starts_with("Mkey:"));
+        ((guid, port), (lid, lmc, key.unwrap_or_default().to_owned()))
+    };
+    net.lids().into_iter().map(read).collect()
+}
+
+/// OpenSM assigned LMC 2 and M_Keys, and died: the plan keeps both, and so does the takeover. With
+/// consent, the plan changes both and no LID.
+#[test]
+fn lmc_and_m_keys_of_opensm_stay_as_planned() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let file = sim.dir().join("opensm.conf");
+    std::fs::write(&file, OPENSM_SETTINGS).unwrap_or_else(|e| panic!("{e}"));
+    let mut opensm = OpenSm::start(
+        &sim,
+        Some(OPENSM_HOST),
+        &["-F", &file.display().to_string()],
+    );
+    opensm.wait_until_up(1);
+    drop(opensm.stop(Signal::Kill));
+    let configured = addresses(&sim);
+    let is_host = |((_, port), _): &(&(u64, u8), &(u16, u8, String))| *port > 0;
+    for (at, (_, lmc, key)) in configured.iter().filter(is_host) {
+        assert_eq!(*lmc, 2, "{at:?}");
+        assert!(key.ends_with("517e0001"), "{at:?} {key}");
+    }
+    let before = sets(&sim);
+    let kept = plan(&sim, &[]);
+    let accepted = plan(&sim, &["--accept", "lmc-change,m-key-removal"]);
+    assert_eq!(sets(&sim), before, "the plan wrote");
+    let awaited = kept["awaits_consent"].as_str().unwrap_or_default();
+    for option in ["--accept lmc-change", "--accept m-key-removal"] {
+        assert!(awaited.contains(option), "{awaited}");
+    }
+    assert!(accepted["awaits_consent"].is_null(), "{accepted}");
+    for (plan, changes) in [(&kept, false), (&accepted, true)] {
+        let ports = &plan["ports"];
+        for what in ["lmc_changed", "m_key_changed"] {
+            assert_eq!(ports[what].as_u64() > Some(0), changes, "{what} {plan}");
+        }
+        assert_eq!(plan["lids"]["changed"], 0, "{plan}");
+    }
+    let config = sim.dir().join("ferrosm.toml");
+    std::fs::write(&config, "").unwrap_or_else(|e| panic!("{e}"));
+    let config = config.display().to_string();
+    let written = start_and_count(&sim, &["--config", &config], &before);
+    assert_eq!(planned_sets(&kept), written);
+    assert_eq!(addresses(&sim), configured);
+    let known = [
+        "LinearForwardingTable",
+        "MulticastForwardingTable",
+        "P_KeyTable",
+        "PortInfo",
+        "SLtoVLMappingTable",
+        "SwitchInfo",
+        "VLArbitrationTable",
+    ];
+    // No vendor attribute, as those of adaptive routing are.
+    for attribute in written.keys() {
+        assert!(known.contains(&attribute.as_str()), "{attribute}");
+    }
+    // The last of the LIDs of a host is routed, and has a path.
+    let lids: Vec<u16> = configured
+        .iter()
+        .filter(is_host)
+        .map(|(_, (lid, _, _))| *lid)
+        .collect();
+    let (from, to) = (lids[0].to_string(), (lids[5] + 3).to_string());
+    let traced = sim.run_at(OPENSM_HOST, "ibtracert", &[&from, &to]);
+    let _ = traced.expect_success();
+}
+
+/// SLtoVLMappingTables and VLArbitrationTables of the hosts and of the switch ports in front of
+/// them, as OpenSM's diagnostics read them.
+fn vl_tables(sim: &FabricServer) -> Vec<String> {
+    let net = sim.net().unwrap_or_else(|error| panic!("{error}"));
+    let lids = net.lids().into_iter();
+    let read = |((_, port), (lid, _)): ((u64, u8), (u16, u8))| {
+        let (lid, number) = (lid.to_string(), port.max(1).to_string());
+        ["sl2vl", "vlarb"].map(|table| {
+            let read = sim.run_at(OPENSM_HOST, "smpquery", &[table, &lid, &number]);
+            read.expect_success().stdout
+        })
+    };
+    lids.flat_map(read).collect()
+}
+
+/// OpenSM configured QoS, and died: the plan keeps its tables, and so does the takeover.
+#[test]
+fn qos_tables_of_opensm_stay_as_planned() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let file = sim.dir().join("opensm.conf");
+    std::fs::write(&file, OPENSM_QOS).unwrap_or_else(|e| panic!("{e}"));
+    let mut opensm = OpenSm::start(
+        &sim,
+        Some(OPENSM_HOST),
+        &["-Q", "-F", &file.display().to_string()],
+    );
+    opensm.wait_until_up(1);
+    drop(opensm.stop(Signal::Kill));
+    let configured = vl_tables(&sim);
+    let before = sets(&sim);
+    let kept = plan(&sim, &[]);
+    let accepted = plan(&sim, &["--accept", "qos-tables"]);
+    assert_eq!(sets(&sim), before, "the plan wrote");
+    let awaited = kept["awaits_consent"].as_str().unwrap_or_default();
+    assert!(awaited.contains("--accept qos-tables"), "{kept}");
+    assert!(accepted["awaits_consent"].is_null(), "{accepted}");
+    let tables = ["SLtoVLMappingTable", "VLArbitrationTable"];
+    for table in tables {
+        assert!(!planned_sets(&kept).contains_key(table), "{kept}");
+        assert!(planned_sets(&accepted).contains_key(table), "{accepted}");
+    }
+    let written = start_and_count(&sim, &[], &before);
+    assert_eq!(planned_sets(&kept), written);
+    assert_eq!(vl_tables(&sim), configured);
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 use ferrosm_core::config::partitions::{
     Enforcement, MemberSelector, Membership, Partition, Partitions,
 };
+use ferrosm_core::report::foreign_settings::RemovalKind;
 use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
-use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::PKey;
+use ferrosm_mad::attr::{SlToVl, SmState, VlArb, VlArbEntry};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey, Vl};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
@@ -92,7 +93,7 @@ fn awaits(lab: &Lab, sm: SmId, as_master: bool) -> bool {
 
 fn keeps_foreign_keys(lab: &Lab) -> bool {
     let report = lab.last_report();
-    let is_kept = |kind: &ProblemKind| matches!(kind, ProblemKind::ForeignPKeysKept(_));
+    let is_kept = |kind: &ProblemKind| matches!(kind, ProblemKind::ForeignSettingsKept(_));
     report.problems.iter().any(|problem| is_kept(&problem.kind))
 }
 
@@ -124,7 +125,7 @@ fn partitions_survive_an_accidental_start() {
     assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
     assert_eq!(tables(&lab), before);
 
-    lab.command(Command::AcceptRemovals);
+    lab.command(Command::AcceptRemoval(RemovalKind::PKeyRemoval));
     lab.world.run_for(Duration::from_mins(1));
     assert!(!keeps_foreign_keys(&lab));
     lab.assert_correct();
@@ -141,7 +142,10 @@ fn consent_of_the_operator_allows_the_takeover() {
     let (mut lab, site, free) = with_tenants();
     let before = tables(&lab);
     let newcomer = start_by_accident(&mut lab, free);
-    lab.handle(newcomer, Command::AcceptRemovals.with_id(1));
+    lab.handle(
+        newcomer,
+        Command::AcceptRemoval(RemovalKind::PKeyRemoval).with_id(1),
+    );
     lab.select(newcomer);
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!(
@@ -177,10 +181,10 @@ fn configuration_that_names_the_p_keys_is_consent() {
         partitions: Arc::new(Partitions::new(list, Enforcement::Both, false).unwrap()),
         ..fast_polls()
     };
-    for (replaces_p_keys, role) in [(false, SmState::Standby), (true, SmState::Master)] {
+    for (replaces_foreign_settings, role) in [(false, SmState::Standby), (true, SmState::Master)] {
         let (mut lab, _, free) = with_tenants();
         let cfg = SmConfig {
-            replaces_p_keys,
+            replaces_foreign_settings,
             ..fewer.clone()
         };
         let newcomer = lab.add_sm(free, cfg.clone());
@@ -189,7 +193,7 @@ fn configuration_that_names_the_p_keys_is_consent() {
         // A reload of a standby counts as well.
         lab.select(newcomer);
         lab.configure(SmConfig {
-            replaces_p_keys: true,
+            replaces_foreign_settings: true,
             ..cfg
         });
         lab.world.run_for(Duration::from_mins(1));
@@ -255,7 +259,7 @@ fn absent_ports_keep_their_p_keys() {
     }
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!(tables(&lab), before);
-    lab.command(Command::AcceptRemovals);
+    lab.command(Command::AcceptRemoval(RemovalKind::PKeyRemoval));
     lab.world.run_for(Duration::from_mins(1));
     lab.assert_correct();
 }
@@ -305,7 +309,235 @@ fn wait_of_a_standby_survives_the_replica_of_the_master() {
     );
     assert!(keeps_foreign_keys(&lab), "{:?}", lab.last_report().problems);
     assert_eq!(tables(&lab), before);
-    lab.command(Command::AcceptRemovals);
+    lab.command(Command::AcceptRemoval(RemovalKind::PKeyRemoval));
     lab.world.run_for(Duration::from_mins(1));
+    lab.assert_correct();
+}
+
+/// A master with these settings at the port of a higher GUID, and the former port of the lab, where
+/// none runs.
+fn with_settings(cfg: &SmConfig) -> (Lab, SmId, PortAt) {
+    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
+    lab.kill_sm();
+    let free = lab.at;
+    let site = lab.add_sm(OTHER_SM_PORT, cfg.clone());
+    lab.select(site);
+    assert!(lab.next_sweep(60).is_clean());
+    (lab, site, free)
+}
+
+/// LID, LMC, M_Key and protection bits of each end port.
+fn addresses(lab: &Lab) -> BTreeMap<PortAt, (Lid, Lmc, MKey, u8)> {
+    let fabric = lab.world.fabric();
+    let read = |at: PortAt| {
+        let info = fabric.port_info(at).unwrap();
+        let protect_bits = info.m_key_protect_bits;
+        (at, (info.lid, info.lmc, info.m_key, protect_bits))
+    };
+    fabric.end_ports().map(read).collect()
+}
+
+fn kept_kinds(lab: &Lab) -> Vec<&'static str> {
+    let problems = &lab.last_report().problems;
+    let names = problems.iter().map(|problem| problem.kind.name());
+    names.filter(|name| name.starts_with("foreign-")).collect()
+}
+
+fn site_lmc() -> SmConfig {
+    SmConfig {
+        lmc: Lmc(2),
+        ..fast_polls()
+    }
+}
+
+fn site_m_key() -> SmConfig {
+    SmConfig {
+        m_key: MKey::new(0x51_7e),
+        m_key_lease_period_s: 60,
+        ..fast_polls()
+    }
+}
+
+/// An SM that would change LMC or M_Keys takes no handover. When the master dies, it becomes
+/// master, and both stay as they are, also across its restart, until there is consent. No LID
+/// changes meanwhile, and all LIDs of each port are routed.
+#[test]
+fn lmc_and_m_keys_of_another_sm_stay_until_consent() {
+    let cases = [
+        (site_lmc(), RemovalKind::LmcChange, "foreign-lmc-kept"),
+        (
+            site_m_key(),
+            RemovalKind::MKeyRemoval,
+            "foreign-m-keys-kept",
+        ),
+    ];
+    for (cfg, kind, problem) in cases {
+        let (mut lab, site, free) = with_settings(&cfg);
+        let before = addresses(&lab);
+        let newcomer = start_by_accident(&mut lab, free);
+        assert_eq!(lab.role(site), SmState::Master, "{}", lab.describe_run());
+        assert!(awaits(&lab, newcomer, false), "{:?}", lab.events(newcomer));
+        assert_eq!(addresses(&lab), before);
+
+        lab.world.kill(site);
+        lab.select(newcomer);
+        lab.world.run_for(Duration::from_mins(1));
+        assert_eq!(lab.role(newcomer), SmState::Master);
+        assert_eq!(kept_kinds(&lab), [problem]);
+        assert_eq!(addresses(&lab), before);
+        if kind == RemovalKind::LmcChange {
+            lab.assert_correct();
+        }
+
+        let stopped = lab.world.kill(newcomer).unwrap();
+        let restored = stopped.replicated_state(lab.world.now());
+        assert!(restored.awaits_consent);
+        lab.restart_sm(fast_polls(), restored);
+        lab.world.run_for(Duration::from_mins(1));
+        assert_eq!(kept_kinds(&lab), [problem]);
+        assert_eq!(addresses(&lab), before);
+
+        // Consent to another kind changes nothing.
+        lab.command(Command::AcceptRemoval(RemovalKind::PKeyRemoval));
+        lab.world.run_for(Duration::from_mins(1));
+        assert_eq!(addresses(&lab), before);
+
+        lab.command(Command::AcceptRemoval(kind));
+        lab.world.run_for(Duration::from_mins(1));
+        assert!(kept_kinds(&lab).is_empty());
+        lab.assert_correct();
+        let after = addresses(&lab);
+        for (at, (lid, lmc, m_key, _)) in after {
+            assert_eq!(lid, before[&at].0);
+            assert_eq!((lmc, m_key), (Lmc(0), MKey::NONE));
+        }
+        let restored = lab.kill_sm().replicated_state(lab.world.now());
+        assert!(!restored.awaits_consent);
+    }
+}
+
+/// A configuration that names an LMC or M_Key is consent, also if it differs from that of the
+/// fabric.
+#[test]
+fn configuration_that_names_lmc_and_m_key_is_consent() {
+    let other_lmc = SmConfig {
+        lmc: Lmc(1),
+        ..fast_polls()
+    };
+    for (site_cfg, own_cfg) in [
+        (site_lmc(), site_lmc()),
+        (site_lmc(), other_lmc),
+        (site_m_key(), site_m_key()),
+    ] {
+        let (mut lab, site, free) = with_settings(&site_cfg);
+        let newcomer = lab.add_sm(free, own_cfg);
+        lab.world.run_for(Duration::from_mins(1));
+        assert!(!awaits(&lab, newcomer, false));
+        assert_eq!(
+            lab.role(newcomer),
+            SmState::Master,
+            "{}",
+            lab.describe_run()
+        );
+        assert_eq!(lab.role(site), SmState::Standby);
+    }
+}
+
+/// While the LMC of other ports waits, a host that restarts gets the configured LMC and its LID.
+#[test]
+fn restarted_host_gets_the_configured_lmc() {
+    let (mut lab, site, free) = with_settings(&site_lmc());
+    let before = addresses(&lab);
+    lab.world.kill(site);
+    let newcomer = lab.add_sm(free, fast_polls());
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    let reset = lab.hosts()[5];
+    lab.world.fabric_mut().reboot(reset.node);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(kept_kinds(&lab), ["foreign-lmc-kept"]);
+    let after = addresses(&lab);
+    assert_eq!(
+        (after[&reset].0, after[&reset].1),
+        (before[&reset].0, Lmc(0))
+    );
+    let others = |addresses: &BTreeMap<PortAt, _>| {
+        let mut others = addresses.clone();
+        others.remove(&reset);
+        others
+    };
+    assert_eq!(others(&after), others(&before));
+}
+
+/// Low and high priority weights of OpenSM's default QoS configuration.
+fn qos_weights() -> [VlArb; 2] {
+    let table = |weight_of: &dyn Fn(u8) -> u8| {
+        let mut table = VlArb::default();
+        for (vl, entry) in (0..8).zip(table.entries.iter_mut()) {
+            let weight = weight_of(vl);
+            *entry = VlArbEntry { vl: Vl(vl), weight };
+        }
+        table
+    };
+    let low = table(&|vl| if vl == 0 { 0 } else { 4 });
+    let high = table(&|vl| if vl == 0 { 4 } else { 0 });
+    [low, high]
+}
+
+/// SLtoVLMappingTable and weights of each port.
+fn vl_tables(lab: &Lab) -> Vec<Option<(SlToVl, VlArb, VlArb)>> {
+    let fabric = lab.world.fabric();
+    let ports = all_ports(lab).into_iter();
+    let read = |at: PortAt| {
+        let arbitration = [false, true].map(|high| fabric.vl_arb(at, high));
+        let [low, high] = arbitration;
+        Some((fabric.sl_to_vl(at, 0)?, low?, high?))
+    };
+    ports.map(read).collect()
+}
+
+fn all_ports(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    let nodes = 0..lab.spec.nodes.len();
+    nodes.flat_map(|node| fabric.external_ports(node)).collect()
+}
+
+/// QoS tables of another SM stay until consent. A node that restarts gets those of this SM.
+#[test]
+fn qos_tables_of_another_sm_stay_until_consent() {
+    let (mut lab, site, free) = with_settings(&fast_polls());
+    let [low, high] = qos_weights();
+    for at in all_ports(&lab) {
+        let fabric = lab.world.fabric_mut();
+        fabric.corrupt_vl_arb(at, &low, &high);
+        let identity = core::array::from_fn(|sl| Vl(u8::try_from(sl % 8).unwrap()));
+        fabric.corrupt_sl_to_vl(at, SlToVl { vls: identity });
+    }
+    let before = vl_tables(&lab);
+    let newcomer = start_by_accident(&mut lab, free);
+    assert_eq!(lab.role(site), SmState::Master, "{}", lab.describe_run());
+    assert!(awaits(&lab, newcomer, false), "{:?}", lab.events(newcomer));
+
+    lab.world.kill(site);
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(lab.role(newcomer), SmState::Master);
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    assert_eq!(vl_tables(&lab), before);
+    lab.assert_correct();
+
+    let stopped = lab.world.kill(newcomer).unwrap();
+    let restored = stopped.replicated_state(lab.world.now());
+    lab.restart_sm(fast_polls(), restored);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    assert_eq!(vl_tables(&lab), before);
+
+    lab.command(Command::AcceptRemoval(RemovalKind::QosTables));
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(kept_kinds(&lab).is_empty());
+    let after = vl_tables(&lab);
+    let replaced = after.iter().zip(&before).filter(|(a, b)| a != b).count();
+    assert!(replaced > 0);
     lab.assert_correct();
 }

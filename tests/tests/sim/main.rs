@@ -5,6 +5,7 @@ mod aliases;
 mod bringup;
 mod clones;
 mod commands;
+mod config_differs;
 mod configured_engine;
 mod consent;
 mod drain;

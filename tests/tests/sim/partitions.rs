@@ -178,7 +178,7 @@ fn foreign_p_keys_are_removed() {
     }
     assert!(lab.verdict(&lab.expect()).is_err());
     let cfg = SmConfig {
-        replaces_p_keys: true,
+        replaces_foreign_settings: true,
         ..SmConfig::default()
     };
     lab.restart_sm(cfg, RestoredState::default());

@@ -517,7 +517,7 @@ fn restored_view_is_dropped_when_a_master_is_found() {
     let (cfg, lids) = higher_priority_sm(lids);
     // Other SMs see it from its start.
     let cfg = SmConfig {
-        replaces_p_keys: true,
+        replaces_foreign_settings: true,
         ..cfg
     };
     let other = Sm::new(cfg, lids, now);

@@ -15,7 +15,7 @@ use ferrosm_fabric::location::Location;
 use ferrosm_fabric::observed::ExclusionReason;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::{NodeGuid, PortNum};
+use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 
 use crate::api::fabric::{degraded_links, down_links};
 use crate::api::history::{LinkKey, link_key};
@@ -111,19 +111,23 @@ fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
     let lacking = report.sms.iter().filter(|(_, key)| *key == SmMKey::Other);
     for (guid, _) in lacking {
         let kind = "sm-without-m-key";
-        let known = state.fabric.as_ref().and_then(|fabric| {
-            let at = fabric.snapshot.by_guid(*guid)?;
-            Some(end_port_name(&fabric.snapshot, at))
-        });
-        let sm = known.unwrap_or_else(|| ObjectName {
-            guid: guid.to_string(),
-            ..subnet("SM")
-        });
+        let sm = sm_name(state, *guid);
         let text = "SM with another M_Key: it gets no handover, and could not take over";
         items.push(Condition {
             is_of_service: true,
             ..Condition::new(format!("{kind}:{guid}"), kind, sm, text.to_owned())
         });
+    }
+    for (guid, sections) in state.other_configs.iter() {
+        if !sections.is_empty() {
+            let kind = "sm-with-other-config";
+            let text = format!("SM with another configuration, in: {sections}");
+            items.push(Condition {
+                severity: EventSeverity::Warning,
+                is_of_service: true,
+                ..Condition::new(format!("{kind}:{guid}"), kind, sm_name(state, *guid), text)
+            });
+        }
     }
     if report.is_rotated {
         let kind = "m-key-not-configured";
@@ -134,6 +138,17 @@ fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
             ..Condition::new(kind.to_owned(), kind, own.clone(), text.to_owned())
         });
     }
+}
+
+fn sm_name(state: &State, guid: PortGuid) -> ObjectName {
+    let known = state.fabric.as_ref().and_then(|fabric| {
+        let at = fabric.snapshot.by_guid(guid)?;
+        Some(end_port_name(&fabric.snapshot, at))
+    });
+    known.unwrap_or_else(|| ObjectName {
+        guid: guid.to_string(),
+        ..subnet("SM")
+    })
 }
 
 /// What is wrong with this service, whatever its role.

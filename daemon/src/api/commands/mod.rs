@@ -304,7 +304,7 @@ pub(super) const fn kind(command: &Command) -> CommandKind {
         Command::Sweep | Command::Exclude => CommandKind::Sweep,
         Command::Reroute => CommandKind::Reroute,
         Command::Handover => CommandKind::Handover,
-        Command::Takeover | Command::AcceptRemovals => CommandKind::Takeover,
+        Command::Takeover | Command::AcceptRemoval(_) => CommandKind::Takeover,
         Command::Stop => CommandKind::Stop,
         Command::RotateMKey(_) => CommandKind::RotateMKey,
         Command::PutPartition(_) => CommandKind::PutPartition,
@@ -328,7 +328,7 @@ pub(super) fn target(command: &Command) -> String {
         | Command::Reroute
         | Command::Handover
         | Command::Takeover
-        | Command::AcceptRemovals
+        | Command::AcceptRemoval(_)
         | Command::Stop
         | Command::RotateMKey(_) => String::new(),
         Command::PutPartition(partition) => {

@@ -57,18 +57,26 @@ fn action(alarm: &Alarm) -> String {
         "link-flapping" => {
             "Check or replace the cable; the SM routes around it until it is stable.".to_owned()
         }
-        "link-degraded" => "Reseat or replace the cable, or enable the same speed and width at both ports.".to_owned(),
+        "link-degraded" => {
+            "Reseat or replace the cable, or enable the same speed and width at both ports."
+                .to_owned()
+        }
         "routing-failed" => {
-            "`ferrosm explain engine` has the result of each engine; configure another engine.".to_owned()
+            "`ferrosm explain engine` has the result of each engine; configure another engine."
+                .to_owned()
         }
         "consent-awaited" => {
-            "`ferrosm takeover --accept p-key-removal`, or name the partitions in the configuration.".to_owned()
+            "`ferrosm takeover` with the options named, or name the settings in the configuration."
+                .to_owned()
         }
         "local-port-unusable" => "`ferrosm ports --local` shows the ports of this host.".to_owned(),
         "records-not-replicated" | "standby-out-of-sync" => {
-            "`ferrosm sms` shows the standbys; check the network between the SMs and their logs.".to_owned()
+            "`ferrosm sms` shows the standbys; check the network between the SMs and their logs."
+                .to_owned()
         }
         // The text of a problem has what to do.
-        _ => format!("`ferrosm explain node '{name}'` shows what is known about it; docs/operations.md, troubleshooting."),
+        _ => format!(
+            "`ferrosm explain node '{name}'` shows what is known about it; docs/operations.md, troubleshooting."
+        ),
     }
 }

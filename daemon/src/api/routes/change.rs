@@ -274,7 +274,7 @@ const fn taken_out(command: &Command) -> Option<MaintenanceTarget> {
         | Command::Handover
         | Command::Takeover
         | Command::Stop
-        | Command::AcceptRemovals
+        | Command::AcceptRemoval(_)
         | Command::RotateMKey(_) => None,
     }
 }

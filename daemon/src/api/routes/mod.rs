@@ -32,6 +32,7 @@ use ferrosm_api::command::{
     Removal, TakeoverQuery, WAIT_S_DEFAULT, WAIT_S_MAX, WriteQuery,
 };
 use ferrosm_api::key::RotationPlan;
+use ferrosm_core::report::foreign_settings::RemovalKind;
 use ferrosm_core::{Command, CommandFailure};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -423,10 +424,19 @@ async fn post_takeover(
 ) -> core::result::Result<Response, Failed> {
     let Query(query) = query?;
     let command = match query.accept {
-        Some(Removal::PKeyRemoval) => Command::AcceptRemovals,
+        Some(removal) => Command::AcceptRemoval(kind_of(removal)),
         None => Command::Takeover,
     };
     execute(service, client, Ok(Query(query.into())), command).await
+}
+
+const fn kind_of(removal: Removal) -> RemovalKind {
+    match removal {
+        Removal::PKeyRemoval => RemovalKind::PKeyRemoval,
+        Removal::LmcChange => RemovalKind::LmcChange,
+        Removal::MKeyRemoval => RemovalKind::MKeyRemoval,
+        Removal::QosTables => RemovalKind::QosTables,
+    }
 }
 
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.

@@ -2,7 +2,7 @@
 
 use ferrosm_mad::attr::{
     CapMask, LocalChangeDetails, NodeDescription, PKEY_BLOCK_LEN, PKeyBlock, PhysState, PortInfo,
-    PortState, SlToVl, TrapNumber,
+    PortState, SlToVl, TrapNumber, VlArb,
 };
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PKey, PortGuid, SystemImageGuid};
 
@@ -212,6 +212,16 @@ impl Fabric {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&table.encode()[..8]);
             self.ports[slot].tables_mut().sl_to_vl = vec![bytes];
+        }
+    }
+
+    /// Replaces the first low and high priority blocks of a port's VLArbitrationTable without the
+    /// SM.
+    pub fn corrupt_vl_arb(&mut self, at: PortAt, low: &VlArb, high: &VlArb) {
+        if let Some(slot) = self.slot(at) {
+            let blocks = &mut self.ports[slot].tables_mut().vl_arb;
+            blocks[0] = Some(Box::new(low.encode()));
+            blocks[2] = Some(Box::new(high.encode()));
         }
     }
 

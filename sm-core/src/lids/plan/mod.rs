@@ -115,10 +115,22 @@ pub struct LimitedLft {
     pub entries: u16,
 }
 
-/// LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is set
-/// (docs/sm-behaviour.md 2.3).
+/// LMC that an end port gets: the configured one, or its own while a change of it waits for consent
+/// (ADR 0039).
 #[must_use]
 pub fn lmc_of(fabric: &ObservedFabric, at: PortRef, cfg: &SmConfig) -> Lmc {
+    let keeps_lmc = |node: &Node| node.kept_settings(at.port).lmc;
+    if fabric.get(at.node).is_some_and(keeps_lmc)
+        && let Some(port) = fabric.port(at)
+    {
+        return PortInfo::lmc.read(&port.raw);
+    }
+    configured_lmc(fabric, at, cfg)
+}
+
+/// Configured LMC of an end port: switch port 0 has one LID unless it is enhanced and `lmc_esp0` is
+/// set (docs/sm-behaviour.md 2.3).
+pub(crate) fn configured_lmc(fabric: &ObservedFabric, at: PortRef, cfg: &SmConfig) -> Lmc {
     let Some(node) = fabric.get(at.node) else {
         return Lmc(0);
     };
