@@ -104,9 +104,6 @@ pub enum Removal {
     LmcChange,
     /// M_Keys are removed, because the configuration has none.
     MKeyRemoval,
-    /// SLtoVLMappingTables and VLArbitrationTables by which ports serve SLs differently are
-    /// replaced by those of the routing.
-    QosTables,
 }
 
 write_query! {

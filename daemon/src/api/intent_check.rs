@@ -212,10 +212,10 @@ pub(super) fn invariants(state: &State) -> Invariants {
     let known = &state.compared_intent.invariants;
     let is_master = state.role == SmState::Master;
     let status = |invariant: &Invariant| {
-        let mut known = known.iter().filter(|_| is_master);
         let unknown = unchecked(invariant);
-        let found =
-            known.find(|status| (&status.name, &status.rule) == (&unknown.name, &unknown.rule));
+        let is_same =
+            |status: &&InvariantStatus| status.name == unknown.name && status.rule == unknown.rule;
+        let found = known.iter().filter(|_| is_master).find(is_same);
         match found {
             Some(status) => status.clone(),
             None if is_master => unknown,

@@ -75,13 +75,13 @@ mod tests {
     use super::*;
 
     fn fabric(nodes: &[(u64, bool)], cables: &[(usize, u8, usize, u8)]) -> CabledFabric {
-        let nodes = nodes.iter().map(|(guid, is_switch)| CabledNode {
+        let node = |(guid, is_switch): &(u64, bool)| CabledNode {
             guid: *guid,
             name: format!("n{guid}"),
             is_switch: *is_switch,
-        });
+        };
         let mut fabric = CabledFabric {
-            nodes: nodes.collect(),
+            nodes: nodes.iter().map(node).collect(),
             ..CabledFabric::default()
         };
         for (a, port_a, b, port_b) in cables {

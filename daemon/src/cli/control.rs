@@ -85,8 +85,6 @@ pub enum Consequence {
     LmcChange,
     /// M_Keys are removed, because this configuration names none.
     MKeyRemoval,
-    /// Tables by which ports serve SLs differently are replaced by those of the routing.
-    QosTables,
 }
 
 impl Consequence {
@@ -96,7 +94,6 @@ impl Consequence {
             Self::PKeyRemoval => RemovalKind::PKeyRemoval,
             Self::LmcChange => RemovalKind::LmcChange,
             Self::MKeyRemoval => RemovalKind::MKeyRemoval,
-            Self::QosTables => RemovalKind::QosTables,
         }
     }
 }

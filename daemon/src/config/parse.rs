@@ -242,7 +242,9 @@ fn unknown_key(section: &str, name: &str) -> String {
     };
     let prefix = format!("{section}.");
     let in_section = || key_names().filter_map(|key| key.strip_prefix(&prefix));
-    let advice = match (key_named(name), nearest_keyword(name, in_section())) {
+    // A key of an entry, such as [[notify]], is no key of another section.
+    let elsewhere = key_named(name).filter(|found| KEYS.iter().any(|key| key.name == *found));
+    let advice = match (elsewhere, nearest_keyword(name, in_section())) {
         (Some(elsewhere), _) => format!("did you mean {elsewhere}?"),
         (None, Some(nearest)) => format!("did you mean `{nearest}`?"),
         (None, None) => {

@@ -29,7 +29,7 @@ pub struct Invariant {
 pub enum Rule {
     /// No port of one group can exchange packets with a port of the other: the groups have no port
     /// in common, and no partition in which both have a member and one of these is a full member.
-    /// Routes lead everywhere, so they separate nobody. The SM's port does not count in the
+    /// Routes lead everywhere, so they separate no ports. The SM's port does not count in the
     /// default partition, in which all ports must reach it.
     Isolated(Pair),
     /// The routes between the groups, in both directions, pass at most this number of links between
@@ -86,9 +86,9 @@ impl Rule {
                 routes,
                 percent_of_mean,
             }) => {
-                let routes = routes.map(|n| format!("{n} routes"));
-                let percent = percent_of_mean.map(|n| format!("{n} % of the mean"));
-                let limits: Vec<String> = routes.into_iter().chain(percent).collect();
+                let of_routes = routes.map(|n| format!("{n} routes"));
+                let of_mean = percent_of_mean.map(|n| format!("{n} % of the mean"));
+                let limits: Vec<String> = of_routes.into_iter().chain(of_mean).collect();
                 format!("at most {} over any link", limits.join(" and "))
             }
         }

@@ -1,5 +1,4 @@
-//! Tables whose Sets a device rejected, and when each is written again; VL tables that wait for
-//! consent.
+//! Tables whose Sets a device rejected, and when each is written again.
 //!
 //! After its second rejection a device keeps the table: the SM plans with the contents that it has.
 //! The delay until the table is written again doubles with each further rejection, so that a device
@@ -82,11 +81,7 @@ impl Rejection {
 /// The tables of one device that it rejected. At most one entry for each LFT block and three for
 /// each port.
 #[derive(Debug, Clone, Default)]
-pub struct Rejections {
-    tables: BTreeMap<DeviceTable, Rejection>,
-    /// The VL tables are those of another SM, and wait for consent: they are not written.
-    keeps_vl_tables: bool,
-}
+pub struct Rejections(BTreeMap<DeviceTable, Rejection>);
 
 impl Rejections {
     /// A Set of the table failed, with the status of the response or without a response.
@@ -99,7 +94,7 @@ impl Rejections {
         let Some(status) = status else {
             return RejectionEffect::Unanswered;
         };
-        let rejection = self.tables.entry(table).or_insert(Rejection {
+        let rejection = self.0.entry(table).or_insert(Rejection {
             count: 0,
             status,
             retry_at: now,
@@ -128,7 +123,7 @@ impl Rejections {
     /// A Set of the table was accepted. Returns whether the device kept the table and no longer
     /// does. The delay remains, because the device may reject other contents.
     pub fn accept(&mut self, table: DeviceTable, now: Instant) -> bool {
-        let Some(rejection) = self.tables.get_mut(&table) else {
+        let Some(rejection) = self.0.get_mut(&table) else {
             return false;
         };
         let was_kept = rejection.is_kept();
@@ -139,54 +134,29 @@ impl Rejections {
         was_kept
     }
 
-    /// Whether the device keeps the table: it rejects it, or the table waits for consent.
+    /// Whether the device keeps the table.
     #[must_use]
     pub fn keeps(&self, table: DeviceTable) -> bool {
-        self.waits_for_consent(table) || self.tables.get(&table).is_some_and(Rejection::is_kept)
+        self.0.get(&table).is_some_and(Rejection::is_kept)
     }
 
     /// Whether the table may be written: the device does not keep it, or it is time to try again.
     pub fn may_write(&self, table: DeviceTable, now: Instant) -> bool {
-        let rejection = self.tables.get(&table);
-        !self.waits_for_consent(table)
-            && rejection.is_none_or(|rejection| !rejection.is_kept() || rejection.retry_at <= now)
-    }
-
-    /// Whether the VL tables stay, because they wait for consent.
-    #[must_use]
-    pub const fn keeps_vl_tables(&self) -> bool {
-        self.keeps_vl_tables
-    }
-
-    /// Sets whether the VL tables stay, because they wait for consent.
-    pub const fn keep_vl_tables(&mut self, keeps_vl_tables: bool) {
-        self.keeps_vl_tables = keeps_vl_tables;
-    }
-
-    const fn waits_for_consent(&self, table: DeviceTable) -> bool {
-        let is_vl_table = match table {
-            DeviceTable::SlToVl(_) | DeviceTable::VlArbitration(_) => true,
-            DeviceTable::Lft(_) | DeviceTable::Mft | DeviceTable::PKeys(_) => false,
-        };
-        is_vl_table && self.keeps_vl_tables
-    }
-
-    /// Whether the device keeps any table.
-    #[must_use]
-    pub fn keeps_any(&self) -> bool {
-        self.keeps_vl_tables || self.next_retry().is_some()
+        self.0
+            .get(&table)
+            .is_none_or(|rejection| !rejection.is_kept() || rejection.retry_at <= now)
     }
 
     /// The device was reset, or another SM was master: its tables are written again soon.
     pub fn retry_soon(&mut self) {
-        for rejection in self.tables.values_mut() {
+        for rejection in self.0.values_mut() {
             rejection.retry_at = Instant::START;
         }
     }
 
     /// When the next table that the device keeps is written again.
     pub fn next_retry(&self) -> Option<Instant> {
-        let kept = self.tables.values().filter(|rejection| rejection.is_kept());
+        let kept = self.0.values().filter(|rejection| rejection.is_kept());
         kept.map(|rejection| rejection.retry_at).min()
     }
 
@@ -194,7 +164,7 @@ impl Rejections {
     /// are rejected again. Returns whether routes were computed with one of them.
     pub fn forget_due(&mut self, now: Instant) -> bool {
         let mut constrained_routes = false;
-        for (table, rejection) in &mut self.tables {
+        for (table, rejection) in &mut self.0 {
             if rejection.is_kept() && rejection.retry_at <= now {
                 rejection.count = 0;
                 constrained_routes |= match table {
@@ -211,7 +181,7 @@ impl Rejections {
     /// The ports of kept tables that are to be written again by now.
     pub fn due_ports(&self, now: Instant) -> impl Iterator<Item = PortNum> + '_ {
         let due = self
-            .tables
+            .0
             .iter()
             .filter(move |(_, r)| r.is_kept() && r.retry_at <= now);
         due.map(|(table, _)| table.attr_and_port().1)
@@ -245,10 +215,7 @@ impl Rejections {
     }
 
     fn kept(&self) -> impl Iterator<Item = (DeviceTable, Status)> + '_ {
-        let kept = self
-            .tables
-            .iter()
-            .filter(|(_, rejection)| rejection.is_kept());
+        let kept = self.0.iter().filter(|(_, rejection)| rejection.is_kept());
         kept.map(|(table, rejection)| (*table, rejection.status))
     }
 }

@@ -20,6 +20,7 @@
 use rayon::prelude::*;
 
 use super::Engine;
+use crate::channels::spanning_tree_constraint;
 use crate::messages::{Diagnostic, RouteError, ShapeError};
 use crate::paths::link_choice::choose_links;
 use crate::paths::slot_routes::{SlotLoads, SlotRoutes};
@@ -91,7 +92,8 @@ impl Engine for DiameterTwoEngine {
             tables,
             vl_plan: vl_plan(topo),
             order: None,
-            trees: TreeConstraint::Ordered(order),
+            // One tree: its routes are not up/down, so that adopted tables do not imply the order.
+            trees: spanning_tree_constraint(topo, &TreeConstraint::Ordered(order)),
             diagnostics: vec![Diagnostic::Diameter(diameter)],
         })
     }

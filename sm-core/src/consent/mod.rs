@@ -3,9 +3,9 @@
 //!
 //! An SM that starts with another configuration than the present master, most often with none,
 //! would remove the partitions of the fabric, and with them the isolation of tenants; it would also
-//! change the LMC, remove the M_Keys of ports, and replace QoS tables. So the first sweep reads the
-//! P_Key and QoS tables of all ports that have a LID before it scans SMs. What this SM would
-//! remove, it removes only with consent:
+//! change the LMC and remove the M_Keys of ports. So the first sweep reads the P_Key tables of all
+//! ports that have a LID before it scans SMs. What this SM would remove, it removes only with
+//! consent:
 //!
 //! * while another SM is master, this SM reports NotActive, so that no SM hands over to it;
 //! * if no other SM is master, it becomes master, and these settings stay as they are.
@@ -21,13 +21,12 @@
 //! restart.
 
 mod of_kind;
-pub(crate) mod qos_tables;
 
 use std::collections::BTreeMap;
 
 use ferrosm_fabric::observed::{KeptSettings, Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::PortInfo;
-use ferrosm_mad::ids::{Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -37,7 +36,6 @@ use crate::pkeys;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::report::foreign_settings::{ForeignPKeys, ForeignSettings, RemovalKind};
 use of_kind::{FoundSettings, KindConsent};
-use qos_tables::QosReadback;
 
 /// Most P_Keys of a port that are remembered.
 const KEYS_MAX: usize = 32;
@@ -48,8 +46,6 @@ pub(crate) struct Consent {
     p_keys: KindConsent<PortGuid, Vec<PKey>>,
     lmcs: KindConsent<PortGuid, Lmc>,
     m_keys: KindConsent<PortGuid, ()>,
-    /// Of nodes.
-    qos_tables: KindConsent<NodeGuid, ()>,
     /// The record that this SM waits is persisted.
     is_recorded: bool,
     /// The settings have been compared since the start.
@@ -67,7 +63,6 @@ impl Consent {
             p_keys: KindConsent::new(is_given),
             lmcs: KindConsent::new(is_given),
             m_keys: KindConsent::new(is_given),
-            qos_tables: KindConsent::new(is_given),
             is_recorded: restored.awaits_consent,
             is_compared: false,
             is_settled: false,
@@ -97,10 +92,7 @@ impl Consent {
     }
 
     const fn is_given(&self) -> bool {
-        self.p_keys.is_given()
-            && self.lmcs.is_given()
-            && self.m_keys.is_given()
-            && self.qos_tables.is_given()
+        self.p_keys.is_given() && self.lmcs.is_given() && self.m_keys.is_given()
     }
 
     /// Whether settings wait for consent.
@@ -108,7 +100,6 @@ impl Consent {
         !self.p_keys.foreign().is_empty()
             || !self.lmcs.foreign().is_empty()
             || !self.m_keys.foreign().is_empty()
-            || !self.qos_tables.foreign().is_empty()
     }
 
     /// What waits for consent, by kind.
@@ -125,12 +116,10 @@ impl Consent {
         let p_keys = (!keys.is_empty()).then(|| ForeignPKeys::new(keys.len(), of_keys));
         let lmcs = Some(of_lmcs).filter(|counts| !counts.is_empty());
         let m_keys = Some(self.m_keys.foreign().len()).filter(|ports| *ports > 0);
-        let qos_tables = Some(self.qos_tables.foreign().len()).filter(|nodes| *nodes > 0);
         let kinds = [
             p_keys.map(ForeignSettings::PKeys),
             lmcs.map(ForeignSettings::Lmcs),
             m_keys.map(ForeignSettings::MKeys),
-            qos_tables.map(ForeignSettings::QosTables),
         ];
         kinds.into_iter().flatten().collect()
     }
@@ -148,9 +137,6 @@ impl Consent {
                 pkeys::read_unknown_blocks(ctx, p);
             }
         }
-        if !self.qos_tables.is_given() {
-            QosReadback::start(ctx);
-        }
     }
 
     /// Whether other kinds wait than before. To be called after each change.
@@ -163,13 +149,7 @@ impl Consent {
 
     /// Compares the settings of ports with the configuration, before this SM has completed a sweep
     /// as master.
-    pub(crate) fn compare(
-        &mut self,
-        fabric: &mut ObservedFabric,
-        cfg: &SmConfig,
-        keys: &MKeyRing,
-        qos: &QosReadback,
-    ) {
+    pub(crate) fn compare(&mut self, fabric: &mut ObservedFabric, cfg: &SmConfig, keys: &MKeyRing) {
         self.is_compared = true;
         if cfg.replaces_foreign_settings {
             self.give_all();
@@ -177,33 +157,21 @@ impl Consent {
         self.p_keys.forget_own();
         self.lmcs.forget_own();
         self.m_keys.forget_own();
-        self.qos_tables.forget_own();
         let ports: Vec<PortRef> = addressed_ports(fabric).collect();
         for p in ports {
             let _ = self.allows_p_keys(fabric, cfg, p);
         }
-        let differing = qos.differing_nodes(fabric, cfg);
-        for (n, node) in fabric.nodes() {
-            let _ = self.qos_tables.allows(node.info.node_guid, || {
-                if differing.contains(&n) {
-                    FoundSettings::Foreign(())
-                } else {
-                    FoundSettings::Own
-                }
-            });
-        }
-        let _ = self.mark_kept(fabric, cfg, keys);
+        self.mark_kept(fabric, cfg, keys);
     }
 
-    /// Marks the ports whose LMC and M_Key stay as they are, and the nodes whose VL tables do.
-    /// Returns whether other VL tables may be written than before. To be called before LIDs are
-    /// planned and routes are computed.
+    /// Marks the ports whose LMC and M_Key stay as they are. To be called before LIDs are planned and
+    /// routes are computed.
     pub(crate) fn mark_kept(
         &mut self,
         fabric: &mut ObservedFabric,
         cfg: &SmConfig,
         keys: &MKeyRing,
-    ) -> bool {
+    ) {
         let ports: Vec<PortRef> = fabric.end_ports().collect();
         for p in ports {
             let kept = KeptSettings {
@@ -217,27 +185,6 @@ impl Consent {
                 node.keep_settings(p.port, kept);
             }
         }
-        let mut has_changes = false;
-        let nodes: Vec<NodeIdx> = fabric.node_indices().collect();
-        for n in nodes {
-            let Some(node) = fabric.get(n) else {
-                continue;
-            };
-            let keeps = !self.qos_tables.allows(node.info.node_guid, || {
-                if qos_tables::has_power_up_tables(node) {
-                    FoundSettings::Own
-                } else {
-                    FoundSettings::Unknown
-                }
-            });
-            if node.rejections.keeps_vl_tables() != keeps
-                && let Some(node) = fabric.get_mut(n)
-            {
-                node.rejections.keep_vl_tables(keeps);
-                has_changes = true;
-            }
-        }
-        has_changes
     }
 
     /// Whether the P_Key table of an end port may be written.
@@ -339,7 +286,6 @@ impl Consent {
                 RemovalKind::PKeyRemoval => self.p_keys.give(),
                 RemovalKind::LmcChange => self.lmcs.give(),
                 RemovalKind::MKeyRemoval => self.m_keys.give(),
-                RemovalKind::QosTables => self.qos_tables.give(),
             }
         }
         was_awaited
@@ -349,7 +295,6 @@ impl Consent {
         self.p_keys.give();
         self.lmcs.give();
         self.m_keys.give();
-        self.qos_tables.give();
     }
 
     /// A sweep as master is complete. Returns the change of the persisted records that is due:
@@ -363,9 +308,6 @@ impl Consent {
         }
         if self.m_keys.foreign().is_empty() {
             self.m_keys.give();
-        }
-        if self.qos_tables.foreign().is_empty() {
-            self.qos_tables.give();
         }
         let is_awaited = self.is_awaited();
         let before = core::mem::replace(&mut self.is_recorded, is_awaited);

@@ -317,7 +317,7 @@ events! {
                 foreign: foreign_settings::describe(foreign),
                 effect: if *is_master { "these settings stay as they are" } else { "this SM takes no handover" },
             } [
-                Warning "consent awaited": "this SM would remove or change settings that another SM configured (`foreign`: P_Keys, LMC, M_Keys, QoS tables), and its configuration does not name them. While another SM is master, it takes no handover; as master, it keeps them" do "`ferrosm plan`; name them in the configuration, or accept the change: `ferrosm takeover` with the options in `foreign`, or `partitions.adopt = true`";
+                Warning "consent awaited": "this SM would remove or change settings that another SM configured (`foreign`: P_Keys, LMC, M_Keys), and its configuration does not name them. While another SM is master, it takes no handover; as master, it keeps them" do "`ferrosm plan`; name them in the configuration, or accept the change: `ferrosm takeover` with the options in `foreign`, or `partitions.adopt = true`";
             ]
             /// Nothing waits for consent any more.
             ConsentGiven => {} [

@@ -4,7 +4,6 @@ use ferrosm_mad::attr::{PortInfo, SmState};
 
 use super::SubnetManager;
 use crate::consent::Consent;
-use crate::consent::qos_tables::QosReadback;
 use crate::election::ElectionInput;
 use crate::event::Event;
 use crate::report::ProblemKind;
@@ -18,19 +17,14 @@ impl SubnetManager {
         if !self.consent.must_compare() || !Consent::may_find_settings(&self.fabric) {
             return self.begin_sm_scan_of_sweep();
         }
-        self.begin_phase(SweepPhase::ReadForeignTables(QosReadback::default()));
+        self.begin_phase(SweepPhase::ReadForeignTables);
         with_ctx!(self, |ctx| self.consent.read(ctx));
     }
 
     /// The tables are read.
     pub(super) fn finish_reading_foreign_tables(&mut self) {
-        let qos = self
-            .activity
-            .qos_readback()
-            .map(core::mem::take)
-            .unwrap_or_default();
         self.consent
-            .compare(&mut self.fabric, &self.cfg, &self.keys, &qos);
+            .compare(&mut self.fabric, &self.cfg, &self.keys);
         self.apply_consent();
         self.begin_sm_scan_of_sweep();
     }
@@ -46,12 +40,8 @@ impl SubnetManager {
 
     /// Marks what stays as it is, in each sweep.
     pub(super) fn mark_kept_settings(&mut self) {
-        let has_changes = self
-            .consent
+        self.consent
             .mark_kept(&mut self.fabric, &self.cfg, &self.keys);
-        if has_changes {
-            self.routing.mark_stale();
-        }
     }
 
     /// The configuration changed.

@@ -287,9 +287,7 @@ impl SubnetManager {
             }
             SmpOp::SurveyNodeInfo(at) => self.surveys.on_node_info(&self.fabric, at, outcome),
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
-                if let Some(qos) = self.activity.qos_readback() {
-                    qos.on_table(op, outcome);
-                } else if let Some(TableReadback { kept, .. }) = self.activity.readback() {
+                if let Some(TableReadback { kept, .. }) = self.activity.readback() {
                     with_ctx!(self, |ctx| kept.on_table(ctx, op, outcome));
                 }
             }

@@ -55,7 +55,7 @@ impl SubnetManager {
         }
         match self.activity.sweep().map(|sweep| &sweep.phase) {
             Some(SweepPhase::Discover) => self.finish_discovery(),
-            Some(SweepPhase::ReadForeignTables(_)) => self.finish_reading_foreign_tables(),
+            Some(SweepPhase::ReadForeignTables) => self.finish_reading_foreign_tables(),
             Some(SweepPhase::SmScan) => self.finish_sm_scan_of_sweep(),
             Some(SweepPhase::ReadTables(_)) => self.finish_reading(),
             Some(SweepPhase::Route) => self.continue_routing(),

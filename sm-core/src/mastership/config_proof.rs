@@ -1,4 +1,4 @@
-//! Whether two ferrosm SMs have the same configuration, without telling it to each other.
+//! Whether two ferrosm SMs have the same configuration, without sending it to each other.
 //!
 //! Get(SMInfo) carries a hash for each section of the configuration, keyed with the SM_Key and of
 //! both port GUIDs; the response has the sections that differ. The data of a Get has no meaning in

@@ -19,8 +19,6 @@ pub enum RemovalKind {
     LmcChange,
     /// M_Keys are removed.
     MKeyRemoval,
-    /// QoS tables are replaced.
-    QosTables,
 }
 
 impl RemovalKind {
@@ -31,7 +29,6 @@ impl RemovalKind {
             Self::PKeyRemoval => "p-key-removal",
             Self::LmcChange => "lmc-change",
             Self::MKeyRemoval => "m-key-removal",
-            Self::QosTables => "qos-tables",
         }
     }
 }
@@ -45,8 +42,6 @@ pub enum ForeignSettings {
     Lmcs(BTreeMap<Lmc, usize>),
     /// M_Keys of this number of ports. Messages have no fingerprint of a key (ADR 0033).
     MKeys(usize),
-    /// SLtoVLMappingTables and VLArbitrationTables of this number of nodes.
-    QosTables(usize),
 }
 
 impl ForeignSettings {
@@ -57,7 +52,6 @@ impl ForeignSettings {
             Self::PKeys(_) => RemovalKind::PKeyRemoval,
             Self::Lmcs(_) => RemovalKind::LmcChange,
             Self::MKeys(_) => RemovalKind::MKeyRemoval,
-            Self::QosTables(_) => RemovalKind::QosTables,
         }
     }
 }
@@ -69,14 +63,12 @@ impl fmt::Display for ForeignSettings {
             Self::PKeys(keys) => write!(f, "removal of P_Keys: {keys}"),
             Self::Lmcs(counts) => {
                 f.write_str("change of LMC: ")?;
-                let counts = counts.iter().map(|(lmc, ports)| (lmc.0, *ports));
-                write_counts(f, counts, |f, lmc| write!(f, "{lmc}"))
+                let ports_by_lmc = counts.iter().map(|(lmc, ports)| (lmc.0, *ports));
+                write_counts(f, ports_by_lmc, |f, lmc| write!(f, "{lmc}"))
             }
             Self::MKeys(ports) => {
                 write!(f, "removal of M_Keys: {ports} {}", noun_of(*ports))
             }
-            Self::QosTables(1) => f.write_str("replacement of QoS tables: 1 node"),
-            Self::QosTables(nodes) => write!(f, "replacement of QoS tables: {nodes} nodes"),
         }
     }
 }

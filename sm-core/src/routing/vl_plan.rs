@@ -203,7 +203,7 @@ fn table(map: [u8; 16]) -> [u8; 64] {
 
 /// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; for a switch, that of
 /// port 0).
-pub(crate) fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
+fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
         .is_some_and(|p| p.capability_mask().has(CapMask::SL_MAPPING))

@@ -2,7 +2,6 @@
 
 use super::light::LightSweep;
 use super::{Sweep, SweepPhase, TableReadback, TableUpdate};
-use crate::consent::qos_tables::QosReadback;
 use crate::discovery::Discovery;
 use crate::mfts::MftUpdate;
 use crate::ports::link_setup::Arming;
@@ -100,15 +99,6 @@ impl Activity {
         match self.sweep_mut() {
             Some(sweep) => sweep.discovery.as_mut(),
             None => None,
-        }
-    }
-
-    /// The QoS tables of another SM, in the phase that reads them.
-    pub(crate) fn qos_readback(&mut self) -> Option<&mut QosReadback> {
-        if let SweepPhase::ReadForeignTables(qos) = &mut self.sweep_mut()?.phase {
-            Some(qos)
-        } else {
-            None
         }
     }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use ferrosm_fabric::observed::{NodeIdx, PortRef};
 use ferrosm_mad::time::Instant;
 
-use crate::consent::qos_tables::QosReadback;
 use crate::discovery::Discovery;
 use crate::lfts::readback::LftReadback;
 use crate::lfts::update::LftUpdate;
@@ -25,8 +24,8 @@ use crate::vls::kept_readback::KeptReadback;
 #[derive(Debug)]
 pub(crate) enum SweepPhase {
     Discover,
-    /// Tables that another SM may have configured are read.
-    ReadForeignTables(QosReadback),
+    /// P_Key tables that another SM may have configured are read.
+    ReadForeignTables,
     SmScan,
     ReadTables(TableReadback),
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
@@ -59,7 +58,7 @@ impl SweepPhase {
     pub(crate) const fn name(&self) -> Phase {
         match self {
             Self::Discover => Phase::Discover,
-            Self::ReadForeignTables(_) => Phase::ReadForeignTables,
+            Self::ReadForeignTables => Phase::ReadForeignTables,
             Self::SmScan => Phase::SmScan,
             Self::ReadTables(_) => Phase::ReadTables,
             Self::Route => Phase::Route,

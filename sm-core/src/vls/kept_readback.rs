@@ -1,4 +1,4 @@
-//! Reads VL tables that limit routes because devices keep them, or because they wait for consent.
+//! Reads VL tables that limit routes because devices keep them.
 //!
 //! Routes are planned with what is read, and the next attempt to write the table writes it. So each
 //! table is read until two reads in a row agree. A table whose reads differ each time stays
@@ -48,7 +48,7 @@ impl KeptReadback {
     pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
         let fabric = &*ctx.fabric;
         for (n, node) in fabric.nodes() {
-            if !node.rejections.keeps_any() {
+            if node.rejections.next_retry().is_none() {
                 continue;
             }
             let mut live = live_ports(fabric, n, node);
@@ -144,7 +144,7 @@ fn store(fabric: &mut ObservedFabric, key: TableKey, data: &[u8; DATA_LEN]) {
 /// Discards what is known of VL tables that devices keep: [`KeptReadback`] reads them again.
 pub(crate) fn forget(fabric: &mut ObservedFabric) {
     let nodes = fabric.nodes();
-    let keeping = nodes.filter(|(_, node)| node.rejections.keeps_any());
+    let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
     let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();
     for n in keeping {
         let Some(node) = fabric.get_mut(n) else {

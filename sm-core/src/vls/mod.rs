@@ -394,7 +394,7 @@ pub(crate) fn set_origin(fabric: &mut ObservedFabric, n: NodeIdx, inherited: Inh
 }
 
 /// Whether an SM has configured a node since it powered up: it has an LFT or a LID.
-pub(crate) fn is_configured(node: &Node) -> bool {
+fn is_configured(node: &Node) -> bool {
     match node.switch_info() {
         Some(info) => info.linear_fdb_top > 0,
         None => node.end_ports().any(|p| {
@@ -414,7 +414,7 @@ pub(crate) fn nodes_with_uncertain_tables(fabric: &ObservedFabric) -> Vec<NodeGu
 }
 
 /// Ports of a node with a link that is up.
-pub(crate) fn live_ports(fabric: &ObservedFabric, n: NodeIdx, node: &Node) -> Vec<PortNum> {
+fn live_ports(fabric: &ObservedFabric, n: NodeIdx, node: &Node) -> Vec<PortNum> {
     let ports = node.physical_ports();
     ports.filter(|p| is_linked(fabric, n, node, *p)).collect()
 }

@@ -361,7 +361,7 @@ fn lmc_is_changed_without_a_restart() {
                 let lid = port.lid.to_string();
                 let info = site.sim.run("smpquery", &["portinfo", &lid]);
                 let mut lines = info.stdout.lines();
-                let line = lines.find(|line| line.starts_with("Lmc:"));
+                let line = lines.find(|line| line.starts_with("LMC:"));
                 if !line.is_some_and(|line| line.ends_with(&format!(".{expected}"))) {
                     return Err(info.describe());
                 }
@@ -371,8 +371,8 @@ fn lmc_is_changed_without_a_restart() {
         outcome.unwrap_or_else(|error| panic!("LMC {expected}: {error}"));
     };
     wait_for_lmc(0);
-    site.config(&["apply", &new]).expect_success();
+    let _ = site.config(&["apply", &new]).expect_success();
     wait_for_lmc(2);
-    site.config(&["rollback"]).expect_success();
+    let _ = site.config(&["rollback"]).expect_success();
     wait_for_lmc(0);
 }

@@ -83,7 +83,8 @@ impl Moment {
 
     /// The service answers the same for that time.
     fn check(&self, sim: &FabricServer) -> u64 {
-        let (change, at) = (self.change, &*self.at);
+        let change = self.change;
+        let at = &*self.at;
         let answer = |args: &[&str]| json(sim, "sm", &[args, &["--at", at]].concat());
         let nodes = answer(&["nodes", "--where", "state=present"]);
         let items = nodes["items"].as_array().unwrap();

@@ -130,7 +130,7 @@ fn drain_that_violates_an_invariant_needs_consent() {
     assert_eq!(predicted["violations"][0]["name"], "redundant");
     site.wait_for_states(&states);
     let accepted = ["drain", "leaf-0-0/3", "--accept", "invariant"];
-    site.ask(&accepted).expect_success();
+    let _ = site.ask(&accepted).expect_success();
     site.wait_for_states(&[("redundant", "violated"), ("short", "ok")]);
     site.wait_for(&["health"], 1, "separates host-0-0-");
     let alarms = site.json(&["alarms"]).to_string();
@@ -138,9 +138,9 @@ fn drain_that_violates_an_invariant_needs_consent() {
     let events = site.json(&["events", "--severity", "warning"]).to_string();
     assert!(events.contains("invariant-violated"), "{events}");
     // It is violated already: another loss of this kind is not refused for it.
-    site.ask(&["drain", "leaf-0-1/3"]).expect_success();
-    site.ask(&["undrain", "leaf-0-1/3"]).expect_success();
-    site.ask(&["undrain", "leaf-0-0/3"]).expect_success();
+    let _ = site.ask(&["drain", "leaf-0-1/3"]).expect_success();
+    let _ = site.ask(&["undrain", "leaf-0-1/3"]).expect_success();
+    let _ = site.ask(&["undrain", "leaf-0-0/3"]).expect_success();
     site.wait_for_states(&states);
     site.wait_for(&["health"], 0, "OK");
     drop(site.sim.execute("cut \"leaf-0-0\"[3]"));
@@ -169,7 +169,7 @@ fn change_that_joins_two_tenants_needs_consent() {
         fs::write(&file, text).unwrap();
     };
     write(&guid("host-1-0-0"));
-    site.ask(&["config", "apply", &file]).expect_success();
+    let _ = site.ask(&["config", "apply", &file]).expect_success();
     site.wait_for_states(&[("apart", "ok")]);
     // A foreign program reads the P_Keys of the ranges from the devices.
     let has = |host: &str, key: &str| {
@@ -200,14 +200,14 @@ fn change_that_joins_two_tenants_needs_consent() {
         "--member",
         "host-1-0-0=limited",
     ];
-    site.ask(&[&add[..], &limited].concat()).expect_success();
+    let _ = site.ask(&[&add[..], &limited].concat()).expect_success();
     site.wait_for_states(&[("apart", "ok")]);
     let accepted = [&joins[..], &["--accept", "invariant"]].concat();
-    site.ask(&accepted).expect_success();
+    let _ = site.ask(&accepted).expect_success();
     site.wait_for_states(&[("apart", "violated")]);
     assert!(has("host-0-0-1", "0x8013"));
     site.wait_for(&["health"], 1, "apart");
-    site.ask(&["partition", "remove", "C"]).expect_success();
+    let _ = site.ask(&["partition", "remove", "C"]).expect_success();
     site.wait_for_states(&[("apart", "ok")]);
     site.wait_for(&["health"], 0, "OK");
 
@@ -222,7 +222,7 @@ fn change_that_joins_two_tenants_needs_consent() {
     site.refused(&["config", "apply", &file], &[why, "--accept invariant"]);
     assert!(!has("host-0-0-1", "0x8012"));
     let apply = ["config", "apply", &file, "--accept", "invariant"];
-    site.ask(&apply).expect_success();
+    let _ = site.ask(&apply).expect_success();
     site.wait_for_states(&[("apart", "violated")]);
 }
 

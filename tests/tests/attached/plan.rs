@@ -24,8 +24,6 @@ const OPENSM_SETTINGS: &str = "lmc 2\n\
     m_key 0x00000000517e0001\n\
     m_key_protection_level 0\n\
     m_key_lease_period 0\n";
-/// SLs with different shares, as OpenSM configures them by default.
-const OPENSM_QOS: &str = "qos TRUE\n";
 const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
     Vault=0x21,ipoib,defmember=full : 0x0002c90400000021, 0x0002c90400000031 ;\n";
 
@@ -215,50 +213,4 @@ fn lmc_and_m_keys_of_opensm_stay_as_planned() {
     let (from, to) = (lids[0].to_string(), (lids[5] + 3).to_string());
     let traced = sim.run_at(OPENSM_HOST, "ibtracert", &[&from, &to]);
     let _ = traced.expect_success();
-}
-
-/// SLtoVLMappingTables and VLArbitrationTables of the hosts and of the switch ports in front of
-/// them, as OpenSM's diagnostics read them.
-fn vl_tables(sim: &FabricServer) -> Vec<String> {
-    let net = sim.net().unwrap_or_else(|error| panic!("{error}"));
-    let lids = net.lids().into_iter();
-    let read = |((_, port), (lid, _)): ((u64, u8), (u16, u8))| {
-        let (lid, number) = (lid.to_string(), port.max(1).to_string());
-        ["sl2vl", "vlarb"].map(|table| {
-            let read = sim.run_at(OPENSM_HOST, "smpquery", &[table, &lid, &number]);
-            read.expect_success().stdout
-        })
-    };
-    lids.flat_map(read).collect()
-}
-
-/// OpenSM configured QoS, and died: the plan keeps its tables, and so does the takeover.
-#[test]
-fn qos_tables_of_opensm_stay_as_planned() {
-    let sim = FabricServer::shape("fat-tree2:4,4,2");
-    let file = sim.dir().join("opensm.conf");
-    std::fs::write(&file, OPENSM_QOS).unwrap_or_else(|e| panic!("{e}"));
-    let mut opensm = OpenSm::start(
-        &sim,
-        Some(OPENSM_HOST),
-        &["-Q", "-F", &file.display().to_string()],
-    );
-    opensm.wait_until_up(1);
-    drop(opensm.stop(Signal::Kill));
-    let configured = vl_tables(&sim);
-    let before = sets(&sim);
-    let kept = plan(&sim, &[]);
-    let accepted = plan(&sim, &["--accept", "qos-tables"]);
-    assert_eq!(sets(&sim), before, "the plan wrote");
-    let awaited = kept["awaits_consent"].as_str().unwrap_or_default();
-    assert!(awaited.contains("--accept qos-tables"), "{kept}");
-    assert!(accepted["awaits_consent"].is_null(), "{accepted}");
-    let tables = ["SLtoVLMappingTable", "VLArbitrationTable"];
-    for table in tables {
-        assert!(!planned_sets(&kept).contains_key(table), "{kept}");
-        assert!(planned_sets(&accepted).contains_key(table), "{accepted}");
-    }
-    let written = start_and_count(&sim, &[], &before);
-    assert_eq!(planned_sets(&kept), written);
-    assert_eq!(vl_tables(&sim), configured);
 }

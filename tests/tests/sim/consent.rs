@@ -12,8 +12,8 @@ use ferrosm_core::config::partitions::{
 };
 use ferrosm_core::report::foreign_settings::RemovalKind;
 use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
-use ferrosm_mad::attr::{SlToVl, SmState, VlArb, VlArbEntry};
-use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey, Vl};
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
@@ -467,77 +467,4 @@ fn restarted_host_gets_the_configured_lmc() {
         others
     };
     assert_eq!(others(&after), others(&before));
-}
-
-/// Low and high priority weights of OpenSM's default QoS configuration.
-fn qos_weights() -> [VlArb; 2] {
-    let table = |weight_of: &dyn Fn(u8) -> u8| {
-        let mut table = VlArb::default();
-        for (vl, entry) in (0..8).zip(table.entries.iter_mut()) {
-            let weight = weight_of(vl);
-            *entry = VlArbEntry { vl: Vl(vl), weight };
-        }
-        table
-    };
-    let low = table(&|vl| if vl == 0 { 0 } else { 4 });
-    let high = table(&|vl| if vl == 0 { 4 } else { 0 });
-    [low, high]
-}
-
-/// SLtoVLMappingTable and weights of each port.
-fn vl_tables(lab: &Lab) -> Vec<Option<(SlToVl, VlArb, VlArb)>> {
-    let fabric = lab.world.fabric();
-    let ports = all_ports(lab).into_iter();
-    let read = |at: PortAt| {
-        let arbitration = [false, true].map(|high| fabric.vl_arb(at, high));
-        let [low, high] = arbitration;
-        Some((fabric.sl_to_vl(at, 0)?, low?, high?))
-    };
-    ports.map(read).collect()
-}
-
-fn all_ports(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    let nodes = 0..lab.spec.nodes.len();
-    nodes.flat_map(|node| fabric.external_ports(node)).collect()
-}
-
-/// QoS tables of another SM stay until consent. A node that restarts gets those of this SM.
-#[test]
-fn qos_tables_of_another_sm_stay_until_consent() {
-    let (mut lab, site, free) = with_settings(&fast_polls());
-    let [low, high] = qos_weights();
-    for at in all_ports(&lab) {
-        let fabric = lab.world.fabric_mut();
-        fabric.corrupt_vl_arb(at, &low, &high);
-        let identity = core::array::from_fn(|sl| Vl(u8::try_from(sl % 8).unwrap()));
-        fabric.corrupt_sl_to_vl(at, SlToVl { vls: identity });
-    }
-    let before = vl_tables(&lab);
-    let newcomer = start_by_accident(&mut lab, free);
-    assert_eq!(lab.role(site), SmState::Master, "{}", lab.describe_run());
-    assert!(awaits(&lab, newcomer, false), "{:?}", lab.events(newcomer));
-
-    lab.world.kill(site);
-    lab.select(newcomer);
-    lab.world.run_for(Duration::from_mins(1));
-    assert_eq!(lab.role(newcomer), SmState::Master);
-    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
-    assert_eq!(vl_tables(&lab), before);
-    lab.assert_correct();
-
-    let stopped = lab.world.kill(newcomer).unwrap();
-    let restored = stopped.replicated_state(lab.world.now());
-    lab.restart_sm(fast_polls(), restored);
-    lab.world.run_for(Duration::from_mins(1));
-    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
-    assert_eq!(vl_tables(&lab), before);
-
-    lab.command(Command::AcceptRemoval(RemovalKind::QosTables));
-    lab.world.run_for(Duration::from_mins(1));
-    assert!(kept_kinds(&lab).is_empty());
-    let after = vl_tables(&lab);
-    let replaced = after.iter().zip(&before).filter(|(a, b)| a != b).count();
-    assert!(replaced > 0);
-    lab.assert_correct();
 }

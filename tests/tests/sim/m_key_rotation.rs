@@ -234,7 +234,7 @@ fn locked_out_master_without_a_successor_stays_and_reports_it() {
         lab.configure(cfg(5, NEW));
         lab.run_until_correct(60);
         let usable = |e: &Event| matches!(e, Event::LocalPortUsable(_));
-        assert_eq!(count(&lab, usable), 1, "{has_standby}");
+        lab.run_until("a usable port", 60, |lab| count(lab, usable) == 1);
         assert_eq!(lab.role(lab.sm), SmState::Master, "{has_standby}");
     }
 }

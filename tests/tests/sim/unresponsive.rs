@@ -192,14 +192,6 @@ fn links_are_lost_while_a_switch_hangs() {
     }
 }
 
-#[test]
-fn links_are_lost_while_a_switch_hangs_with_several_vls() {
-    for nth_switch in [0, 3] {
-        lose_links_of_others("torus:4,4,1,2", nth_switch, None);
-        lose_links_of_others("torus:4,4,1,2", nth_switch, Some(&Command::Sweep));
-    }
-}
-
 /// The operator excludes hung switches: they leave the subnet, with the hosts that only they
 /// connect, and stay out in later full sweeps. They are back when they respond.
 #[test]

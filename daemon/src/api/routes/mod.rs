@@ -42,7 +42,7 @@ use utoipa::OpenApi;
 use super::access::Client;
 use super::commands::{CommandRequest, SmRequest};
 use super::list::invalid;
-use super::published::{FabricState, State, ready};
+use super::published::{State, ready};
 use super::{Service, commands, forget, list, rfc3339, status};
 
 /// The resources.
@@ -223,17 +223,6 @@ fn answer<T>(state: &State, at: SystemTime, body: T) -> Json<Answer<T>> {
         role: status::role(state.role),
         master: status::other_master(state),
         body,
-    })
-}
-
-/// The published fabric.
-pub(super) fn ready(state: &State) -> core::result::Result<&FabricState, ApiError> {
-    state.fabric.as_ref().ok_or_else(|| {
-        ApiError::new(
-            ErrorKind::NotReady,
-            format!("the fabric is not discovered yet: {}", state.activity),
-            "Ask again in a moment; `ferrosm status` shows what the SM does.",
-        )
     })
 }
 
@@ -435,7 +424,6 @@ const fn kind_of(removal: Removal) -> RemovalKind {
         Removal::PKeyRemoval => RemovalKind::PKeyRemoval,
         Removal::LmcChange => RemovalKind::LmcChange,
         Removal::MKeyRemoval => RemovalKind::MKeyRemoval,
-        Removal::QosTables => RemovalKind::QosTables,
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) fn spanning(
     TreeConstraint::Within { up, sl: *sl }
 }
 
-/// Removes lost links from a spanning tree. Returns the roots to attach to other trees, so that each
+/// Removes lost links, and cycles of moved cables, from a spanning tree. Returns the roots to attach to other trees, so that each
 /// connected part of the graph has one tree again.
 fn take_surplus_roots(
     topo: &Topology,
@@ -119,10 +119,22 @@ fn take_surplus_roots(
         peer.map(|(parent, _)| parent)
     };
     let mut is_detached = vec![false; up.len()];
-    for v in 0..up.len() {
-        if up[v].is_some() && parent(v, up).is_none() {
-            up[v] = None;
-            is_detached[v] = true;
+    let mut walk_of = vec![None; up.len()];
+    for start in 0..up.len() {
+        let mut v = start;
+        while walk_of[v].is_none() {
+            walk_of[v] = Some(start);
+            match parent(v, up) {
+                Some(next) => v = next,
+                None => {
+                    is_detached[v] = up[v].take().is_some();
+                    break;
+                }
+            }
+            // A cable that leads elsewhere may close a cycle.
+            if walk_of[v] == Some(start) {
+                is_detached[v] = up[v].take().is_some();
+            }
         }
     }
     let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
@@ -229,5 +241,14 @@ mod tests {
             sl: 0,
         };
         assert_eq!(spanning(&topo, &trees, &mut graph), joined);
+    }
+    /// A moved cable that closes a cycle is removed from the tree.
+    #[test]
+    fn cycles_are_cut() {
+        let topo = row(2);
+        let mut up = [Some(PortNum(2)), Some(PortNum(1))];
+        let roots = take_surplus_roots(&topo, topo.port_channels(), &mut up);
+        assert_eq!(up, [None, Some(PortNum(1))]);
+        assert!(roots.is_empty());
     }
 }
