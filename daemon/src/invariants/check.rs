@@ -9,7 +9,7 @@ use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_fabric::snapshot::{EndPortIdx, Snapshot};
 use ferrosm_mad::ids::{Lid, PKey, PortNum};
 use ferrosm_routing::connectivity::disjoint::{DisjointWays, Separator};
-use ferrosm_routing::quality::{ChannelLoads, RouteLengths};
+use ferrosm_routing::quality::{LinkLoads, RouteLengths};
 use ferrosm_routing::{SwitchIdx, Tables, Topology};
 
 use super::group::{PortGroup, facts};
@@ -148,7 +148,7 @@ struct Check<'a> {
     fabric: CheckedFabric<'a>,
     places: Option<BTreeMap<EndPortIdx, Place>>,
     lengths: Option<RouteLengths<'a>>,
-    loads: Option<ChannelLoads>,
+    loads: Option<LinkLoads>,
     ways: Option<DisjointWays>,
 }
 
@@ -310,7 +310,7 @@ impl<'a> Check<'a> {
             },
         };
         self.loads = Some(loads);
-        let ChannelLoads {
+        let LinkLoads {
             busiest,
             total,
             channels,

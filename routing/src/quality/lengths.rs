@@ -18,7 +18,7 @@ pub struct RouteLengths<'a> {
 
 /// Routes over the channels between switches. A channel is a link in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ChannelLoads {
+pub struct LinkLoads {
     /// Routes over the busiest channel.
     pub busiest: u64,
     /// Routes over all channels, added up.
@@ -58,13 +58,13 @@ impl<'a> RouteLengths<'a> {
     }
 
     /// The loads of the links between switches.
-    pub fn loads(&mut self) -> ChannelLoads {
+    pub fn loads(&mut self) -> LinkLoads {
         let mut loads = PairLoads::empty(self.paths.num_channels());
         for to in &self.paths.hosts {
             self.tree.compute(&self.paths, to);
             self.tree.count(&self.paths, to, &mut loads);
         }
-        ChannelLoads {
+        LinkLoads {
             busiest: loads.load.iter().copied().max().unwrap_or(0),
             total: loads.load.iter().sum(),
             channels: self.paths.num_links(),

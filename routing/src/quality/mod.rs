@@ -28,7 +28,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use crate::tables::Tables;
 use crate::topology::Topology;
 use crate::vl_plan::VlPlan;
-pub use lengths::{ChannelLoads, RouteLengths};
+pub use lengths::{LinkLoads, RouteLengths};
 use paths::RoutedPaths;
 
 /// Maximum number of flows followed for one figure; limits the samples of large fabrics.

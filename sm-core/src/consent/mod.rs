@@ -164,8 +164,8 @@ impl Consent {
         self.mark_kept(fabric, cfg, keys);
     }
 
-    /// Marks the ports whose LMC and M_Key stay as they are. To be called before LIDs are planned and
-    /// routes are computed.
+    /// Marks the ports whose LMC and M_Key stay as they are. To be called before LIDs are planned
+    /// and routes are computed.
     pub(crate) fn mark_kept(
         &mut self,
         fabric: &mut ObservedFabric,

@@ -360,8 +360,8 @@ impl Mastership {
         data
     }
 
-    /// The sections in which the configuration of the SM that sent Get(SMInfo) differs; `None` if it
-    /// sent no hashes.
+    /// The sections in which the configuration of the SM that sent Get(SMInfo) differs; `None` if
+    /// it sent no hashes.
     fn compare_config(&self, ctx: &Ctx<'_>, request: &MadIn) -> Option<ConfigSections> {
         let data = smp::data(&request.mad);
         if request.mad.method() == Method::Set {
