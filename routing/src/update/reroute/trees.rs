@@ -107,8 +107,8 @@ pub(super) fn spanning(
     TreeConstraint::Within { up, sl: *sl }
 }
 
-/// Removes lost links, and cycles of moved cables, from a spanning tree. Returns the roots to attach
-/// to other trees, so that each connected part of the graph has one tree again.
+/// Removes lost links, and cycles of moved cables, from a spanning tree. Returns the roots to
+/// attach to other trees, so that each connected part of the graph has one tree again.
 fn take_surplus_roots(
     topo: &Topology,
     channels: &PortChannels,
