@@ -355,7 +355,7 @@ fn lmc_is_changed_without_a_restart() {
     assert_eq!(diff["keys"][0]["needs_restart"], false, "{diff}");
     let wait_for_lmc = |expected: u8| {
         let outcome = poll_until(GUARD, PAUSE, || {
-            let net = site.sim.net().map_err(|e| e.to_string())?;
+            let net = site.sim.net()?;
             let hosts = net.hosts().filter_map(|host| host.ports.values().next());
             for port in hosts {
                 let lid = port.lid.to_string();

@@ -126,7 +126,7 @@ impl Faults {
             let has_seen = status["fabric"]["links"] == expected;
             (is_idle && has_seen)
                 .then_some(())
-                .ok_or(status.to_string())
+                .ok_or_else(|| status.to_string())
         });
         outcome.unwrap_or_else(|status| panic!("{change}: not {expected} links: {status}"));
     }

@@ -62,7 +62,7 @@ fn differing_sections_of_a_standby_are_reported() {
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!(reported(&lab, first), ["links", "lids, links"]);
 
-    lab.handle(second, Input::Config(Box::new(SmConfig::default())));
+    lab.handle(second, Input::Config(Box::default()));
     lab.world.run_for(Duration::from_mins(1));
     assert_eq!(reported(&lab, first).len(), 2);
     lab.select(first);

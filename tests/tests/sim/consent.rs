@@ -330,11 +330,11 @@ fn with_settings(cfg: &SmConfig) -> (Lab, SmId, PortAt) {
 fn addresses(lab: &Lab) -> BTreeMap<PortAt, (Lid, Lmc, MKey, u8)> {
     let fabric = lab.world.fabric();
     let read = |at: PortAt| {
-        let info = fabric.port_info(at).unwrap();
+        let info = fabric.port_info(at)?;
         let protect_bits = info.m_key_protect_bits;
-        (at, (info.lid, info.lmc, info.m_key, protect_bits))
+        Some((at, (info.lid, info.lmc, info.m_key, protect_bits)))
     };
-    fabric.end_ports().map(read).collect()
+    fabric.end_ports().filter_map(read).collect()
 }
 
 fn kept_kinds(lab: &Lab) -> Vec<&'static str> {
