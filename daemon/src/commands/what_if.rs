@@ -142,25 +142,32 @@ impl<'a> Source<'a> {
 
     /// What is lost and added.
     fn request(&self, args: &WhatIfArgs) -> Result<WhatIfRequest, Failure> {
-        let mut request = WhatIfRequest {
+        let request = WhatIfRequest {
             without: args.without.clone(),
             engine: args.engine.clone(),
             ..WhatIfRequest::default()
         };
         #[cfg(feature = "simulator")]
         if let Some(with) = &args.with {
-            let observed = spec::observed(&offline::fabric::load(with)?);
-            let then = CabledFabric::of_snapshot(&spec::snapshot(&observed, None, None));
-            let CablingChange { without, added } = change(&self.cables()?, &then);
-            if without.is_empty() && added.is_empty() && request.without.is_empty() {
-                return Err(Failure::with_hint(
-                    format!("{with} has the nodes and cables of the fabric"),
-                    "Add or remove some, or use --without.",
-                ));
-            }
-            request.without.extend(without);
-            request.added = added;
+            return self.changed_to(with, request);
         }
+        Ok(request)
+    }
+
+    /// Adds to a request what differs between the fabric and one of a file.
+    #[cfg(feature = "simulator")]
+    fn changed_to(&self, with: &str, mut request: WhatIfRequest) -> Result<WhatIfRequest, Failure> {
+        let observed = spec::observed(&offline::fabric::load(with)?);
+        let then = CabledFabric::of_snapshot(&spec::snapshot(&observed, None, None));
+        let CablingChange { without, added } = change(&self.cables()?, &then);
+        if without.is_empty() && added.is_empty() && request.without.is_empty() {
+            return Err(Failure::with_hint(
+                format!("{with} has the nodes and cables of the fabric"),
+                "Add or remove some, or use --without.",
+            ));
+        }
+        request.without.extend(without);
+        request.added = added;
         Ok(request)
     }
 
