@@ -256,7 +256,14 @@ impl Consent {
             let key = port.m_key();
             let is_addressed = PortInfo::lid.read(&port.raw) != Lid::NONE;
             let is_of_this_sm = key == MKey::NONE || keys.may_have_ports(key);
-            if is_addressed && !is_of_this_sm && !names_m_key(cfg) {
+            // An SM gives its key to more than one port. A single one may be garbled, and would be
+            // written to the port with its other settings.
+            let has_key = |other: PortRef| {
+                let port = fabric.port(other).filter(|port| port.known);
+                port.is_some_and(|port| port.m_key() == key)
+            };
+            let is_shared = || fabric.end_ports().any(|other| other != p && has_key(other));
+            if is_addressed && !is_of_this_sm && !names_m_key(cfg) && is_shared() {
                 FoundSettings::Foreign(())
             } else {
                 FoundSettings::Own
