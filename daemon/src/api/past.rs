@@ -1,6 +1,6 @@
 //! States published earlier, for answers of an earlier time (`at`).
 //!
-//! Of each, what the next one does not share is kept. Bounded: the oldest are forgotten first.
+//! Of each, this stores what the next one does not share. Bounded: the oldest are forgotten first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use ferrosm_fabric::snapshot::{EarlierTables, Snapshot, SnapshotDelta};
 
 use super::history::{History, HistoryDelta};
 
-/// States that are kept.
+/// Most states.
 const STATES_MAX: usize = 4096;
 /// Memory of all states together, as estimated.
 const BYTES_MAX: usize = 12 << 20;
-/// Most LFT entries that are kept of one state (4 bytes each).
+/// Most LFT entries of one state (4 bytes each).
 const LFT_ENTRIES_MAX: usize = 1 << 19;
 
 /// What was observed, and what changed until then.
@@ -98,7 +98,7 @@ impl<S> PastStates<S> {
         self.states.front().map(|oldest| oldest.at)
     }
 
-    /// The state at a time, and all that followed it; `None` if none so old is kept.
+    /// The state at a time, and all that followed it; `None` if the oldest one is newer.
     pub(super) fn since(&self, at: SystemTime) -> Option<PastStatesSince<S>> {
         let newer = self.states.iter().rev().take_while(|past| past.at > at);
         let first = self.states.len().checked_sub(newer.count() + 1)?;

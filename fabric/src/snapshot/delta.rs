@@ -1,7 +1,7 @@
 //! What a snapshot has that the next one does not: earlier snapshots in little memory.
 //!
-//! Of LFTs, the entries that differ are kept. SLs that depend on the path are not kept, because
-//! they would keep the whole routing.
+//! Of LFTs, a delta has the entries that differ. It has no SLs that depend on the path, because
+//! they refer to the whole routing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub enum EarlierTables {
 
 impl SnapshotDelta {
     /// What `before` has that `after`, the next snapshot, does not share. If more than
-    /// `lft_entries_max` entries of LFTs differ, none is kept.
+    /// `lft_entries_max` entries of LFTs differ, it has none.
     #[must_use]
     pub fn between(before: &Snapshot, after: &Snapshot, lft_entries_max: usize) -> Self {
         let same_end_ports = Arc::ptr_eq(&before.end_ports, &after.end_ports);
@@ -155,7 +155,7 @@ impl SnapshotDelta {
         }
     }
 
-    /// Whether the routes of the earlier snapshot are kept: its LFTs and SLs.
+    /// Whether it has the routes of the earlier snapshot: LFTs and SLs.
     #[must_use]
     pub const fn has_routes(&self) -> bool {
         self.has_lfts && !matches!(self.service_levels, EarlierSls::NotKept)
@@ -218,7 +218,7 @@ impl EarlierLft {
         }
     }
 
-    /// Entries that are kept.
+    /// Number of entries that it stores.
     fn num_entries(&self) -> usize {
         match self {
             Self::Shared | Self::NotKept => 0,
@@ -562,7 +562,7 @@ mod tests {
         assert!(unchanged.nodes.is_empty(), "{unchanged:?}");
     }
 
-    /// Too many entries are not kept, and the delta says so.
+    /// A delta leaves out too many entries, and reports that.
     #[test]
     fn entries_beyond_the_limit_are_not_kept() {
         let mut steps = Steps {

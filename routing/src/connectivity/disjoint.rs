@@ -10,7 +10,7 @@ use crate::topology::{Loss, SwitchIdx, Topology, index_to_u32};
 /// What separates two switches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Separator {
-    /// Nothing is left to lose: no way joins them.
+    /// No path joins them.
     Unconnected,
     /// The loss of this switch.
     Switch(SwitchIdx),

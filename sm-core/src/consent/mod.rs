@@ -52,6 +52,8 @@ pub(crate) struct Consent {
     is_compared: bool,
     /// A sweep as master is complete: further tables are compared when they are written.
     is_settled: bool,
+    /// Settings of some port are marked as those that stay.
+    has_marks: bool,
     /// What other components and the operator know to wait.
     reported: Vec<RemovalKind>,
 }
@@ -66,6 +68,7 @@ impl Consent {
             is_recorded: restored.awaits_consent,
             is_compared: false,
             is_settled: false,
+            has_marks: false,
             reported: Vec::new(),
         }
     }
@@ -172,12 +175,17 @@ impl Consent {
         cfg: &SmConfig,
         keys: &MKeyRing,
     ) {
+        if self.lmcs.is_given() && self.m_keys.is_given() && !self.has_marks {
+            return;
+        }
+        self.has_marks = false;
         let ports: Vec<PortRef> = fabric.end_ports().collect();
         for p in ports {
             let kept = KeptSettings {
                 lmc: !self.allows_lmc(fabric, cfg, p),
                 m_key: !self.allows_m_key(fabric, cfg, keys, p),
             };
+            self.has_marks |= kept != KeptSettings::default();
             let is_other = |node: &Node| node.kept_settings(p.port) != kept;
             if fabric.get(p.node).is_some_and(is_other)
                 && let Some(node) = fabric.get_mut(p.node)

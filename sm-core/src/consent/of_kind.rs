@@ -59,7 +59,7 @@ impl<K: Ord + Copy, F> KindConsent<K, F> {
         }
     }
 
-    /// Consent is given.
+    /// The operator, or an earlier run, consents.
     pub(super) fn give(&mut self) {
         *self = Self::new(true);
     }
