@@ -53,7 +53,7 @@ pub(crate) enum Effect {
     PortReset(PortGuid),
     /// Behind the port, new switches are excluded until they are counted.
     SwitchesUncounted(PortRef, ExclusionReason),
-    /// A full sweep could not read a known switch that responded to NodeInfo.
+    /// The discovery of a sweep could not read a known switch.
     SwitchUnread(NodeIdx),
     /// A switch that did not respond responds again.
     SwitchResponds,

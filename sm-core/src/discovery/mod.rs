@@ -266,6 +266,7 @@ impl Discovery {
         }
         let unreachable = ctx.fabric.refresh_paths(ctx.now);
         remove_unreachable_nodes(ctx, &unreachable);
+        self.judge_unread(ctx);
         remove_unlinked_end_ports(ctx);
         if !self.is_local() {
             self.report_links_elsewhere(ctx);
@@ -506,13 +507,12 @@ fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
         exclude_node(ctx, n, ExclusionReason::NoResponse);
         return;
     }
-    // After a light sweep the switch is read again over other paths: a link may be lost.
-    if mode.activity != ActivityKind::LightSweep {
-        mark_unresponsive(ctx, n);
+    if mode.activity.follows_responses() {
+        ctx.effects.push(Effect::SwitchUnread(n));
     }
     if mode.activity.is_full_discovery() {
+        mark_unresponsive(ctx, n);
         ctx.effects.push(Effect::RereadSwitchLater(n));
-        ctx.effects.push(Effect::SwitchUnread(n));
         return;
     }
     let fabric = &*ctx.fabric;

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use ferrosm_fabric::observed::{ExclusionReason, Node, NodeIdx, ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{PortState, id};
+use ferrosm_mad::smp::DrPath;
 
 use super::Discovery;
 use crate::ctx::Ctx;
@@ -40,8 +41,9 @@ pub(super) struct UnresponsiveDevices {
     policy: UnresponsivePolicy,
     /// Ports whose NodeInfo query had no response, and that are not judged yet.
     unanswered: Vec<PortRef>,
-    /// Switches that responded to NodeInfo only, and are not judged yet.
-    unread: Vec<NodeIdx>,
+    /// Known switches whose SwitchInfo had no response and that are not judged yet, with the path
+    /// that was used.
+    unread: Vec<(NodeIdx, DrPath)>,
     /// Nodes that stay although they do not respond.
     kept: BTreeSet<NodeIdx>,
     /// Ports of switches that were not read, whose neighbour was queried.
@@ -73,9 +75,10 @@ impl Discovery {
         may_stay
     }
 
-    /// A known switch responded to NodeInfo, but not to the reads after it.
-    pub(crate) fn on_unread_switch(&mut self, n: NodeIdx) {
-        self.unresponsive.unread.push(n);
+    /// A known switch did not respond to the reads of its SwitchInfo.
+    pub(crate) fn on_unread_switch(&mut self, fabric: &ObservedFabric, n: NodeIdx) {
+        let path = fabric.get(n).map(|node| node.path);
+        self.unresponsive.unread.extend(path.map(|path| (n, path)));
     }
 
     /// All other responses are in: decides which of the devices that did not respond stay, and
@@ -89,9 +92,11 @@ impl Discovery {
 
     /// Decides which of the devices that did not respond stay.
     pub(super) fn judge_unresponsive(&mut self, ctx: &mut Ctx<'_>) {
-        for n in core::mem::take(&mut self.unresponsive.unread) {
-            if !self.is_attached(ctx.fabric, n) {
-                exclude_node(ctx, n, ExclusionReason::NoResponse);
+        if !self.is_local() {
+            for (n, _) in core::mem::take(&mut self.unresponsive.unread) {
+                if !self.is_attached(ctx.fabric, n) {
+                    exclude_node(ctx, n, ExclusionReason::NoResponse);
+                }
             }
         }
         for from in core::mem::take(&mut self.unresponsive.unanswered) {
@@ -118,6 +123,17 @@ impl Discovery {
                     .problem(device, ProblemKind::NoResponse { attr });
             }
             self.keep(ctx, from, to);
+        }
+    }
+
+    /// The paths are recomputed with the links that the sweep found: a switch that did not respond
+    /// over the same path keeps its LFT. One with another path is read again by a later sweep,
+    /// because a lost link was in between.
+    pub(super) fn judge_unread(&mut self, ctx: &mut Ctx<'_>) {
+        for (n, path) in core::mem::take(&mut self.unresponsive.unread) {
+            if ctx.fabric.get(n).is_some_and(|node| node.path == path) {
+                mark_unresponsive(ctx, n);
+            }
         }
     }
 

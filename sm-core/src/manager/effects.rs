@@ -70,7 +70,7 @@ impl SubnetManager {
             }
             Effect::SwitchUnread(n) => {
                 if let Some(discovery) = self.activity.discovery() {
-                    discovery.on_unread_switch(n);
+                    discovery.on_unread_switch(&self.fabric, n);
                 }
             }
             Effect::SwitchResponds => self.routing.on_switch_responds(),
