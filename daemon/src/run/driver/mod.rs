@@ -15,8 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::{
-    Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, Progress,
-    ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
+    ActivityKind, Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent,
+    Persisted, Progress, ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
 };
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::gmp::Peer;
@@ -143,6 +143,8 @@ pub struct Driver<P, S> {
     heartbeat: Option<Heartbeat>,
     beat_due: Option<Instant>,
     next_tick: Instant,
+    /// The activity of the last progress report.
+    shown_activity: Option<ActivityKind>,
     send_errors: SendErrors,
     /// When a stop is abandoned and the driver ends.
     stop_deadline: Option<Instant>,
@@ -206,6 +208,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             heartbeat: None,
             beat_due: None,
             next_tick: Instant::START,
+            shown_activity: None,
             send_errors: SendErrors::default(),
             stop_deadline: None,
             last_turn: None,
@@ -625,6 +628,12 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
         Some(due.max(self.next_tick))
     }
 
+    /// When to report what the SM does now: no input may follow for a long time.
+    fn progress_due(&self) -> Option<Instant> {
+        let is_outdated = self.shown_activity != Some(self.sm.activity());
+        is_outdated.then_some(self.next_tick)
+    }
+
     /// Puts back into service what is out of service for a time that is over. Returns whether there
     /// is any.
     fn end_maintenance_if_due(&mut self) -> bool {
@@ -676,6 +685,7 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             liveness_due,
             self.beat_due,
             self.maintenance_due(),
+            self.progress_due(),
             server.and_then(SaServer::snapshot_due),
         ];
         let deadline = deadlines
@@ -746,7 +756,9 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             return;
         }
         self.next_tick = now + TICK;
-        self.shell.tick(self.sm.progress());
+        let progress = self.sm.progress();
+        self.shown_activity = Some(progress.activity);
+        self.shell.tick(progress);
         let errors = &mut self.send_errors;
         if now < errors.next {
             return;

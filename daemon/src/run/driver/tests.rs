@@ -131,6 +131,55 @@ fn stop_without_a_standby_is_immediate() {
     });
 }
 
+/// Stops some time after the first sweep; ends with the activity of the last progress report.
+struct LastActivity {
+    control: mpsc::Sender<Control>,
+    shown: Option<ActivityKind>,
+}
+
+impl Shell for LastActivity {
+    type End = Option<ActivityKind>;
+    fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<Self::End> {
+        if let Event::SweepCompleted(_) = event {
+            let control = self.control.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(3 * TICK).await;
+                control.send(Control::Stop).await
+            });
+        }
+        ControlFlow::Continue(())
+    }
+    fn persist(&mut self, _: PersistRequest) -> Option<u64> {
+        None
+    }
+    fn reload(&mut self) -> Reload {
+        Reload::NoEffect
+    }
+    fn hands_over(&self) -> bool {
+        false
+    }
+    fn stop(&mut self, _: &SubnetManager) -> Self::End {
+        self.shown
+    }
+    fn tick(&mut self, progress: Progress) {
+        self.shown = Some(progress.activity);
+    }
+}
+
+/// A sweep that ends soon after a progress report is not shown as if it still ran.
+#[test]
+fn end_of_an_activity_is_shown() {
+    runtime().block_on(async {
+        let (control, inbox) = mpsc::channel(4);
+        let shell = LastActivity {
+            control,
+            shown: None,
+        };
+        let shown = driver_on("ring:3", shell, inbox).run().await.unwrap();
+        assert_eq!(shown, Some(ActivityKind::Idle));
+    });
+}
+
 /// Receives nothing until its descriptor fails, or panics.
 struct FailingReceiver {
     panics: bool,
