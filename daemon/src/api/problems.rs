@@ -3,7 +3,7 @@
 //! A local sweep reports some kinds of problems for the whole fabric, others only for the devices
 //! that it read. What it does not report is solved in the first case. In the second case it is
 //! solved by the next full sweep; that a device does not respond also if it was not reported for a
-//! while, and that a port is not Active when it is.
+//! while or has left the subnet, and that a port is not Active when it is.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use ferrosm_core::SweepReport;
 use ferrosm_core::report::{Problem, ProblemKind};
-use ferrosm_fabric::location::Location;
+use ferrosm_fabric::location::{Location, PortName};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::{PortInfo, PortState};
 
@@ -40,7 +40,7 @@ pub(super) struct StandingProblem {
 enum SolvedBy {
     /// At once: every sweep reports it.
     Sweep,
-    /// If it is not reported for a while, or by a full sweep.
+    /// If it is not reported for a while, when its device leaves the subnet, or by a full sweep.
     Quiet,
     /// When its port is Active or has left the subnet, or by a full sweep.
     ActivePort,
@@ -73,7 +73,8 @@ impl StandingProblems {
             let is_reported = standing.reported == now;
             let lasts = match solved(&standing.problem.kind) {
                 SolvedBy::Sweep | SolvedBy::Itself => false,
-                SolvedBy::Quiet | SolvedBy::FullSweep => true,
+                SolvedBy::Quiet => !has_left(&standing.problem.location, snapshot),
+                SolvedBy::FullSweep => true,
                 SolvedBy::ActivePort => is_inactive(&standing.problem.location, snapshot),
             };
             is_reported || (is_local && lasts)
@@ -116,6 +117,17 @@ impl StandingProblem {
         let quiet_for = now.duration_since(self.reported).unwrap_or_default();
         solved(&self.problem.kind) == SolvedBy::Quiet && quiet_for >= limit
     }
+}
+
+/// Whether the device of a location is known and not in the subnet.
+fn has_left(location: &Location, snapshot: &Snapshot) -> bool {
+    let Location::Port(PortName {
+        node: Some(node), ..
+    }) = location
+    else {
+        return false;
+    };
+    snapshot.by_node_guid(node.guid).is_none()
 }
 
 /// Whether a port is in the subnet and not Active.
@@ -171,9 +183,9 @@ pub(super) const fn is_corrected(kind: &ProblemKind) -> bool {
 #[cfg(test)]
 mod tests {
     use ferrosm_core::report::SweepKind;
-    use ferrosm_fabric::location::Location;
-    use ferrosm_mad::attr::id;
-    use ferrosm_mad::ids::Lid;
+    use ferrosm_fabric::location::{Location, NodeName};
+    use ferrosm_mad::attr::{NodeDescription, id};
+    use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 
     use super::*;
 
@@ -195,6 +207,30 @@ mod tests {
     fn kinds(standing: &StandingProblems) -> Vec<&'static str> {
         let kinds = standing.iter().map(|s| s.problem.kind.name());
         kinds.collect()
+    }
+
+    /// That a switch did not respond is no news after it has left the subnet.
+    #[test]
+    fn silence_ends_with_the_device() {
+        let silent = Problem {
+            location: Location::Port(PortName {
+                node: Some(NodeName {
+                    description: NodeDescription::default(),
+                    guid: NodeGuid(7),
+                }),
+                port: PortNum::ZERO,
+            }),
+            kind: ProblemKind::NoResponse {
+                attr: id::SWITCH_INFO,
+            },
+        };
+        let mut standing = StandingProblems::default();
+        standing.on_found(&silent, SystemTime::UNIX_EPOCH);
+        assert_eq!(kinds(&standing), ["no-response"]);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        let next = report(SweepKind::Local, Vec::new());
+        standing.on_sweep(&next, &Snapshot::default(), now);
+        assert!(kinds(&standing).is_empty());
     }
 
     /// A local sweep of other devices does not solve what it did not look at.

@@ -33,8 +33,8 @@ pub(crate) const fn sender_query_tid(number: u16) -> Tid {
 pub(crate) enum PathPolicy {
     /// The shortest path, always.
     Shortest,
-    /// The shortest path, and from this attempt on one that avoids its first links, if there is
-    /// one.
+    /// The shortest path, and from this attempt on in turn one that avoids its first links, if
+    /// there is one, and the shortest. What is found meanwhile may make another path the shortest.
     DetourFromAttempt(u8),
     /// All known paths in turn, beginning with this one. Two attempts use the same path, because a
     /// lost packet is more likely than a dead link.

@@ -13,7 +13,10 @@ pub(crate) fn path_of(
     attempt: u8,
 ) -> Option<DrPath> {
     let paths = transaction.paths;
-    let takes_detour = matches!(paths, PathPolicy::DetourFromAttempt(first) if attempt >= first);
+    let takes_detour = matches!(
+        paths,
+        PathPolicy::DetourFromAttempt(first) if attempt >= first && (attempt - first) % 2 == 0
+    );
     let to_port = |at: PortRef| match paths {
         PathPolicy::Shortest => shortest(fabric, at),
         PathPolicy::DetourFromAttempt(_) if takes_detour => {

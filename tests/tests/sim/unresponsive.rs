@@ -9,7 +9,7 @@ use ferrosm_core::report::SweepKind;
 use ferrosm_core::{Command, Event, Problem, ProblemKind, SmConfig};
 use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::id;
-use ferrosm_sim::faults::Faults;
+use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::oracle::judge_fabric;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_tests::lab::Lab;
@@ -188,6 +188,42 @@ fn links_are_lost_while_a_switch_hangs() {
         for nth_switch in [0, 1, 4, 7] {
             lose_links_of_others(spec, nth_switch, None);
             lose_links_of_others(spec, nth_switch, Some(&Command::Sweep));
+        }
+    }
+}
+
+/// A switch loses its power. Requests over its links are repeated over others: nothing else is
+/// found to be wrong, at any time.
+#[test]
+fn nothing_else_is_accused_when_a_switch_is_lost() {
+    for spec in ["fat-tree:4", "fat-tree:6"] {
+        for nth_switch in 0..6 {
+            let mut lab = Lab::up(spec, 5, SmConfig::default());
+            let fabric = lab.world.fabric();
+            let own = fabric.peer(lab.at).expect("linked SM").node;
+            let has_hosts = |n: NodeIdx| {
+                let at_hosts = lab.hosts().into_iter().filter_map(|host| fabric.peer(host));
+                at_hosts.into_iter().any(|at| at.node == n)
+            };
+            let switches = (0..fabric.num_nodes())
+                .filter(|n| fabric.is_switch(*n) && *n != own && !has_hosts(*n));
+            let lost = switches.into_iter().nth(nth_switch).expect("a switch");
+            lab.act(FabricAction::PowerOff(lost));
+            lab.world.run_for(Duration::from_secs(30));
+            let id = lab.sm;
+            let mut found: Vec<String> = Vec::new();
+            for event in lab.events(id) {
+                match event {
+                    Event::ProblemFound(problem) => found.push(problem.to_string()),
+                    Event::SweepCompleted(report) => {
+                        found.extend(report.problems.iter().map(ToString::to_string));
+                    }
+                    _ => {}
+                }
+            }
+            let name = lab.spec.nodes[lost].description.clone();
+            found.retain(|text| !text.contains(&name));
+            assert_eq!(found, [""; 0], "{spec}: {name}");
         }
     }
 }

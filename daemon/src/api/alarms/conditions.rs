@@ -9,6 +9,7 @@ use ferrosm_api::fabric::{Link, NodeKind};
 use ferrosm_api::invariant::InvariantState;
 use ferrosm_api::maintenance::MaintenanceKind;
 use ferrosm_api::object::ObjectName;
+use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::election::SmMKey;
 use ferrosm_core::report::{Problem, ProblemKind};
 use ferrosm_fabric::location::Location;
@@ -107,7 +108,7 @@ pub(in crate::api) fn conditions(state: &State) -> Conditions {
 
 /// SMs that could not take over, and a key that the configuration does not have.
 fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
-    let report = &state.m_keys;
+    let report = &state.sm_reports.m_keys;
     let lacking = report.sms.iter().filter(|(_, key)| *key == SmMKey::Other);
     for (guid, _) in lacking {
         let kind = "sm-without-m-key";
@@ -118,7 +119,7 @@ fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
             ..Condition::new(format!("{kind}:{guid}"), kind, sm, text.to_owned())
         });
     }
-    for (guid, sections) in state.other_configs.iter() {
+    for (guid, sections) in &state.sm_reports.other_configs {
         if !sections.is_empty() {
             let kind = "sm-with-other-config";
             let text = format!("SM with another configuration, in: {sections}");
@@ -129,9 +130,17 @@ fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
             });
         }
     }
-    if report.is_rotated {
-        let kind = "m-key-not-configured";
-        let text = "a rotated M_Key is in force: set subnet.m-key of all SMs to it";
+    let m_key = (
+        report.is_rotated,
+        "m-key-not-configured",
+        "a rotated M_Key is in force: set subnet.m-key of all SMs to it",
+    );
+    let sm_key = (
+        state.sm_reports.sm_keys.is_rotated,
+        "sm-key-not-configured",
+        "a rotated SM_Key is in force: set sm.sm-key of all SMs to it",
+    );
+    for (_, kind, text) in [m_key, sm_key].into_iter().filter(|(rotated, ..)| *rotated) {
         items.push(Condition {
             severity: EventSeverity::Warning,
             is_of_service: true,
@@ -218,12 +227,20 @@ fn add_fabric(state: &State, fabric: &FabricState, items: &mut Vec<Condition>) {
     let mut links = Vec::new();
     // What is down by command is no deviation.
     let is_disabled = |link: &Link| link.maintenance == Some(MaintenanceKind::DisabledPort);
+    let mut disabled_ends = BTreeSet::new();
     for (key, link) in down_links(fabric, &state.maintenance) {
         if is_disabled(&link) {
+            disabled_ends.extend(key.map(|(guid, _)| guid));
             continue;
         }
         add_down_link(state, &key, &link, &mut nodes, &mut links);
     }
+    let maintained = state.maintenance.iter().map(|entry| entry.target);
+    let drained: BTreeSet<MaintenanceTarget> = maintained.collect();
+    nodes.retain(|guid, node| {
+        let is_disabled = disabled_ends.contains(guid) && node.condition.num_parts == 0;
+        !is_disabled && !drained.contains(&MaintenanceTarget::Switch(*guid))
+    });
     for node in nodes.values_mut() {
         let Condition {
             num_parts, text, ..

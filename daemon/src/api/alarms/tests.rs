@@ -4,6 +4,7 @@ use ferrosm_api::alarm::AlarmState;
 use ferrosm_api::event::EventSeverity;
 use ferrosm_api::fabric::NodeKind;
 use ferrosm_core::SweepReport;
+use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{NodeGuid, PortNum};
@@ -101,6 +102,29 @@ fn switch_contains_its_links() {
         found.items[1].text,
         "absent; last seen at leaf/3; 1 link down"
     );
+}
+
+/// What is down by command is no alarm: a drained switch that was switched off, and a host behind a
+/// disabled port.
+#[test]
+fn maintenance_is_no_alarm() {
+    let places = |target| {
+        let mut state = master(history());
+        state.maintenance = Arc::new([Maintenance {
+            target,
+            name: String::new(),
+            reason: String::new(),
+            until_unix_s: None,
+            may_cut_off_host: true,
+        }]);
+        let items = conditions(&state).items.into_iter();
+        items.map(|item| item.place).collect::<Vec<_>>()
+    };
+    let link = "spine-2/7 - spine-5/7";
+    let drained = MaintenanceTarget::Switch(NodeGuid(1));
+    assert_eq!(places(drained), ["host", link]);
+    let disabled = MaintenanceTarget::Port(NodeGuid(1), PortNum(3));
+    assert_eq!(places(disabled), ["leaf", link]);
 }
 
 /// A standby does not judge the fabric, but knows its own port.
