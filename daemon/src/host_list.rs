@@ -5,6 +5,9 @@ use thiserror::Error;
 /// Most names of a host list.
 pub const NAMES_MAX: usize = 100_000;
 
+/// Most brackets of a host list.
+const BRACKETS_MAX: usize = 8;
+
 /// Why a text is no host list.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum HostListError {
@@ -12,6 +15,8 @@ pub enum HostListError {
     Malformed(String),
     #[error("`{0}` names more than {NAMES_MAX} hosts")]
     TooMany(String),
+    #[error("a host list has at most {BRACKETS_MAX} brackets")]
+    TooManyBrackets,
 }
 
 /// The names of a host list: `gpu[01-03,07]` stands for gpu01, gpu02, gpu03 and gpu07. A text
@@ -20,6 +25,10 @@ pub enum HostListError {
 /// # Errors
 /// The brackets contain no numbers, or there are too many names.
 pub fn host_list(text: &str) -> Result<Vec<String>, HostListError> {
+    // Each is one call deep.
+    if text.matches('[').count() > BRACKETS_MAX {
+        return Err(HostListError::TooManyBrackets);
+    }
     let Some((prefix, rest)) = text.split_once('[') else {
         return Ok(vec![text.to_owned()]);
     };
@@ -66,6 +75,7 @@ mod tests {
             "gpu[3-1]",
             "gpu[1-99999999]",
             "a[1-50000]b[1-9]",
+            &"[0]".repeat(20_000),
         ] {
             assert!(host_list(text).is_err(), "{text}");
         }

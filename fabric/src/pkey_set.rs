@@ -55,6 +55,14 @@ impl PKeySet {
         self.membership(key).is_some()
     }
 
+    /// Whether the port accepts packets with the P_Key of another port: both are in its partition,
+    /// and not both as limited members (IBA vol. 1, 10.9.3).
+    #[must_use]
+    pub fn accepts(&self, key: PKey) -> bool {
+        self.membership(key)
+            .is_some_and(|own| (own.0 | key.0) & FULL != 0)
+    }
+
     /// The best membership in a P_Key's partition.
     fn membership(&self, key: PKey) -> Option<PKey> {
         let at = self

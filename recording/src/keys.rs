@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::MKey;
 
 const CLASS: usize = 1;
+const METHOD: usize = 3;
+const GET: u8 = 0x01;
 const ATTR: core::ops::Range<usize> = 16..18;
 const SUBN_LID: u8 = 0x01;
 const SUBN_DIRECTED: u8 = 0x81;
@@ -23,6 +25,7 @@ const BAD_M_KEY: [u8; 2] = [1, 0];
 const NOTICE_KEY: usize = 24;
 const SMP_KEY: usize = 24;
 const SMP_DATA: usize = 64;
+const SMP_DATA_LEN: usize = 64;
 const SA_KEY: usize = 36;
 /// Length of the records of an SA message, in units of 8 bytes.
 const SA_ATTR_OFFSET: core::ops::Range<usize> = 44..46;
@@ -98,8 +101,16 @@ impl KeyMask {
                     PORT_INFO => self.replace_at(mad, SMP_DATA, 8),
                     SM_INFO => {
                         self.replace_at(mad, SMP_DATA + 8, 8);
-                        // The proof of the SM_Key.
-                        self.replace_at(mad, SMP_DATA + 24, 8);
+                        // Proofs of the SM_Keys, and hashes that are keyed with the keys. A
+                        // response has results there.
+                        let proofs = if mad[METHOD] == GET {
+                            24..SMP_DATA_LEN
+                        } else {
+                            24..32
+                        };
+                        for at in proofs.step_by(8) {
+                            self.replace_at(mad, SMP_DATA + at, 8);
+                        }
                     }
                     NOTICE => self.replace_in_notice(mad, SMP_DATA),
                     _ => {}

@@ -37,16 +37,20 @@ pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<FoundPath,
         narrowest_mbps: u32::MAX,
     };
     let dropped = walk.follow(from, to).err();
-    let p_keys = match (&snapshot.end_port(from).pkeys, &snapshot.end_port(to).pkeys) {
-        (Some(own), Some(peer)) => {
-            let shared = own
-                .as_slice()
-                .iter()
-                .filter(|key| peer.has_partition(**key));
-            shared.map(ToString::to_string).collect()
-        }
-        _ => Vec::new(),
-    };
+    let p_keys: Option<Vec<String>> =
+        match (&snapshot.end_port(from).pkeys, &snapshot.end_port(to).pkeys) {
+            (Some(own), Some(peer)) => {
+                // Limited members do not reach each other.
+                let shared = own.as_slice().iter().filter(|key| peer.accepts(**key));
+                Some(shared.map(ToString::to_string).collect())
+            }
+            _ => None,
+        };
+    let is_separated = p_keys.as_ref().is_some_and(Vec::is_empty);
+    let dropped = dropped.or_else(|| {
+        let reason = "the ports share no partition of which one is a full member";
+        is_separated.then(|| reason.to_owned())
+    });
     let Walk {
         hops,
         slots,
@@ -67,7 +71,7 @@ pub(super) fn path(fabric: &FabricState, query: &PathQuery) -> Result<FoundPath,
         } else {
             narrowest_mbps
         },
-        p_keys,
+        p_keys: p_keys.unwrap_or_default(),
     };
     Ok(FoundPath { path, slots })
 }

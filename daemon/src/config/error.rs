@@ -251,10 +251,14 @@ fn sets_secret(text: &str, span: &Range<usize>) -> bool {
     let end = text[span.end..]
         .find('\n')
         .map_or(text.len(), |at| span.end + at);
-    text[start..end].split("m-key").skip(1).any(|rest| {
-        rest.trim_start_matches(['"', '\'', ' ', '\t'])
-            .starts_with('=')
-    })
+    let line = &text[start..end];
+    let sets = |name: &str| {
+        line.split(name).skip(1).any(|rest| {
+            rest.trim_start_matches(['"', '\'', ' ', '\t'])
+                .starts_with('=')
+        })
+    };
+    ["m-key", "url"].into_iter().any(sets)
 }
 
 #[cfg(test)]

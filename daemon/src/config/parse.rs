@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{
     API_CLIENT, API_CLIENT_KEYS, INVARIANT, INVARIANT_KEYS, KEYS, Key, NOTIFY, NOTIFY_KEYS,
-    PARTITION, PARTITION_KEYS, RENAMED,
+    PARTITION, PARTITION_KEYS, RENAMED, is_secret,
 };
 use super::settings::{PartitionEntry, Settings};
 use super::value::SpannedError;
@@ -177,9 +177,13 @@ fn read_table<S>(
         };
         read.spans.push((key.name, value.span()));
         if let Err(errors) = (key.read)(settings, value) {
-            let errors = errors
-                .into_iter()
-                .map(|(span, message)| (span, format!("{}: {message}", key.name)));
+            let errors = errors.into_iter().map(|(span, message)| {
+                let shown = match is_secret(key.name) {
+                    true => message.split(", found ").next().unwrap_or_default(),
+                    false => &message,
+                };
+                (span, format!("{}: {shown}", key.name))
+            });
             read.errors.extend(errors);
         }
     }

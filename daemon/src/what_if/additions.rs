@@ -9,6 +9,9 @@ use ferrosm_routing::{AddedEndPort, AddedSwitch, Additions, Loss, SwitchIdx};
 
 use super::RoutedFabric;
 
+/// Longest name of an added node: that of a NodeDescription.
+const NAME_LEN_MAX: usize = 64;
+
 /// Most nodes, and most cables, that are added.
 const ADDED_MAX: usize = 20_000;
 /// Most external ports of a switch.
@@ -114,6 +117,9 @@ impl<'a> Search<'a> {
     }
 
     fn add_node(&mut self, guid: u64, name: String, is_switch: bool) -> Result<(), ApiError> {
+        if name.len() > NAME_LEN_MAX {
+            return Err(invalid(format!("a name has at most {NAME_LEN_MAX} bytes")));
+        }
         self.found.names.push(name.clone());
         let kind = match is_switch {
             true => {

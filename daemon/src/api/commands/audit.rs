@@ -100,7 +100,12 @@ impl Writer {
 
     fn try_write(&mut self, line: &str) -> io::Result<()> {
         if self.len >= FILE_LEN_MAX {
-            std::fs::rename(self.dir.join(FILE_NAME), self.dir.join(OLD_FILE_NAME))?;
+            let renamed = std::fs::rename(self.dir.join(FILE_NAME), self.dir.join(OLD_FILE_NAME));
+            // An earlier attempt could not open the new file.
+            renamed.or_else(|e| match e.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(e),
+            })?;
             *self = Self::open(&self.dir)?;
         }
         if self.has_failed {
@@ -120,8 +125,8 @@ fn last_command(dir: &Path) -> u64 {
         let entries = lines.filter_map(|line| serde_json::from_str::<Entry>(&line).ok());
         entries.map(|entry| entry.command).max()
     };
-    let newest = numbers(FILE_NAME);
-    newest.or_else(|| numbers(OLD_FILE_NAME)).unwrap_or(0)
+    // A command that began before a rotation may end after it.
+    numbers(FILE_NAME).max(numbers(OLD_FILE_NAME)).unwrap_or(0)
 }
 
 #[cfg(test)]
