@@ -87,6 +87,12 @@ pub struct ListQuery {
     /// members of partitions have lists of earlier times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// The SM first reads again what it knows (a light sweep, and the sweep of what it finds).
+    /// Needs the role `operate`; not with `at`, and only for
+    /// lists that have earlier times.
+    #[serde(default)]
+    #[param(required = false)]
+    pub fresh: bool,
 }
 
 /// The query of an answer that may be of an earlier time.
@@ -98,6 +104,11 @@ pub struct TimeQuery {
     /// are those of that time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// The SM first reads again what it knows (a light sweep, and the sweep of what it finds).
+    /// Needs the role `operate`; not with `at`.
+    #[serde(default)]
+    #[param(required = false)]
+    pub fresh: bool,
 }
 
 /// Why there is no answer.

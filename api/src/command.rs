@@ -142,6 +142,8 @@ pub enum CommandKind {
     EnablePort,
     /// Put another M_Key in force.
     RotateMKey,
+    /// Put another SM_Key in force.
+    RotateSmKey,
     /// Stop the service.
     Stop,
     /// Put a new configuration in force.
@@ -178,6 +180,7 @@ impl CommandKind {
             Self::DisablePort => "disable-port",
             Self::EnablePort => "enable-port",
             Self::RotateMKey => "rotate-m-key",
+            Self::RotateSmKey => "rotate-sm-key",
             Self::Stop => "stop",
             Self::ConfigApply => "config-apply",
             Self::ConfigConfirm => "config-confirm",

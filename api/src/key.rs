@@ -79,6 +79,8 @@ pub struct SmKeys {
     pub port: ObjectName,
     /// Whether it has the M_Key in force.
     pub m_key: KeyMatch,
+    /// Whether it has shown the SM_Key in force, rather than the earlier one.
+    pub has_sm_key: bool,
     /// Whether it gets a rotated key from this master by replication.
     pub is_replica: bool,
 }
@@ -96,21 +98,32 @@ pub struct Keys {
     pub sms: Vec<SmKeys>,
 }
 
-/// A new M_Key.
+/// Keys that can be rotated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RotatedKey {
+    /// The M_Key of all ports.
+    MKey,
+    /// The SM_Key of the SMs and of trusted SA clients.
+    SmKey,
+}
+
+/// A new key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NewMKey {
+pub struct NewKey {
     /// The key: `0x` and 16 hexadecimal digits; a random one if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(write_only)]
-    pub m_key: Option<String>,
+    pub key: Option<String>,
 }
 
 /// What a rotation may lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RotationConsequence {
-    /// SMs without replication cannot configure the subnet until they have the new key.
+    /// SMs without replication cannot configure the subnet, or are ignored, until they have the new
+    /// key.
     Lockout,
 }
 
@@ -130,7 +143,7 @@ into_write_query!(RotationQuery);
 /// What a rotation would do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RotationPlan {
-    /// Ports that would get the key.
+    /// Ports that would get the key; none get an SM_Key.
     pub ports: usize,
     /// SMs that would get it by replication.
     pub replicas: Vec<ObjectName>,

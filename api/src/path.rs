@@ -17,6 +17,11 @@ pub struct PathQuery {
     /// The path at this time, in UTC (RFC 3339); now if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
+    /// The SM first reads again what it knows (a light sweep, and the sweep of what it finds).
+    /// Needs the role `operate`; not with `at`.
+    #[serde(default)]
+    #[param(required = false)]
+    pub fresh: bool,
 }
 
 /// The path of packets between two ports, from the tables that the switches have.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::answer::Role;
+use crate::maintenance::MaintenanceItem;
 use crate::object::ObjectName;
 
 /// The service and what it does.
@@ -94,6 +95,9 @@ pub struct Health {
     pub summary: String,
     /// What is wrong, the most severe first.
     pub findings: Vec<Finding>,
+    /// What is out of service by command; it is no finding.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maintenance: Vec<MaintenanceItem>,
 }
 
 /// Something that is wrong.

@@ -20,8 +20,8 @@ pub struct SaSettings {
     pub partition_sls: Arc<BTreeMap<u16, Sl>>,
     /// QoS policy that selects SL and limits of paths.
     pub qos: Option<Arc<QosPolicy>>,
-    /// SM_Key of trusted requests.
-    pub sm_key: MKey,
+    /// SM_Keys of trusted requests: the one in force, then an earlier one that is still accepted.
+    pub sm_keys: [MKey; 2],
 }
 
 impl SaSettings {

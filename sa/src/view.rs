@@ -59,11 +59,11 @@ impl View {
         Self::new(Arc::new(snapshot), self.settings.clone())
     }
 
-    /// Whether a request with this SM_Key is processed: SM_Key 0, or the configured one
+    /// Whether a request with this SM_Key is processed: SM_Key 0, or one of the accepted ones
     /// (docs/sm-behaviour.md 7.1).
     #[must_use]
     pub fn accepts_sm_key(&self, key: MKey) -> bool {
-        key == MKey::NONE || key == self.settings.sm_key
+        key == MKey::NONE || self.settings.sm_keys.contains(&key)
     }
 
     /// The end port that sent a request.

@@ -8,15 +8,16 @@
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 
+use crate::config::key_rotation::KeyKind;
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::io::Output;
 use crate::io::commands::{
     Command, CommandFailure, CommandId, CommandOutcome, CommandProgress, CommandReply,
+    OperatorChange,
 };
 use crate::outbox::Outbox;
 use crate::report::SweepReport;
-use crate::report::m_keys::MKeyReport;
 use crate::report::routing_failure::RoutingFailure;
 
 /// Most commands in progress; further ones fail.
@@ -29,7 +30,8 @@ struct Pending {
     command: Command,
     /// This SM was master when the command was accepted.
     was_master: bool,
-    /// The sweep that completes it began: a full sweep, or for a change of any kind.
+    /// The sweep that completes it began: a full sweep; for a change, one of any kind; for
+    /// [`Command::Refresh`], a light or full one.
     sweep_started: bool,
     /// Tables were being written when the command was accepted: a handover follows.
     is_deferred: bool,
@@ -71,10 +73,9 @@ impl CommandTracker {
                     Command::Sweep | Command::Exclude | Command::Reroute | Command::Handover,
                     SmState::Standby | SmState::NotActive,
                 ) => Some(CommandFailure::NotMaster { state, master }),
-                (Command::RotateMKey(_), state) if state != SmState::Master => {
-                    Some(CommandFailure::NotMaster { state, master })
-                }
-                (change, state) if change.is_change() && state != SmState::Master => {
+                (Command::Rotate(..) | Command::Change(_) | Command::Refresh, state)
+                    if state != SmState::Master =>
+                {
                     Some(CommandFailure::NotMaster { state, master })
                 }
                 _ => None,
@@ -124,7 +125,24 @@ impl CommandTracker {
 
     /// Whether a change waits for a sweep.
     pub(crate) fn awaits_change(&self) -> bool {
-        self.pending.iter().any(|p| p.command.is_change())
+        self.pending.iter().any(|p| p.command.as_change().is_some())
+    }
+
+    /// A light or full sweep began.
+    pub(crate) fn on_refresh_started(&mut self) {
+        let refreshes = self.pending.iter_mut();
+        for pending in refreshes.filter(|p| p.command == Command::Refresh) {
+            pending.sweep_started = true;
+        }
+    }
+
+    /// The SM is idle, and no sweep is requested: what it knows was read again. Returns whether a
+    /// [`Command::Refresh`] still waits for a light sweep.
+    pub(crate) fn on_refreshed(&mut self, out: &mut Outbox) -> bool {
+        let is_refresh = |p: &Pending| p.command == Command::Refresh;
+        let is_done = |p: &Pending| is_refresh(p) && p.sweep_started;
+        self.finish(out, is_done, |_| Ok(CommandOutcome::Refreshed));
+        self.pending.iter().any(is_refresh)
     }
 
     /// Whether a [`Command::Handover`] is in progress.
@@ -158,7 +176,8 @@ impl CommandTracker {
 
     /// A sweep of any kind began.
     pub(crate) fn on_sweep_started(&mut self) {
-        for pending in self.pending.iter_mut().filter(|p| p.command.is_change()) {
+        let changes = self.pending.iter_mut();
+        for pending in changes.filter(|p| p.command.as_change().is_some()) {
             pending.sweep_started = true;
         }
     }
@@ -167,14 +186,20 @@ impl CommandTracker {
     pub(crate) fn on_sweep_done(
         &mut self,
         out: &mut Outbox,
-        outcome: impl Fn(&Command) -> CommandOutcome,
+        outcome: impl Fn(&OperatorChange) -> CommandOutcome,
     ) {
-        let is_done = |p: &Pending| p.command.is_change() && p.sweep_started;
-        self.finish(out, is_done, |p| Ok(outcome(&p.command)));
+        self.pending.retain(|p| match p.command.as_change() {
+            Some(change) if p.sweep_started => {
+                reply(out, p.id, CommandReply::Done(Ok(outcome(change))));
+                false
+            }
+            Some(_) | None => true,
+        });
     }
 
     /// A full sweep began.
     pub(crate) fn on_full_sweep_started(&mut self, out: &mut Outbox, number: u32) {
+        self.on_refresh_started();
         for pending in self.pending.iter_mut().filter(|p| p.command.is_sweep()) {
             pending.sweep_started = true;
             let progress = CommandProgress::SweepStarted(number);
@@ -182,16 +207,16 @@ impl CommandTracker {
         }
     }
 
-    /// A full sweep is complete. `m_keys` reports the M_Keys of ports.
+    /// A full sweep is complete. `rotated` is the outcome of a rotation.
     pub(crate) fn on_full_sweep_done(
         &mut self,
         out: &mut Outbox,
         report: &SweepReport,
-        m_keys: impl Fn() -> MKeyReport,
+        rotated: impl Fn(KeyKind) -> CommandOutcome,
     ) {
         let swept = |pending: &Pending| {
-            if let Command::RotateMKey(_) = pending.command {
-                return Ok(CommandOutcome::MKeyRotated(Box::new(m_keys())));
+            if let Command::Rotate(kind, _) = pending.command {
+                return Ok(rotated(kind));
             }
             Ok(CommandOutcome::Swept {
                 number: report.number,
@@ -206,10 +231,12 @@ impl CommandTracker {
         &mut self,
         out: &mut Outbox,
         why: &RoutingFailure,
-    ) -> Vec<Command> {
-        let has_failed = |p: &Pending| p.sweep_started;
+    ) -> Vec<OperatorChange> {
+        let has_failed = |p: &Pending| p.sweep_started && p.command != Command::Refresh;
         let failed = self.pending.iter().filter(|p| has_failed(p));
-        let changes = failed.map(|p| p.command.clone()).collect();
+        let changes = failed
+            .filter_map(|p| p.command.as_change().cloned())
+            .collect();
         let failure = |_: &Pending| Err(CommandFailure::RoutingFailed(Box::new(why.clone())));
         self.finish(out, has_failed, failure);
         changes
@@ -241,12 +268,7 @@ impl CommandTracker {
         // Discovery may end with mastership.
         let is_impossible = |command: &Command| match command {
             Command::Stop => false,
-            Command::Handover
-            | Command::PutPartition(_)
-            | Command::RemovePartition(_)
-            | Command::BeginMaintenance(_)
-            | Command::EndMaintenance(_)
-            | Command::RotateMKey(_) => true,
+            Command::Handover | Command::Change(_) | Command::Refresh | Command::Rotate(..) => true,
             Command::Sweep
             | Command::Exclude
             | Command::Reroute
@@ -398,11 +420,11 @@ mod tests {
         b.commands.on_full_sweep_started(&mut b.out, 1);
         assert!(b.accept(1, Command::Sweep, SmState::Master));
         b.commands
-            .on_full_sweep_done(&mut b.out, &report(1), MKeyReport::default);
+            .on_full_sweep_done(&mut b.out, &report(1), |_| CommandOutcome::TookOver);
         assert!(b.results().is_empty());
         b.commands.on_full_sweep_started(&mut b.out, 2);
         b.commands
-            .on_full_sweep_done(&mut b.out, &report(2), MKeyReport::default);
+            .on_full_sweep_done(&mut b.out, &report(2), |_| CommandOutcome::TookOver);
         let results = b.results();
         assert!(
             matches!(&results[..], [(1, Ok(CommandOutcome::Swept { number: 2, problems }))] if problems.is_empty())

@@ -7,7 +7,7 @@
 //! therefore knows all of them. A replica replaces them by the keys and links that another SM knew:
 //! the key of a port is then known before the port was read.
 //!
-//! An operator can put another key in force than the configured one ([`MKeyRotation`]); it is a
+//! An operator can put another key in force than the configured one ([`KeyRotation`]); it is a
 //! record as well. A standby without a replica persists its key, so that it can still read ports
 //! after a restart with another one.
 //!
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
-use crate::config::m_key_rotation::MKeyRotation;
+use crate::config::key_rotation::{KeyKind, KeyRotation, RotatableKey};
 use crate::ctx::Ctx;
 use crate::records::lid_map::LidMap;
 use crate::records::{Record, RecordUpdate, RestoredState};
@@ -46,8 +46,8 @@ pub(crate) struct MKeyRing {
     previous: MKey,
     /// `previous` is in the records.
     is_previous_persisted: bool,
-    configured: MKey,
-    rotation: Option<MKeyRotation>,
+    /// The M_Key that all ports are to have.
+    wanted: RotatableKey,
     /// The key in force changed after ports were read: they may have it although they reported
     /// another one.
     is_new: bool,
@@ -68,8 +68,7 @@ impl MKeyRing {
             neighbours: links.map(|(of, (to, _))| (*of, *to)).collect(),
             previous: previous.unwrap_or_default(),
             is_previous_persisted: previous.is_some(),
-            configured,
-            rotation: restored.m_key_rotation,
+            wanted: RotatableKey::new(configured, restored.rotation_of(KeyKind::MKey)),
             ..Self::default()
         };
         keys.choose_fallbacks(keys.in_force());
@@ -78,33 +77,23 @@ impl MKeyRing {
 
     /// The M_Key that all ports are to have.
     pub(crate) fn in_force(&self) -> MKey {
-        let rotation = self.rotation.filter(|r| r.applies_to(self.configured));
-        rotation.map_or(self.configured, |rotation| rotation.m_key)
-    }
-
-    /// Whether the key in force is not the configured one.
-    pub(crate) fn is_rotated(&self) -> bool {
-        self.in_force() != self.configured
+        self.wanted.in_force()
     }
 
     /// The configured key, from now on.
     pub(crate) const fn configure(&mut self, configured: MKey) {
-        self.configured = configured;
+        self.wanted.configure(configured);
     }
 
     /// The rotated key of the master's records, from now on.
-    pub(crate) const fn set_rotation(&mut self, rotation: Option<MKeyRotation>) {
-        self.rotation = rotation;
+    pub(crate) const fn set_rotation(&mut self, rotation: Option<KeyRotation>) {
+        self.wanted.set_rotation(rotation);
     }
 
     /// Puts another key in force.
     pub(crate) fn rotate(&mut self, m_key: MKey) -> RecordUpdate {
-        let rotation = MKeyRotation {
-            m_key,
-            configured: self.configured,
-        };
-        self.rotation = Some(rotation);
-        RecordUpdate::Put(Record::MKeyRotation(rotation))
+        let rotation = self.wanted.rotate(KeyKind::MKey, m_key);
+        RecordUpdate::Put(Record::KeyRotation(rotation))
     }
 
     /// This SM is standby: persists a key that ports may have when it becomes master.
@@ -136,7 +125,7 @@ impl MKeyRing {
 
     /// Replaces the known keys and links by those of a replica.
     pub(crate) fn load_replica(&mut self, restored: &RestoredState) {
-        let loaded = Self::new(restored, self.configured);
+        let loaded = Self::new(restored, self.wanted.configured());
         let previous = match self.previous {
             MKey::NONE => loaded.previous,
             known => known,
@@ -262,7 +251,7 @@ impl MKeyRing {
         let in_force = self.in_force();
         let mut report = MKeyReport {
             has_key: in_force != MKey::NONE,
-            is_rotated: self.is_rotated(),
+            is_rotated: self.wanted.is_rotated(),
             ..MKeyReport::default()
         };
         for p in fabric.end_ports() {
@@ -291,14 +280,9 @@ impl MKeyRing {
     /// any port.
     pub(crate) fn persist_change(&mut self, ctx: &mut Ctx<'_>, lids: &LidMap) {
         let mut updates = Vec::new();
-        // The configuration has another key than at the rotation: it is newer.
-        let configured = self.configured;
-        if self
-            .rotation
-            .take_if(|r| !r.applies_to(configured))
-            .is_some()
-        {
-            updates.push(RecordUpdate::Remove(Record::m_key_rotation_key()));
+        if self.wanted.take_replaced() {
+            let key = Record::key_rotation_key(KeyKind::MKey);
+            updates.push(RecordUpdate::Remove(key));
         }
         let old = self.common;
         let new = ctx.cfg.m_key;

@@ -71,7 +71,7 @@ mod vls;
 pub use config::SmConfig;
 pub use event::Event;
 pub use io::commands::{
-    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, PlannedChange,
+    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, OperatorChange, PlannedChange,
 };
 pub use io::{
     Input, LoadedReplica, LocalPortEvent, Output, PeerEvent, Persisted, ReplicaEvent,

@@ -113,7 +113,7 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         | Record::AwaitsConsent
         | Record::Partition(_)
         | Record::Maintenance(_)
-        | Record::MKeyRotation(_) => None,
+        | Record::KeyRotation(_) => None,
     };
     ExportLine {
         description,

@@ -1,8 +1,7 @@
 //! Nodes, ports and links of a published fabric.
 
 use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Place, Port, Presence};
-use ferrosm_api::maintenance::MaintenanceKind;
-use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
+use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_fabric::snapshot::{
     EndPortIdx, PortIdx, ReportedLink, Snapshot, SnapshotLink, SnapshotPort,
 };
@@ -10,6 +9,7 @@ use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::NodeGuid;
 
 use super::history::{LinkChanges, LinkKey, NodeChange, link_key};
+use super::maintenance;
 use super::names::{end_port_name, link_end, node_kind, node_location, port_location};
 use super::published::FabricState;
 use super::rfc3339;
@@ -186,7 +186,7 @@ fn down_link(
         port.is_some_and(|at| is_disabled(snapshot.port(at)))
     });
     let note = match in_maintenance {
-        Some(entry) => maintenance_note(entry),
+        Some(entry) => maintenance::note(entry),
         None if disabled => "a port is disabled, not by ferrosm".to_owned(),
         None => String::new(),
     };
@@ -199,7 +199,7 @@ fn down_link(
         mbps: 0,
         since: Some(rfc3339(changes.since)),
         times_down: changes.times_down,
-        maintenance: in_maintenance.map(maintenance_kind),
+        maintenance: in_maintenance.map(maintenance::kind),
         note,
     }
 }
@@ -217,27 +217,6 @@ fn maintenance_of<'a>(maintenance: &'a [Maintenance], key: &LinkKey) -> Option<&
             .any(|end| Some(*end) == port.map(|port| (node, port)))
     };
     maintenance.iter().find(is_end)
-}
-
-pub(super) const fn maintenance_kind(entry: &Maintenance) -> MaintenanceKind {
-    match entry.target {
-        MaintenanceTarget::Switch(_) => MaintenanceKind::DrainedSwitch,
-        MaintenanceTarget::Link(..) => MaintenanceKind::DrainedLink,
-        MaintenanceTarget::Port(..) => MaintenanceKind::DisabledPort,
-    }
-}
-
-/// What is done to a link, port or switch by command, and why.
-pub(super) fn maintenance_note(entry: &Maintenance) -> String {
-    let done = match maintenance_kind(entry) {
-        MaintenanceKind::DisabledPort => "port disabled",
-        MaintenanceKind::DrainedLink => "drained",
-        MaintenanceKind::DrainedSwitch => "switch drained",
-    };
-    match entry.reason.as_str() {
-        "" => done.to_owned(),
-        reason => format!("{done}: {reason}"),
-    }
 }
 
 /// Rates of a link that is up, and whether it is Active.
@@ -296,8 +275,8 @@ fn link_that_is_up(fabric: &FabricState, maintenance: &[Maintenance], link: Snap
         mbps: rates.active.map_or(0, LinkRate::mbps),
         since: changes.map(|changes| rfc3339(changes.since)),
         times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
-        maintenance: in_maintenance.map(maintenance_kind),
-        note: in_maintenance.map_or_else(String::new, maintenance_note),
+        maintenance: in_maintenance.map(maintenance::kind),
+        note: in_maintenance.map_or_else(String::new, maintenance::note),
     }
 }
 

@@ -6,10 +6,12 @@ use std::io::Read;
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::key::{
-    KeyMatch, KeyState, Keys, NewMKey, PortMKeys, RotationConsequence, RotationPlan, SmKeys,
+    KeyMatch, KeyState, Keys, NewKey, PortMKeys, RotatedKey, RotationConsequence, RotationPlan,
+    SmKeys,
 };
 use ferrosm_api::object::ObjectName;
 use ferrosm_core::Command;
+use ferrosm_core::config::key_rotation::KeyKind;
 use ferrosm_core::election::SmMKey;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{MKey, PortGuid};
@@ -20,7 +22,8 @@ use super::published::State;
 
 /// The keys.
 pub(super) fn keys(state: &State) -> Keys {
-    let report = &state.m_keys;
+    let sm_keys = &state.sm_reports.sm_keys;
+    let report = &state.sm_reports.m_keys;
     let names = report.stragglers.iter().map(ToString::to_string);
     let sms = report.sms.iter().map(|(guid, m_key)| SmKeys {
         port: sm_name(state, *guid),
@@ -29,6 +32,7 @@ pub(super) fn keys(state: &State) -> Keys {
             SmMKey::Other => KeyMatch::Other,
             SmMKey::Unknown => KeyMatch::Unknown,
         },
+        has_sm_key: !sm_keys.earlier.contains(guid),
         is_replica: is_replica(state, *guid),
     });
     Keys {
@@ -37,10 +41,10 @@ pub(super) fn keys(state: &State) -> Keys {
             (true, false) => KeyState::Configured,
             (false, false) => KeyState::None,
         },
-        sm_key: if state.is_sm_key_default {
-            KeyState::Default
-        } else {
-            KeyState::Configured
+        sm_key: match (sm_keys.is_rotated, state.is_sm_key_default) {
+            (true, _) => KeyState::Rotated,
+            (false, true) => KeyState::Default,
+            (false, false) => KeyState::Configured,
         },
         ports: PortMKeys {
             current: report.current,
@@ -54,14 +58,17 @@ pub(super) fn keys(state: &State) -> Keys {
 }
 
 /// What a rotation would do.
-pub(super) fn plan(state: &State) -> Result<RotationPlan, ApiError> {
+pub(super) fn plan(state: &State, kind: RotatedKey) -> Result<RotationPlan, ApiError> {
     require_master(state)?;
     let keys = keys(state);
     let ports = keys.ports;
     let (replicas, without) = keys.sms.into_iter().partition(|sm: &SmKeys| sm.is_replica);
     let names = |sms: Vec<SmKeys>| sms.into_iter().map(|sm| sm.port).collect();
     Ok(RotationPlan {
-        ports: ports.current + ports.earlier + ports.without + ports.unknown,
+        ports: match kind {
+            RotatedKey::MKey => ports.current + ports.earlier + ports.without + ports.unknown,
+            RotatedKey::SmKey => 0,
+        },
         replicas: names(replicas),
         without: names(without),
     })
@@ -70,11 +77,12 @@ pub(super) fn plan(state: &State) -> Result<RotationPlan, ApiError> {
 /// The command for a rotation, unless it would lock out an SM without `accept`.
 pub(super) fn rotation(
     state: &State,
-    new: &NewMKey,
+    kind: RotatedKey,
+    new: &NewKey,
     accepted: Option<RotationConsequence>,
 ) -> Result<Command, ApiError> {
-    let plan = plan(state)?;
-    let key = match &new.m_key {
+    let plan = plan(state, kind)?;
+    let key = match &new.key {
         Some(text) => parse(text)?,
         None => random()?,
     };
@@ -86,15 +94,20 @@ pub(super) fn rotation(
         } else {
             &first.name
         };
-        return Err(ApiError::new(
-            ErrorKind::Conflict,
-            format!(
-                "SM {name} does not replicate from this master: it would not have the new M_Key, and could not take over"
-            ),
-            "Nothing was changed. Configure [replication] on all SMs, or stop that SM. `--accept lockout` rotates the key in spite of it; set `subnet.m-key` of that SM afterwards.",
-        ));
+        let message = format!(
+            "SM {name} does not replicate from this master: it would not have the new key, and could not take over"
+        );
+        let remedy = "Nothing was changed. Configure [replication] on all SMs, or stop that SM. `--accept lockout` rotates the key in spite of it; set `subnet.m-key` or `sm.sm-key` of that SM afterwards.";
+        return Err(ApiError::new(ErrorKind::Conflict, message, remedy));
     }
-    Ok(Command::RotateMKey(key))
+    Ok(Command::Rotate(key_kind(kind), key))
+}
+
+const fn key_kind(kind: RotatedKey) -> KeyKind {
+    match kind {
+        RotatedKey::MKey => KeyKind::MKey,
+        RotatedKey::SmKey => KeyKind::SmKey,
+    }
 }
 
 fn require_master(state: &State) -> Result<(), ApiError> {
@@ -136,7 +149,7 @@ fn parse(text: &str) -> Result<MKey, ApiError> {
     value
         .filter(|_| is_plain)
         .map(MKey::new)
-        .ok_or_else(|| invalid("m_key has 1 to 16 hexadecimal digits and is not 0"))
+        .ok_or_else(|| invalid("key has 1 to 16 hexadecimal digits and is not 0"))
 }
 
 /// A random key.
@@ -164,6 +177,7 @@ mod tests {
     use super::*;
     use crate::api::published::Published;
     use crate::api::replicas::Replicas;
+    use crate::api::sm_reports::SmReports;
 
     const STANDBY: PortGuid = PortGuid(5);
 
@@ -171,12 +185,16 @@ mod tests {
         let published = Published::default();
         published.first_sweep_as_master();
         let mut state = State::clone(&published.state());
-        state.m_keys = Arc::new(MKeyReport {
+        let m_keys = MKeyReport {
             has_key: true,
             current: 3,
             earlier: 1,
             sms: vec![(STANDBY, SmMKey::Same)],
             ..MKeyReport::default()
+        };
+        state.sm_reports = Arc::new(SmReports {
+            m_keys,
+            ..SmReports::default()
         });
         state.replicas = Arc::new(replicas);
         state
@@ -184,18 +202,23 @@ mod tests {
 
     #[test]
     fn rotation_locks_out_no_sm_unless_accepted() {
-        let new = NewMKey::default();
+        let new = NewKey::default();
         let alone = master(Replicas::default());
-        let refused = rotation(&alone, &new, None).unwrap_err();
+        let refused = rotation(&alone, RotatedKey::MKey, &new, None).unwrap_err();
         assert_eq!(refused.kind, ErrorKind::Conflict);
-        let accepted = rotation(&alone, &new, Some(RotationConsequence::Lockout));
-        assert!(matches!(accepted, Ok(Command::RotateMKey(key)) if key != MKey::NONE));
+        let accepted = rotation(
+            &alone,
+            RotatedKey::MKey,
+            &new,
+            Some(RotationConsequence::Lockout),
+        );
+        assert!(matches!(accepted, Ok(Command::Rotate(KeyKind::MKey, key)) if key != MKey::NONE));
         let replicated = master(Replicas {
             in_sync: vec![STANDBY],
             ..Replicas::default()
         });
-        assert!(rotation(&replicated, &new, None).is_ok());
-        let plan = plan(&replicated).unwrap();
+        assert!(rotation(&replicated, RotatedKey::SmKey, &new, None).is_ok());
+        let plan = plan(&replicated, RotatedKey::MKey).unwrap();
         assert_eq!(
             (plan.ports, plan.replicas.len(), plan.without.len()),
             (4, 1, 0)
@@ -206,8 +229,8 @@ mod tests {
     fn errors_do_not_show_the_key() {
         let state = master(Replicas::default());
         for text in ["0", "0x0", "xyzzy", "12345678901234567", "+5"] {
-            let m_key = Some(text.to_owned());
-            let error = rotation(&state, &NewMKey { m_key }, None).unwrap_err();
+            let key = Some(text.to_owned());
+            let error = rotation(&state, RotatedKey::SmKey, &NewKey { key }, None).unwrap_err();
             assert_eq!(error.kind, ErrorKind::InvalidRequest);
             assert!(text.len() < 3 || !error.message.contains(text), "{error:?}");
         }

@@ -11,6 +11,8 @@ use crate::pattern::is_match;
 
 /// Objects on a page if the query has no `limit`.
 const LIMIT_DEFAULT: usize = 1000;
+/// Most conditions, and most fields. Each row is compared with all of them.
+const CONDITIONS_MAX: usize = 64;
 /// Largest `limit`.
 const LIMIT_MAX: usize = 100_000;
 
@@ -28,11 +30,11 @@ pub(super) fn page_of_rows<T: Serialize>(
     rows: impl IntoIterator<Item = impl FnOnce() -> T>,
     query: &ListQuery,
 ) -> Result<Page<Value>, ApiError> {
-    if query.at.is_some() {
+    if query.at.is_some() || query.fresh {
         return Err(ApiError::new(
             ErrorKind::InvalidRequest,
             "this list is known only as it is now",
-            "Nodes, ports, links and members of partitions have earlier lists; leave out `at`.",
+            "Nodes, ports, links and members of partitions have earlier and fresh lists; leave out `at` and `fresh`.",
         ));
     }
     let conditions = conditions(query.conditions.as_deref().unwrap_or(""))?;
@@ -48,6 +50,12 @@ pub(super) fn page_of_rows<T: Serialize>(
     };
     let named = query.fields.as_deref().filter(|fields| !fields.is_empty());
     let fields: Option<Vec<&str>> = named.map(|fields| fields.split(',').collect());
+    if fields
+        .as_ref()
+        .is_some_and(|fields| fields.len() > CONDITIONS_MAX)
+    {
+        return Err(invalid(format!("at most {CONDITIONS_MAX} fields")));
+    }
     let condition_fields: Vec<&str> = conditions
         .iter()
         .filter_map(|c| c.path.first().copied())
@@ -132,7 +140,11 @@ fn plain(value: &Value) -> String {
 }
 
 fn conditions(text: &str) -> Result<Vec<Condition<'_>>, ApiError> {
-    let parts = text.split(',').filter(|part| !part.is_empty());
+    let parts: Vec<&str> = text.split(',').filter(|part| !part.is_empty()).collect();
+    if parts.len() > CONDITIONS_MAX {
+        return Err(invalid(format!("at most {CONDITIONS_MAX} conditions")));
+    }
+    let parts = parts.into_iter();
     parts
         .map(|part| {
             let Some((name, pattern)) = part.split_once('=') else {

@@ -50,6 +50,7 @@ mod keys;
 mod line_file;
 mod list;
 mod lookup;
+mod maintenance;
 mod members;
 mod names;
 mod partition;
@@ -69,6 +70,7 @@ mod routes;
 mod sa_clients;
 mod seen;
 pub mod server;
+mod sm_reports;
 mod status;
 pub mod sweep_log;
 mod ufm;
@@ -134,8 +136,8 @@ pub struct Service {
     pub commands: CommandLog,
     pub config: ConfigDesk,
     pub events: EventLog,
-    /// Held while a partition is changed, because a change depends on the one before.
-    partition_changes: Arc<tokio::sync::Mutex<()>>,
+    /// Held while a change is checked and executed.
+    change_turn: Arc<tokio::sync::Mutex<()>>,
     predictor: what_if::Predictor,
     pub alarms: Alarms,
     pub notifier: Notifier,

@@ -12,16 +12,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
-use ferrosm_core::config::sections::ConfigSections;
 use ferrosm_core::event::LinkFlaps;
-use ferrosm_core::report::m_keys::MKeyReport;
 use ferrosm_core::report::{ActivityKind, Problem};
 use ferrosm_core::routing::what_if::RoutingBasis;
 use ferrosm_core::{SmConfig, SubnetManager, SweepReport};
 use ferrosm_fabric::location::PortName;
 use ferrosm_fabric::snapshot::{EarlierTables, Snapshot};
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::PortGuid;
 
 use super::history::{ForgottenEntries, History, LinkKey};
 use super::intent::{ComparedIntent, Intent};
@@ -32,6 +29,7 @@ use super::replicas::Replicas;
 use super::rfc3339;
 use super::route_history::RouteHistory;
 use super::seen::Seen;
+use super::sm_reports::SmReports;
 
 /// Shortest time after which a problem of a device that is read in each light sweep counts as
 /// solved if it is not reported.
@@ -46,6 +44,8 @@ const SHORT_STATE: Duration = Duration::from_secs(1);
 /// Estimated bytes of a past state, and of a problem or message in it.
 const PAST_STATE_LEN: usize = 3000;
 const PROBLEM_LEN: usize = 400;
+/// Estimated memory of a member of a partition, in bytes.
+const MEMBER_LEN: usize = 200;
 
 /// The published state. Clones share it.
 #[derive(Debug, Clone)]
@@ -67,6 +67,8 @@ pub struct State {
     pub started: SystemTime,
     /// When this state was published.
     pub at: SystemTime,
+    /// When the SM read it again for this answer, and found what changed.
+    pub read_again_at: Option<SystemTime>,
     pub role: SmState,
     pub role_since: SystemTime,
     pub role_reason: String,
@@ -80,10 +82,8 @@ pub struct State {
     pub added_partitions: Arc<BTreeSet<u16>>,
     /// What is out of service.
     pub maintenance: Arc<[Maintenance]>,
-    /// Who has which M_Key, as of the last sweep.
-    pub m_keys: Arc<MKeyReport>,
-    /// The other SMs that compared their configuration, and the sections that differ.
-    pub other_configs: Arc<BTreeMap<PortGuid, ConfigSections>>,
+    /// Which keys and configurations ports and other SMs have.
+    pub sm_reports: Arc<SmReports>,
     /// The SM_Key is the default, which is known to all.
     pub is_sm_key_default: bool,
     /// What waits for the consent of the operator.
@@ -156,12 +156,12 @@ impl Default for Published {
             role_reason: "the service has started".to_owned(),
             priority: 0,
             activity: ActivityKind::Idle,
+            read_again_at: None,
             no_link: None,
             partitions: Arc::default(),
             added_partitions: Arc::default(),
             maintenance: Arc::default(),
-            m_keys: Arc::default(),
-            other_configs: Arc::default(),
+            sm_reports: Arc::default(),
             is_sm_key_default: true,
             awaits_consent: None,
             fabric: None,
@@ -269,11 +269,12 @@ impl Published {
     pub fn role_changed(&self, role: SmState, reason: String, sm: &SubnetManager) {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
-        let m_keys = Arc::new(sm.m_key_report());
-        let other_configs = Arc::new(sm.other_configs());
+        let reports = SmReports::of(sm);
         self.publish(|state, now| {
-            state.m_keys = m_keys;
-            state.other_configs = other_configs;
+            // Earlier states share what has not changed.
+            if *state.sm_reports != reports {
+                state.sm_reports = Arc::new(reports);
+            }
             if state.role == SmState::Master {
                 let mastered = state.fabric.take().filter(|fabric| fabric.report.is_some());
                 state.earlier = mastered
@@ -312,14 +313,11 @@ impl Published {
         let snapshot = self.snapshot_of(sm);
         let basis = sm.routing_basis().map(Arc::new);
         let routes = self.routes_after(report, &snapshot, basis.as_deref());
-        let m_keys = sm.m_key_report();
-        let other_configs = sm.other_configs();
+        let reports = SmReports::of(sm);
         self.publish(|state, now| {
-            if *state.m_keys != m_keys {
-                state.m_keys = Arc::new(m_keys);
-            }
-            if *state.other_configs != other_configs {
-                state.other_configs = Arc::new(other_configs);
+            // Earlier states share what has not changed.
+            if *state.sm_reports != reports {
+                state.sm_reports = Arc::new(reports);
             }
             Arc::make_mut(&mut state.problems).on_sweep(report, &snapshot, now);
             if !report.failed {
@@ -391,14 +389,9 @@ impl Published {
 
     /// An SMInfo scan between sweeps has shown other SMs, or another M_Key is in force.
     pub fn keys(&self, sm: &SubnetManager) {
-        let m_keys = sm.m_key_report();
-        let before = self.state();
-        let other_configs = sm.other_configs();
-        if *before.m_keys != m_keys || *before.other_configs != other_configs {
-            self.publish(|state, _| {
-                state.m_keys = Arc::new(m_keys);
-                state.other_configs = Arc::new(other_configs);
-            });
+        let reports = SmReports::of(sm);
+        if *self.state().sm_reports != reports {
+            self.publish(|state, _| state.sm_reports = Arc::new(reports));
         }
     }
 
@@ -551,7 +544,7 @@ impl Published {
             self.lock_past().push(
                 before.at,
                 before.without_observed(),
-                before.bytes(),
+                before.bytes(state),
                 &before.observed(),
                 &state.observed(),
             );
@@ -615,11 +608,20 @@ impl State {
         }
     }
 
-    /// An estimate of the memory of [`Self::without_observed`], unless others share it.
-    fn bytes(&self) -> usize {
+    /// An estimate of the memory of [`Self::without_observed`] that the next state does not share.
+    fn bytes(&self, next: &Self) -> usize {
         let report = self.fabric.as_ref().and_then(|f| f.report.as_ref());
         let of_report = report.map_or(0, |r| r.problems.len() + r.routing_messages.len());
-        PAST_STATE_LEN + (self.problems.len() + of_report) * PROBLEM_LEN
+        let members = match Arc::ptr_eq(&self.partitions, &next.partitions) {
+            true => 0,
+            false => self
+                .partitions
+                .list()
+                .iter()
+                .map(|p| p.members.len() + 1)
+                .sum(),
+        };
+        PAST_STATE_LEN + (self.problems.len() + of_report) * PROBLEM_LEN + members * MEMBER_LEN
     }
 
     /// What changed until this snapshot. What happened before the first sweep as master is no news:

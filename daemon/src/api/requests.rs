@@ -1,15 +1,12 @@
-//! Partitions and maintenance: requests of operators as commands to the SM, and what is out of
-//! service.
+//! Partitions and maintenance: requests of operators as changes that the SM executes.
 
 use core::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_api::answer::{ApiError, ErrorKind};
-use ferrosm_api::maintenance::{
-    DrainRequest, FOR_S_MAX, MaintenanceItem, MaintenanceItems, PortDisableRequest, ServiceRequest,
-};
+use ferrosm_api::maintenance::{DrainRequest, FOR_S_MAX, PortDisableRequest, ServiceRequest};
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
-use ferrosm_core::Command;
+use ferrosm_core::OperatorChange;
 use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
 use ferrosm_core::config::partitions::Partition;
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
@@ -17,15 +14,15 @@ use ferrosm_mad::ids::PortNum;
 
 use super::list::invalid;
 use super::published::{FabricState, State};
-use super::{fabric, lookup, members, names, partition, rfc3339};
+use super::{lookup, members, names, partition};
 use crate::config::PartitionEntry;
 
-/// The command that creates or replaces a partition.
+/// The change that creates or replaces a partition.
 pub(super) fn put_partition(
     fabric: &FabricState,
     name: String,
     definition: PartitionDefinition,
-) -> Result<Command, ApiError> {
+) -> Result<OperatorChange, ApiError> {
     let entry = PartitionEntry {
         name,
         pkey: definition.p_key,
@@ -37,16 +34,16 @@ pub(super) fn put_partition(
         groups: definition.groups,
     };
     let partition = checked(&entry)?;
-    Ok(Command::PutPartition(Box::new(partition)))
+    Ok(OperatorChange::PutPartition(Box::new(partition)))
 }
 
-/// The command that changes the members of a partition that a command created.
+/// The change that changes the members of a partition that a command created.
 pub(super) fn change_members(
     fabric: &FabricState,
     state: &State,
     text: &str,
     changes: &MemberChanges,
-) -> Result<Command, ApiError> {
+) -> Result<OperatorChange, ApiError> {
     let mut changed = added(state, text)?.clone();
     let parse = |list: &[String]| {
         let entry = PartitionEntry {
@@ -68,12 +65,12 @@ pub(super) fn change_members(
         .members
         .retain(|(selector, _)| !is_replaced(*selector));
     changed.members.extend(add);
-    Ok(Command::PutPartition(Box::new(changed)))
+    Ok(OperatorChange::PutPartition(Box::new(changed)))
 }
 
-/// The command that removes a partition that a command created.
-pub(super) fn remove_partition(state: &State, text: &str) -> Result<Command, ApiError> {
-    Ok(Command::RemovePartition(added(state, text)?.number))
+/// The change that removes a partition that a command created.
+pub(super) fn remove_partition(state: &State, text: &str) -> Result<OperatorChange, ApiError> {
+    Ok(OperatorChange::RemovePartition(added(state, text)?.number))
 }
 
 /// A partition that a command created.
@@ -101,36 +98,39 @@ fn checked(entry: &PartitionEntry) -> Result<Partition, ApiError> {
     partition.map_err(|errors| invalid(errors.join("; ")))
 }
 
-/// The command that drains a switch or link.
+/// The change that drains a switch or link.
 pub(super) fn drain(
     fabric: &FabricState,
     request: DrainRequest,
     reason: &str,
-) -> Result<Command, ApiError> {
+) -> Result<OperatorChange, ApiError> {
     let (target, name) = switch_or_link(fabric, &request.target)?;
     begin(target, name, request.for_s, reason, false)
 }
 
-/// The command that puts a drained switch or link back.
-pub(super) fn undrain(state: &State, request: &ServiceRequest) -> Result<Command, ApiError> {
+/// The change that puts a drained switch or link back.
+pub(super) fn undrain(state: &State, request: &ServiceRequest) -> Result<OperatorChange, ApiError> {
     let is_drain = |target| !matches!(target, MaintenanceTarget::Port(..));
     let resolve =
         |fabric: &FabricState| switch_or_link(fabric, &request.target).map(|found| found.0);
     end(state, &request.target, is_drain, resolve, "drained")
 }
 
-/// The command that disables a port.
+/// The change that disables a port.
 pub(super) fn disable_port(
     fabric: &FabricState,
     request: PortDisableRequest,
     reason: &str,
-) -> Result<Command, ApiError> {
+) -> Result<OperatorChange, ApiError> {
     let (target, name) = switch_port(fabric, &request.target)?;
     begin(target, name, request.for_s, reason, request.accept_cut_off)
 }
 
-/// The command that enables a port that one disabled.
-pub(super) fn enable_port(state: &State, request: &ServiceRequest) -> Result<Command, ApiError> {
+/// The change that enables a port that one disabled.
+pub(super) fn enable_port(
+    state: &State,
+    request: &ServiceRequest,
+) -> Result<OperatorChange, ApiError> {
     let is_port = |target| matches!(target, MaintenanceTarget::Port(..));
     let resolve = |fabric: &FabricState| switch_port(fabric, &request.target).map(|found| found.0);
     end(state, &request.target, is_port, resolve, "disabled")
@@ -142,13 +142,13 @@ fn begin(
     for_s: Option<u64>,
     reason: &str,
     may_cut_off_host: bool,
-) -> Result<Command, ApiError> {
+) -> Result<OperatorChange, ApiError> {
     if for_s.is_some_and(|for_s| for_s == 0 || for_s > FOR_S_MAX) {
         return Err(invalid(format!("for_s is from 1 to {FOR_S_MAX}")));
     }
     let until = for_s.map(|for_s| SystemTime::now() + Duration::from_secs(for_s));
     let since_epoch = until.and_then(|until| until.duration_since(UNIX_EPOCH).ok());
-    Ok(Command::BeginMaintenance(Box::new(Maintenance {
+    Ok(OperatorChange::BeginMaintenance(Box::new(Maintenance {
         target,
         name,
         reason: reason.to_owned(),
@@ -164,14 +164,14 @@ fn end(
     is_of_kind: impl Fn(MaintenanceTarget) -> bool,
     resolve: impl Fn(&FabricState) -> Result<MaintenanceTarget, ApiError>,
     done: &str,
-) -> Result<Command, ApiError> {
+) -> Result<OperatorChange, ApiError> {
     let entries = state
         .maintenance
         .iter()
         .filter(|entry| is_of_kind(entry.target));
     let mut named = entries.filter(|entry| entry.name == text);
     if let (Some(entry), None) = (named.next(), named.next()) {
-        return Ok(Command::EndMaintenance(entry.target));
+        return Ok(OperatorChange::EndMaintenance(entry.target));
     }
     let not_found = || {
         ApiError::new(
@@ -184,7 +184,7 @@ fn end(
     let target = resolve(fabric)?;
     let mut entries = state.maintenance.iter();
     if entries.any(|entry| entry.target == target) {
-        return Ok(Command::EndMaintenance(target));
+        return Ok(OperatorChange::EndMaintenance(target));
     }
     Err(not_found())
 }
@@ -244,20 +244,4 @@ fn numbered_port(snapshot: &Snapshot, slot: u32, text: &str) -> Result<PortIdx, 
             snapshot.node(slot).name()
         ))
     })
-}
-
-/// What is out of service.
-pub(super) fn maintenance(state: &State) -> MaintenanceItems {
-    let items = state.maintenance.iter().map(|entry| MaintenanceItem {
-        kind: fabric::maintenance_kind(entry),
-        guid: entry.target.node().to_string(),
-        name: entry.name.clone(),
-        reason: entry.reason.clone(),
-        until: entry
-            .until_unix_s
-            .map(|until| rfc3339(UNIX_EPOCH + Duration::from_secs(until))),
-    });
-    MaintenanceItems {
-        items: items.collect(),
-    }
 }

@@ -18,14 +18,14 @@ use nix::unistd::Group;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio_rustls::rustls::ServerConnection;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::access::{Client, ClientRoles};
 use super::routes::{self, Failed};
 use super::ufm::{self, Login};
 use super::{
     ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REMOTE_CLIENTS_MAX, REQUEST_BODY_MAX,
-    REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX,
+    REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX, WHAT_IF_BODY_MAX,
 };
 use crate::config::Settings;
 use crate::http::endpoint::{self, Slots};
@@ -76,8 +76,14 @@ fn start_sockets(
     let mut paths = Vec::new();
     match bind(socket) {
         Ok(listener) => {
-            let access = share_with_group(socket);
-            info!(socket = %socket.display(), access, "API started");
+            info!(socket = %socket.display(), "API started");
+            let shared = socket.to_owned();
+            // A name service may hang, and the SM must not wait for it.
+            let thread = std::thread::Builder::new().name("api-group".to_owned());
+            if let Err(error) = thread.spawn(move || share_with_group(&shared)) {
+                let effect = "members of the group cannot ask the service";
+                warn!(%error, group = GROUP, effect, "cannot share the API socket");
+            }
             let router = router(service);
             let roles = service.client_roles.clone();
             http.serve(|closing| serve(listener, router, roles, closing));
@@ -110,19 +116,18 @@ fn bind(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
     Ok(listener)
 }
 
-/// Lets the members of [`GROUP`] connect, if the group exists. Returns who may connect.
-fn share_with_group(path: &Path) -> &'static str {
+/// Lets the members of [`GROUP`] connect, if the group exists.
+fn share_with_group(path: &Path) {
     let Ok(Some(group)) = Group::from_name(GROUP) else {
-        return "owner";
+        return;
     };
     let shared = chown(path, None, Some(group.gid.as_raw()))
         .and_then(|()| std::fs::set_permissions(path, Permissions::from_mode(0o660)));
     match shared {
-        Ok(()) => "owner and group",
+        Ok(()) => debug!(group = GROUP, "API socket shared"),
         Err(error) => {
             let effect = "members of the group cannot ask the service";
             warn!(%error, group = GROUP, effect, "cannot share the API socket");
-            "owner"
         }
     }
 }
@@ -139,6 +144,7 @@ async fn receive_body(Shared(service): Shared<Service>, request: Request, next: 
     let may_configure = client.is_some_and(|client| is_admin(client, &service.client_roles));
     let len_max = match head.uri.path() {
         "/v1/config" if may_configure => CONFIG_BODY_MAX,
+        "/v1/whatif" => WHAT_IF_BODY_MAX,
         _ => REQUEST_BODY_MAX,
     };
     let receive = axum::body::to_bytes(body, len_max);
@@ -325,16 +331,16 @@ mod tests {
                             log.end(request.id, &Ok(outcome.clone()));
                             let _ = request.result.send(Ok(outcome));
                         }
+                        Command::Refresh => {
+                            let _ = request.result.send(Ok(CommandOutcome::Refreshed));
+                        }
                         Command::Reroute => drop(request),
                         Command::Handover
                         | Command::Takeover
                         | Command::AcceptRemoval(_)
                         | Command::Stop
-                        | Command::PutPartition(_)
-                        | Command::RemovePartition(_)
-                        | Command::BeginMaintenance(_)
-                        | Command::EndMaintenance(_)
-                        | Command::RotateMKey(_) => pending.push(request),
+                        | Command::Change(_)
+                        | Command::Rotate(..) => pending.push(request),
                     }
                 }
                 executed
@@ -413,6 +419,42 @@ mod tests {
             [Command::Sweep, Command::Reroute, Command::Handover]
         );
         assert_refused(&served.call("POST", "/v1/sweep"), 503, "not-ready");
+    }
+
+    /// A fresh answer is of the time after the SM has read the fabric again; only answers that also
+    /// have earlier times can be fresh.
+    #[test]
+    fn fresh_answer_follows_a_read() {
+        let served = Served::start_sockets();
+        assert_refused(
+            &served.call("GET", "/v1/status?fresh=true"),
+            503,
+            "not-ready",
+        );
+        let executed = served.execute();
+        let fresh = served.call("GET", "/v1/status?fresh=true");
+        assert!(fresh.starts_with("HTTP/1.1 200 "), "{fresh}");
+        let now = served.call("GET", "/v1/status?fresh=false");
+        assert!(now.starts_with("HTTP/1.1 200 "), "{now}");
+        for target in [
+            "/v1/status?fresh=yes",
+            "/v1/status?fresh=true&at=2026-11-30T00:00:00Z",
+            "/v1/alarms?fresh=true",
+            "/v1/commands/1?fresh=true&fresh=true",
+        ] {
+            let status = if target.contains("commands") {
+                404
+            } else {
+                400
+            };
+            let refused = served.call("GET", target);
+            assert!(
+                refused.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{refused}"
+            );
+        }
+        served.service.refuse_commands();
+        assert_eq!(executed.join().unwrap(), [Command::Refresh]);
     }
 
     /// Invalid queries and long bodies are refused before anything is executed.

@@ -20,6 +20,7 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_sa::registry::multicast::MulticastGroups;
 
 use super::alarms::{Alarms, conditions};
+use super::maintenance;
 use super::names::end_port_name;
 use super::problems::is_corrected;
 use super::published::{FabricState, State};
@@ -104,48 +105,20 @@ fn summary(report: &SweepReport, at: SystemTime) -> SweepSummary {
     }
 }
 
-/// The health of the subnet: what sweeps found, and what was there in the last days and is not now.
-/// `alarms` are those of now; `None` at an earlier time.
+/// The health of the subnet: what sweeps found, what was there in the last days and is not now, and
+/// what is out of service by command. `alarms` are those of now; `None` at an earlier time.
 pub(super) fn health(state: &State, alarms: Option<&Alarms>) -> Health {
-    if let Some(why) = &state.no_link {
-        return Health {
-            state: HealthState::Down,
-            summary: format!("this SM serves no subnet: local port unusable: {why}"),
-            findings: Vec::new(),
-        };
-    }
-    let Some(fabric) = &state.fabric else {
-        return Health {
-            state: HealthState::Unknown,
-            summary: format!("the fabric is not discovered yet: {}", state.activity),
-            findings: Vec::new(),
-        };
+    let (fabric, report) = match assessed(state) {
+        Ok(assessed) => assessed,
+        Err((health, summary)) => {
+            return Health {
+                state: health,
+                summary,
+                findings: Vec::new(),
+                maintenance: Vec::new(),
+            };
+        }
     };
-    if state.role != SmState::Master {
-        let master = other_master(state);
-        let known = master.map_or_else(
-            || "no master is known".to_owned(),
-            |master| format!("{} is master", named(&master)),
-        );
-        return Health {
-            state: HealthState::Unknown,
-            summary: format!(
-                "this SM is {}, {known}: ask the master",
-                role(state.role).name()
-            ),
-            findings: Vec::new(),
-        };
-    }
-    if fabric.report.is_none() {
-        return Health {
-            state: HealthState::Unknown,
-            summary: format!(
-                "this SM has become master, and its first sweep is not complete: {}",
-                state.activity
-            ),
-            findings: Vec::new(),
-        };
-    }
     let findings = findings(state, fabric, alarms);
     let size = size(&fabric.snapshot);
     let sizes = format!(
@@ -154,14 +127,11 @@ pub(super) fn health(state: &State, alarms: Option<&Alarms>) -> Health {
         count(size.cas + size.routers, "host", "hosts"),
         count(size.links, "link", "links"),
     );
-    let engine = fabric.report.as_ref().map_or("", |report| report.engine);
-    let routes = if engine.is_empty() {
-        "no routes".to_owned()
-    } else {
-        format!("routes by {engine}, without credit loops")
+    let routes = match report.engine {
+        "" => "no routes".to_owned(),
+        engine => format!("routes by {engine}, without credit loops"),
     };
-    let is_failed = fabric.report.as_ref().is_some_and(|report| report.failed);
-    let state = if is_failed {
+    let health = if report.failed {
         HealthState::Down
     } else if findings.is_empty() {
         HealthState::Ok
@@ -169,10 +139,43 @@ pub(super) fn health(state: &State, alarms: Option<&Alarms>) -> Health {
         HealthState::Degraded
     };
     Health {
-        state,
+        state: health,
         summary: format!("{sizes}; {routes}"),
         findings,
+        maintenance: maintenance::items(&state.maintenance).items,
     }
+}
+
+/// The fabric and the report of its last sweep, if this SM can tell how healthy it is; otherwise
+/// the health that is known and why.
+fn assessed(state: &State) -> Result<(&FabricState, &SweepReport), (HealthState, String)> {
+    if let Some(why) = &state.no_link {
+        let summary = format!("this SM serves no subnet: local port unusable: {why}");
+        return Err((HealthState::Down, summary));
+    }
+    let unknown = |summary| (HealthState::Unknown, summary);
+    let activity = state.activity;
+    let fabric = state
+        .fabric
+        .as_ref()
+        .ok_or_else(|| unknown(format!("the fabric is not discovered yet: {activity}")))?;
+    if state.role != SmState::Master {
+        let master = other_master(state);
+        let known = master.map_or_else(
+            || "no master is known".to_owned(),
+            |master| format!("{} is master", named(&master)),
+        );
+        let role = role(state.role).name();
+        return Err(unknown(format!(
+            "this SM is {role}, {known}: ask the master"
+        )));
+    }
+    let report = fabric.report.as_ref().ok_or_else(|| {
+        unknown(format!(
+            "this SM has become master, and its first sweep is not complete: {activity}"
+        ))
+    })?;
+    Ok((fabric, report))
 }
 
 fn named(object: &ObjectName) -> &str {
@@ -232,10 +235,14 @@ pub(super) fn sms(state: &State) -> Sms {
         is_self: i == 0,
         priority: if i == 0 { state.priority } else { sm.priority },
         state: role(if i == 0 { state.role } else { sm.sm_state }),
-        differing_config: state.other_configs.get(&sm.guid).map(|sections| {
-            let names = sections.iter().map(ConfigSection::name);
-            names.map(str::to_owned).collect()
-        }),
+        differing_config: state
+            .sm_reports
+            .other_configs
+            .get(&sm.guid)
+            .map(|sections| {
+                let names = sections.iter().map(ConfigSection::name);
+                names.map(str::to_owned).collect()
+            }),
     });
     Sms {
         items: items.collect(),

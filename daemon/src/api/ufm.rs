@@ -22,14 +22,14 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::command::WriteQuery;
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
-use ferrosm_core::Command;
+use ferrosm_core::OperatorChange;
 use ferrosm_core::config::partitions::{MemberSelector, Membership, Partition};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::access::Client;
 use super::published::{State, ready};
-use super::routes::{self, Failed};
+use super::routes::{self, Failed, Turn, change};
 use super::{Service, partition, requests};
 
 /// Delay of the answer to a wrong password.
@@ -194,10 +194,10 @@ async fn post_guids(
 ) -> Result<Json<Value>, Failed> {
     let Json(added) = body?;
     let members = members(&added.guids, Some(&added.membership))?;
-    let _one_at_a_time = service.partition_changes.lock().await;
+    let turn = change::turn(&service).await?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let command = match existing(&state, &added.pkey)? {
+    let change = match existing(&state, &added.pkey)? {
         Some(partition) => {
             let has_options =
                 partition.index0 == added.index0 && partition.has_ipoib_group() == added.ip_over_ib;
@@ -229,7 +229,7 @@ async fn post_guids(
             requests::put_partition(fabric, format!("ufm-{number:#06x}"), definition)?
         }
     };
-    carry_out(service.clone(), client, command).await
+    carry_out(service.clone(), client, change, turn).await
 }
 
 /// GUIDs to remove.
@@ -251,28 +251,17 @@ async fn remove_guids(
         add: Vec::new(),
         remove: members(&removed.guids, None)?,
     };
-    let _one_at_a_time = service.partition_changes.lock().await;
+    let turn = change::turn(&service).await?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let change = requests::change_members(fabric, &state, &removed.pkey, &changes)?;
-    let command = match change {
-        Command::PutPartition(left) if left.members.is_empty() => {
-            Command::RemovePartition(left.number)
+    let changed = requests::change_members(fabric, &state, &removed.pkey, &changes)?;
+    let change = match changed {
+        OperatorChange::PutPartition(left) if left.members.is_empty() => {
+            OperatorChange::RemovePartition(left.number)
         }
-        other @ (Command::PutPartition(_)
-        | Command::RemovePartition(_)
-        | Command::BeginMaintenance(_)
-        | Command::EndMaintenance(_)
-        | Command::Sweep
-        | Command::Exclude
-        | Command::Reroute
-        | Command::Handover
-        | Command::Takeover
-        | Command::Stop
-        | Command::AcceptRemoval(_)
-        | Command::RotateMKey(_)) => other,
+        other => other,
     };
-    carry_out(service.clone(), client, command).await
+    carry_out(service.clone(), client, change, turn).await
 }
 
 /// The partition in force with a P_Key.
@@ -306,13 +295,15 @@ fn members(guids: &[String], membership: Option<&str>) -> Result<Vec<String>, Ap
 async fn carry_out(
     service: Shared<Service>,
     client: Extension<Client>,
-    command: Command,
+    change: OperatorChange,
+    turn: Turn,
 ) -> Result<Json<Value>, Failed> {
-    let query = WriteQuery {
+    change::check_invariants(&service, &change).await?;
+    let query = Query(WriteQuery {
         reason: Some("call of UFM's interface".to_owned()),
         ..WriteQuery::default()
-    };
-    routes::execute(service, client, Ok(Query(query)), command).await?;
+    });
+    routes::execute_in_turn(service, client, Ok(query), change.into(), Some(turn)).await?;
     Ok(Json(json!({})))
 }
 

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::time::parse_until;
 use super::{ListArgs, ServiceDirArgs};
 
 /// Flags of `alarms`.
@@ -29,9 +30,9 @@ pub enum AlarmsCommand {
         /// Number of the alarm.
         #[arg(value_name = "ID")]
         id: u64,
-        /// End the acknowledgement after this time, such as `2h`, and report the alarm again if it
-        /// is still open.
-        #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+        /// End the acknowledgement after this time, such as `2h`, or at one such as `18:00`
+        /// (UTC), and report the alarm again if it is still open.
+        #[arg(long, value_name = "TIME", value_parser = parse_until)]
         until: Option<Duration>,
         /// Why, for the audit log.
         #[arg(long, value_name = "TEXT")]

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::ServiceDirArgs;
+use super::time::parse_since;
 
 /// Flags of `bugreport`.
 #[derive(Debug, Clone, Args)]
 pub struct BugreportArgs {
     /// How much of events, changes and MADs to pack.
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_since)]
     pub since: Duration,
     /// Replace GUIDs, GIDs and names by pseudonyms. Captures and the recording, which contain them
     /// in binary form, are left out.

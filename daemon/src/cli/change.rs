@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::time::parse_span;
 use super::{AskAtArgs, ListAtArgs, ServiceArgs, TimeArgs};
 
 /// Flags of `partition`.
@@ -72,8 +73,8 @@ pub struct PartitionAddArgs {
     pub pkey: String,
     /// Members, each with `=full` (default), `=limited` or `=both`: port GUIDs, ranges of them such
     /// as 0x20-0x3f, names, host lists such as `gpu[01-16]`, patterns such as `gpu-*`, ALL,
-    /// ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF.
-    #[arg(long = "member", value_name = "PORTS[=MEMBERSHIP]")]
+    /// ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF. Several are separated by commas or blanks.
+    #[arg(long = "member", value_name = "PORTS[=MEMBERSHIP]", num_args = 1..)]
     pub members: Vec<String>,
     /// Create the broadcast group of IPoIB.
     #[arg(long)]
@@ -104,12 +105,13 @@ pub struct PartitionSetArgs {
     /// Members to add, or to give another membership.
     #[arg(
         long,
+        num_args = 1..,
         value_name = "PORTS[=MEMBERSHIP]",
         required_unless_present = "remove"
     )]
     pub add: Vec<String>,
     /// Members to remove.
-    #[arg(long, value_name = "PORTS")]
+    #[arg(long, value_name = "PORTS", num_args = 1..)]
     pub remove: Vec<String>,
     /// Do it although it has this consequence.
     #[arg(long, value_name = "CONSEQUENCE")]
@@ -129,7 +131,7 @@ pub struct DrainArgs {
     #[arg(value_name = "SWITCH|PORT")]
     pub target: String,
     /// Put it back after this time: 30m, 2h, 1d.
-    #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_span)]
     pub time: Option<core::time::Duration>,
     /// Do it although it has this consequence.
     #[arg(long, value_name = "CONSEQUENCE")]
@@ -175,7 +177,7 @@ pub enum PortCommand {
         #[arg(value_name = "PORT")]
         target: String,
         /// Enable it after this time: 30m, 2h, 1d.
-        #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+        #[arg(long = "for", value_name = "TIME", value_parser = parse_span)]
         time: Option<core::time::Duration>,
         /// Do it although it has this consequence.
         #[arg(long, value_name = "CONSEQUENCE", value_delimiter = ',')]

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use clap::Args;
 
 use super::AskArgs;
-use super::time::parse_time;
+use super::time::{parse_since, parse_time};
 
 /// Flags of `changes`.
 #[derive(Debug, Clone, Args)]
@@ -14,8 +14,8 @@ pub struct ChangesArgs {
     /// The question.
     #[command(flatten)]
     pub ask: AskArgs,
-    /// Only changes of the last time, such as `1h` or `7d`.
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    /// Only changes of the last time, such as `1h` or `7d`, or since a time such as `05:00` (UTC).
+    #[arg(long, value_name = "TIME", value_parser = parse_since)]
     pub since: Option<Duration>,
     /// Only changes of this node: name or GUID; `*` stands for any text.
     #[arg(long, value_name = "NODE")]
@@ -33,7 +33,7 @@ pub struct ChangesArgs {
 #[derive(Debug, Clone, Args)]
 pub struct DiffArgs {
     /// The first time: `2026-11-29T05:00:00Z`, `"2026-11-29 05:00:00"` or `05:00` of today, in UTC,
-    /// or a time ago such as `1h`.
+    /// `now`, or a time ago such as `1h`.
     #[arg(value_name = "FROM", value_parser = parse_time)]
     pub from: SystemTime,
     /// The second time [default: now].

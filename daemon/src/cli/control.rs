@@ -10,7 +10,8 @@ use ferrosm_api::command::{WAIT_S_DEFAULT, WAIT_S_MAX};
 /// The service that a command is for.
 #[derive(Debug, Clone, Args)]
 pub struct ServiceDirArgs {
-    /// State directory of the service [default: files.state-dir of the configuration file].
+    /// State directory of the service [default: $FERROSM_STATE_DIR, without --config, or
+    /// files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// Configuration file of the service [default: /etc/ferrosm.toml]. It is read for its state

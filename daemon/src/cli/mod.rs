@@ -56,7 +56,7 @@ pub use explain::{
     ExplainRouteArgs, ExplainSweepArgs,
 };
 pub use group::{GroupArgs, GroupCommand, HostArgs, HostCommand};
-pub use keys::{KeysArgs, KeysCommand, Lockout, RotatedKey};
+pub use keys::{KeysArgs, KeysCommand, Lockout, RotatedKeyArg};
 #[cfg(feature = "simulator")]
 pub use routing::RouteArgs;
 pub use sa::{RateArg, SaArgs, SaCommand};

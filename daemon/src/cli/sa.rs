@@ -5,6 +5,7 @@ use core::time::Duration;
 use clap::{Args, Subcommand};
 use ferrosm_api::sa::{LIMIT_PER_S_MAX, TOP_DEFAULT};
 
+use super::time::parse_span;
 use super::{AskArgs, ServiceDirArgs};
 
 /// Flags of `sa`.
@@ -39,7 +40,7 @@ pub enum SaCommand {
         #[arg(value_name = "RATE", value_parser = parse_rate)]
         rate: RateArg,
         /// End it after this time.
-        #[arg(long = "for", value_name = "TIME", value_parser = humantime::parse_duration)]
+        #[arg(long = "for", value_name = "TIME", value_parser = parse_span)]
         duration: Option<Duration>,
         /// Why, for the audit log.
         #[arg(long, value_name = "TEXT")]

@@ -29,6 +29,8 @@ use crate::output::{self, answers};
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a request of `events --follow` waits.
 const FOLLOW_WAIT: Duration = Duration::from_secs(30);
+/// How long the service waits until the SM has read the fabric again.
+const FRESH_WAIT: Duration = Duration::from_secs(60);
 /// Exit status of `health` if the state is unknown.
 const UNKNOWN: u8 = 3;
 
@@ -238,12 +240,17 @@ pub(super) fn ask_at<T: DeserializeOwned>(
     let endpoint = service::endpoint(&args.service)?;
     let mut query = query.to_vec();
     query.extend(time.at.map(|at| ("at", rfc3339(at))));
+    query.extend(time.fresh.then(|| ("fresh", "true".to_owned())));
     let call = Call {
         endpoint: &endpoint,
         method: Method::GET,
         resource,
         query: &query,
-        wait: Duration::ZERO,
+        wait: if time.fresh {
+            FRESH_WAIT
+        } else {
+            Duration::ZERO
+        },
     };
     loop {
         let received = call

@@ -65,13 +65,37 @@ pub fn partition(command: &PartitionCommand) -> Result<(), Failure> {
     }
 }
 
+/// Texts that commas separate. Those in brackets belong to a host list.
+fn separated(texts: &[String]) -> Vec<String> {
+    let mut parts = Vec::new();
+    for text in texts {
+        let mut part = String::new();
+        let mut is_bracketed = false;
+        for letter in text.chars() {
+            match letter {
+                '[' => is_bracketed = true,
+                ']' => is_bracketed = false,
+                ',' if !is_bracketed => {
+                    parts.push(core::mem::take(&mut part));
+                    continue;
+                }
+                _ => {}
+            }
+            part.push(letter);
+        }
+        parts.push(part);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
 fn add_partition(args: &PartitionAddArgs) -> Result<(), Failure> {
     let definition = PartitionDefinition {
         p_key: args.pkey.clone(),
         index0: args.index0,
         ipoib: args.ipoib,
         flags: args.flags.clone(),
-        members: args.members.clone(),
+        members: separated(&args.members),
         groups: Vec::new(),
     };
     let resource = format!("partitions/{}", encoded(&args.name));
@@ -83,8 +107,8 @@ fn add_partition(args: &PartitionAddArgs) -> Result<(), Failure> {
 
 fn set_members(args: &PartitionSetArgs) -> Result<(), Failure> {
     let changes = MemberChanges {
-        add: args.add.clone(),
-        remove: args.remove.clone(),
+        add: separated(&args.add),
+        remove: separated(&args.remove),
     };
     let resource = format!("partitions/{}/members", encoded(&args.partition));
     let request = Request::new(Method::PATCH, &resource)

@@ -4,20 +4,19 @@ use core::time::Duration;
 use std::fs;
 use std::path::Path;
 
-use ferrosm_api::key::{Keys, NewMKey, RotationPlan};
+use ferrosm_api::key::{Keys, NewKey, RotationPlan};
 use hyper::Method;
 
 use super::ask::ask;
 use super::control::{Request, execute};
 use super::service::{endpoint, failure};
 use crate::api::client::Call;
-use crate::cli::{KeysCommand, RotatedKey, ServiceArgs};
+use crate::cli::{KeysCommand, ServiceArgs};
 use crate::failure::Failure;
 use crate::output::{self, keys as text};
 
 /// Most bytes of a key file: the key is one line.
 const KEY_FILE_MAX: u64 = 256;
-const ROTATE_M_KEY: &str = "keys/m-key/rotate";
 
 /// Runs `keys`.
 ///
@@ -27,31 +26,32 @@ pub fn run(command: &KeysCommand) -> Result<(), Failure> {
     match command {
         KeysCommand::Status(args) => ask::<Keys>(args, "keys", &[], text::status).map(drop),
         KeysCommand::Rotate {
-            key: RotatedKey::MKey,
+            key,
             key_file,
             dry_run,
             accept,
             service,
         } => {
-            let m_key = key_file.as_deref().map(read_key).transpose()?;
+            let resource = format!("keys/{}/rotate", key.name());
+            let key = key_file.as_deref().map(read_key).transpose()?;
             if *dry_run {
-                return plan(service);
+                return plan(service, &resource);
             }
-            let request = Request::new(Method::POST, ROTATE_M_KEY)
+            let request = Request::new(Method::POST, &resource)
                 .with_option(accept.map(|_| ("accept", "lockout")))
-                .with_body(&NewMKey { m_key })?;
+                .with_body(&NewKey { key })?;
             execute(service, &request)
         }
     }
 }
 
-fn plan(args: &ServiceArgs) -> Result<(), Failure> {
+fn plan(args: &ServiceArgs, resource: &str) -> Result<(), Failure> {
     let endpoint = endpoint(&args.service)?;
     let query = [("dry_run", "true".to_owned())];
     let call = Call {
         endpoint: &endpoint,
         method: Method::POST,
-        resource: ROTATE_M_KEY,
+        resource,
         query: &query,
         wait: Duration::ZERO,
     };

@@ -38,8 +38,12 @@ pub(super) fn endpoint(service: &ServiceDirArgs) -> Result<ApiEndpoint, Failure>
 
 /// The state directory of a service.
 pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
-    match &service.state_dir {
-        Some(dir) => Ok(dir.clone()),
+    let from_environment = || {
+        let dir = std::env::var_os("FERROSM_STATE_DIR").filter(|dir| !dir.is_empty());
+        dir.map(PathBuf::from).filter(|_| service.config.is_none())
+    };
+    match service.state_dir.clone().or_else(from_environment) {
+        Some(dir) => Ok(dir),
         None => match config::state_dir(service.config.as_deref()) {
             Err(Failure::Config(errors)) => Err(Failure::Unconfigured {
                 message: errors.to_string(),

@@ -124,6 +124,21 @@ pub fn health(answer: &Answer<Health>) -> String {
             alarm.unwrap_or_default()
         );
     }
+    for item in &health.maintenance {
+        let _ = write!(
+            text,
+            "  - {}: out of service ({})",
+            item.name,
+            item.kind.name()
+        );
+        if let Some(until) = &item.until {
+            let _ = write!(text, " until {}", short(until));
+        }
+        if !item.reason.is_empty() {
+            let _ = write!(text, ": {}", item.reason);
+        }
+        text.push('\n');
+    }
     text
 }
 
@@ -288,7 +303,9 @@ pub fn commands(answer: &Answer<Commands>) -> String {
     if items.is_empty() {
         return "no command since the start of the service\n".to_owned();
     }
-    let mut out = table::new(["Command", "Received", "What", "By", "Result", "Reason"]);
+    let mut out = table::new([
+        "Command", "Received", "What", "On", "By", "Result", "Reason",
+    ]);
     table::right(&mut out, &[0]);
     for command in items {
         let result = match command.message.is_empty() {
@@ -299,6 +316,7 @@ pub fn commands(answer: &Answer<Commands>) -> String {
             command.command.to_string(),
             short(&command.received_at).to_owned(),
             command.kind.name().to_owned(),
+            command.target.clone(),
             command.by.clone(),
             result,
             command.reason.clone().unwrap_or_default(),

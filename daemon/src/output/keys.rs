@@ -16,8 +16,10 @@ pub fn status(answer: &Answer<Keys>) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "M_Key   {}", keys.m_key.name());
     let _ = writeln!(out, "SM_Key  {}", keys.sm_key.name());
-    if keys.m_key == KeyState::Rotated {
-        let _ = writeln!(out, "  ~ subnet.m-key has another key: set it on all SMs");
+    for (state, name) in [(keys.m_key, "subnet.m-key"), (keys.sm_key, "sm.sm-key")] {
+        if state == KeyState::Rotated {
+            let _ = writeln!(out, "  ~ {name} has another key: set it on all SMs");
+        }
     }
     let _ = writeln!(
         out,
@@ -28,12 +30,13 @@ pub fn status(answer: &Answer<Keys>) -> String {
         let _ = writeln!(out, "  ~ {name}");
     }
     if !keys.sms.is_empty() {
-        let mut sms = table::new(["SM", "M_Key", "Replica"]);
+        let mut sms = table::new(["SM", "M_Key", "SM_Key", "Replica"]);
         for sm in &keys.sms {
             let replica = if sm.is_replica { "in sync" } else { "none" };
             sms.add_row([
                 named(&sm.port).to_owned(),
                 sm.m_key.name().to_owned(),
+                if sm.has_sm_key { "same" } else { "earlier" }.to_owned(),
                 replica.to_owned(),
             ]);
         }
@@ -45,7 +48,10 @@ pub fn status(answer: &Answer<Keys>) -> String {
 /// `keys rotate --dry-run`.
 #[must_use]
 pub fn plan(plan: &RotationPlan) -> String {
-    let mut out = format!("{} ports would get a new M_Key\n", plan.ports);
+    let mut out = match plan.ports {
+        0 => "no port would be written\n".to_owned(),
+        ports => format!("{ports} ports would get a new key\n"),
+    };
     for sm in &plan.replicas {
         let _ = writeln!(out, "  {} would get it by replication", named(sm));
     }

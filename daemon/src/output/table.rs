@@ -3,10 +3,13 @@
 use core::fmt;
 
 pub use comfy_table::Table;
+use std::io::IsTerminal;
+
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
+use rustix::termios::tcgetwinsize;
 
 /// An empty table in the common style.
 #[must_use]
@@ -15,17 +18,33 @@ pub fn new<const N: usize>(heads: [&str; N]) -> Table {
     table
         .load_style(presets::UTF8_BORDERS_ONLY)
         .set_header(heads);
+    if let Some(width) = terminal_width() {
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width.max(WIDTH_MIN));
+    }
     table
 }
 
-/// Width of wrapped tables.
+/// Width of wrapped tables without a terminal.
 const WIDTH: u16 = 110;
+/// On a narrower terminal, lines are wrapped by it.
+const WIDTH_MIN: u16 = 60;
+
+/// Columns of the terminal; `None` if the output is none.
+fn terminal_width() -> Option<u16> {
+    let stdout = std::io::stdout();
+    let size = stdout.is_terminal().then(|| tcgetwinsize(stdout).ok());
+    size.flatten()
+        .map(|size| size.ws_col)
+        .filter(|columns| *columns > 0)
+}
 
 /// Wraps long cells.
 pub fn wrap(table: &mut Table) {
     table
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(WIDTH);
+        .set_width(terminal_width().unwrap_or(WIDTH).max(WIDTH_MIN));
 }
 
 /// Right-aligns columns.

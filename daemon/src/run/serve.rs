@@ -502,7 +502,9 @@ impl ServiceShell {
             | Event::PartitionRemoved { .. }
             | Event::MaintenanceBegan { .. }
             | Event::MaintenanceEnded { .. } => self.published.changes(sm),
-            Event::MKeyRotated | Event::Election(_) => self.published.keys(sm),
+            Event::MKeyRotated | Event::SmKeyRotated | Event::Election(_) => {
+                self.published.keys(sm)
+            }
             Event::LocalPortUnusable(why) => self.published.local_port(Some(why.to_string())),
             Event::LocalPortUsable(_) => self.published.local_port(None),
             Event::ConsentAwaited { foreign, .. } => {

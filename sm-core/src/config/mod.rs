@@ -3,7 +3,7 @@
 //! The daemon reads files, applies defaults and reports errors with positions.
 
 pub mod hints;
-pub mod m_key_rotation;
+pub mod key_rotation;
 pub mod maintenance;
 pub mod partitions;
 pub mod sections;
@@ -58,6 +58,9 @@ pub struct SmConfig {
     /// SM_Key shared by the SMs of the subnet.
     #[serde(with = "exposed")]
     pub sm_key: MKey,
+    /// The SM_Key that was in force before, while another SM shows it: accepted as well.
+    #[serde(with = "exposed", default)]
+    pub earlier_sm_key: MKey,
     /// Subnet prefix: upper half of every GID.
     pub subnet_prefix: GidPrefix,
     /// M_Key written to every port; [`MKey::NONE`] for unprotected ports.
@@ -176,8 +179,14 @@ impl SmConfig {
             prefix_routes: Arc::clone(&self.prefix_routes),
             partition_sls: Arc::new(self.partitions.sls().collect()),
             qos: self.qos.clone(),
-            sm_key: self.sm_key,
+            sm_keys: self.sm_keys(),
         }
+    }
+
+    /// The SM_Keys that are accepted: the one in force, then the earlier one.
+    #[must_use]
+    pub const fn sm_keys(&self) -> [MKey; 2] {
+        [self.sm_key, self.earlier_sm_key]
     }
 
     /// The settings that a routing depends on.
@@ -197,6 +206,7 @@ impl Default for SmConfig {
             priority: 0,
             master_priority: 0,
             sm_key: MKey::new(1),
+            earlier_sm_key: MKey::NONE,
             subnet_prefix: GidPrefix::DEFAULT,
             m_key: MKey::NONE,
             m_key_lease_period_s: 0,

@@ -338,6 +338,11 @@ events! {
             MKeyRotated => {} [
                 Info "M_Key rotated": "a command put another M_Key in force, here or at the master; ports get it next";
             ]
+            /// Another SM_Key is in force, by a command here or at the master, or by the
+            /// configuration.
+            SmKeyRotated => {} [
+                Info "SM_Key changed": "another SM_Key is in force, by a command or the configuration; the earlier one is accepted until no other SM shows it";
+            ]
             /// An operator took something out of service.
             MaintenanceBegan {
                 action: &'static str,

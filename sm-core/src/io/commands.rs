@@ -12,6 +12,7 @@ use ferrosm_mad::ids::{MKey, PortGuid};
 use serde::{Deserialize, Serialize};
 
 use crate::config::exposed;
+use crate::config::key_rotation::KeyKind;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{Partition, Partitions, PartitionsError};
 use crate::election::ElectionNotice;
@@ -49,6 +50,22 @@ pub enum Command {
     /// Consent to the removal of settings of this kind that another SM configured. If nothing waits
     /// for it, as [`Self::Takeover`].
     AcceptRemoval(RemovalKind),
+    /// Change what the SM wants of the fabric. Complete with the next sweep of any kind.
+    Change(OperatorChange),
+    /// Put another key in force than the configured one. Complete when a sweep has written an M_Key
+    /// to the ports, or asked the other SMs which SM_Key they have.
+    Rotate(KeyKind, #[serde(with = "exposed")] MKey),
+    /// As [`Self::Sweep`]. Devices that do not respond leave the subnet, also switches that may
+    /// still forward.
+    Exclude,
+    /// Read again what the SM knows: a light sweep, and the sweep of what it finds. Complete when
+    /// the SM is idle after that.
+    Refresh,
+}
+
+/// A change that an operator makes at run time. It is a record: it survives restarts and failover.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OperatorChange {
     /// Create a partition, or replace one that such a command created. Complete when the P_Key
     /// tables are written.
     PutPartition(Box<Partition>),
@@ -58,12 +75,12 @@ pub enum Command {
     BeginMaintenance(Box<Maintenance>),
     /// Use it again.
     EndMaintenance(MaintenanceTarget),
-    /// Put another M_Key in force than the configured one. Complete when a sweep has written it to
-    /// the ports.
-    RotateMKey(#[serde(with = "exposed")] MKey),
-    /// As [`Self::Sweep`]. Devices that do not respond leave the subnet, also switches that may
-    /// still forward.
-    Exclude,
+}
+
+impl From<OperatorChange> for Command {
+    fn from(change: OperatorChange) -> Self {
+        Self::Change(change)
+    }
 }
 
 impl Command {
@@ -75,19 +92,24 @@ impl Command {
     pub(crate) const fn is_sweep(&self) -> bool {
         matches!(
             self,
-            Self::Sweep | Self::Exclude | Self::Reroute | Self::RotateMKey(_)
+            Self::Sweep | Self::Exclude | Self::Reroute | Self::Rotate(..)
         )
     }
 
-    /// Whether it changes what the SM wants, and completes with the next sweep of any kind.
-    pub(crate) const fn is_change(&self) -> bool {
-        matches!(
-            self,
-            Self::PutPartition(_)
-                | Self::RemovePartition(_)
-                | Self::BeginMaintenance(_)
-                | Self::EndMaintenance(_)
-        )
+    /// The change, which completes with the next sweep of any kind.
+    pub(crate) const fn as_change(&self) -> Option<&OperatorChange> {
+        match self {
+            Self::Change(change) => Some(change),
+            Self::Sweep
+            | Self::Exclude
+            | Self::Reroute
+            | Self::Refresh
+            | Self::Handover
+            | Self::Takeover
+            | Self::Stop
+            | Self::AcceptRemoval(_)
+            | Self::Rotate(..) => None,
+        }
     }
 }
 
@@ -97,10 +119,21 @@ impl fmt::Display for Command {
             Self::Sweep => f.write_str("sweep"),
             Self::Exclude => f.write_str("sweep --exclude"),
             Self::Reroute => f.write_str("reroute"),
+            Self::Refresh => f.write_str("refresh"),
             Self::Handover => f.write_str("handover"),
             Self::Takeover => f.write_str("takeover"),
             Self::Stop => f.write_str("stop"),
             Self::AcceptRemoval(kind) => write!(f, "takeover --accept {}", kind.name()),
+            Self::Change(change) => change.fmt(f),
+            Self::Rotate(KeyKind::MKey, _) => f.write_str("keys rotate m-key"),
+            Self::Rotate(KeyKind::SmKey, _) => f.write_str("keys rotate sm-key"),
+        }
+    }
+}
+
+impl fmt::Display for OperatorChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::PutPartition(partition) => {
                 write!(
                     f,
@@ -111,7 +144,6 @@ impl fmt::Display for Command {
             Self::RemovePartition(number) => write!(f, "partition remove {number:#06x}"),
             Self::BeginMaintenance(maintenance) => maintenance.target.fmt(f),
             Self::EndMaintenance(target) => write!(f, "end of {target}"),
-            Self::RotateMKey(_) => f.write_str("keys rotate m-key"),
         }
     }
 }
@@ -192,8 +224,17 @@ pub enum CommandOutcome {
     },
     /// The switch, link or port may be used again.
     MaintenanceEnded,
+    /// What the SM knows was read again.
+    Refreshed,
     /// Another M_Key is in force.
     MKeyRotated(Box<MKeyReport>),
+    /// Another SM_Key is in force.
+    SmKeyRotated {
+        /// Other SMs that have it.
+        with: usize,
+        /// Other SMs that have the earlier one, which is accepted until they have the new one.
+        without: usize,
+    },
     /// The process may exit.
     Stopped {
         /// The SM that took over; `None` if none did, or this SM was not master.
@@ -223,8 +264,9 @@ impl fmt::Display for CommandOutcome {
             }
             Self::HandedOver(to) => write!(f, "handed over to SM {to}"),
             Self::TookOver => f.write_str("this SM is master"),
+            Self::Refreshed => f.write_str("read again"),
             Self::Accepted { is_master: true } => {
-                f.write_str("accepted; a sweep writes the P_Key tables of this configuration")
+                f.write_str("accepted; a sweep writes the settings of this configuration")
             }
             Self::Accepted { is_master: false } => f.write_str(
                 "accepted; the master hands over if this SM ranks higher, otherwise this SM stays standby",
@@ -250,6 +292,14 @@ impl fmt::Display for CommandOutcome {
             }
             Self::MaintenanceEnded => f.write_str("routes may use it; `ferrosm sweep --reroute` spreads them now"),
             Self::MKeyRotated(report) => report.fmt(f),
+            Self::SmKeyRotated { with, without: 0 } => {
+                write!(f, "{with} of {with} other SMs have the new SM_Key")
+            }
+            Self::SmKeyRotated { with, without } => write!(
+                f,
+                "{with} of {} other SMs have the new SM_Key; the earlier one is accepted until all have it",
+                with + without
+            ),
             Self::Stopped {
                 handed_to: Some(to),
                 ..
@@ -308,8 +358,8 @@ pub enum CommandFailure {
     PartitionNotAdded { number: u16, is_configured: bool },
     /// A port has no room for the P_Key. Nothing was written.
     PKeyTableFull(Box<OverfullTable>),
-    /// The M_Key is in force already.
-    MKeyInForce,
+    /// The key is in force already.
+    KeyInForce(KeyKind),
     /// The switch, link or port cannot be taken out of service. Nothing was written.
     Maintenance(Box<MaintenanceRefusal>),
 }
@@ -342,7 +392,7 @@ impl fmt::Display for CommandFailure {
             Self::PartitionNotAdded { number, .. } => write!(f, "no partition {number:#06x}"),
             Self::PKeyTableFull(table) => table.fmt(f),
             Self::Maintenance(refusal) => refusal.fmt(f),
-            Self::MKeyInForce => f.write_str("this M_Key is in force already"),
+            Self::KeyInForce(kind) => write!(f, "this {kind} is in force already"),
         }
     }
 }

@@ -12,7 +12,7 @@ use ferrosm_mad::mad::{MadIn, MadOut};
 use serde::{Deserialize, Serialize};
 
 use crate::config::SmConfig;
-use crate::config::m_key_rotation::MKeyRotation;
+use crate::config::key_rotation::{KeyKind, KeyRotation};
 use crate::event::Event;
 use crate::io::commands::{Command, CommandId, CommandReply};
 use crate::records::{RecordUpdate, RestoredState};
@@ -106,8 +106,9 @@ pub enum ReplicaEvent {
     InSync(PortGuid),
     /// A standby's replica may lack records.
     OutOfSync,
-    /// A standby's replica has another rotated M_Key, or none any more. Devices get it next.
-    MKeyRotation(Option<MKeyRotation>),
+    /// A standby's replica has another rotated key of this kind, or none any more. It is in force
+    /// next.
+    KeyRotation(KeyKind, Option<KeyRotation>),
     /// The result of [`Output::LoadReplica`].
     #[serde(skip)]
     Loaded(LoadedReplica),

@@ -29,13 +29,15 @@ pub(crate) struct MaintenanceList {
     entries: BTreeMap<MaintenanceTarget, Maintenance>,
     /// Ports to enable, which were disabled.
     to_enable: BTreeSet<(NodeGuid, PortNum)>,
+    /// Entries that were replaced since the last complete sweep.
+    replaced: BTreeMap<MaintenanceTarget, Maintenance>,
 }
 
 impl MaintenanceList {
     pub(crate) fn new(entries: BTreeMap<MaintenanceTarget, Maintenance>) -> Self {
         Self {
             entries,
-            to_enable: BTreeSet::new(),
+            ..Self::default()
         }
     }
 
@@ -54,8 +56,21 @@ impl MaintenanceList {
         if let MaintenanceTarget::Port(node, port) = new.target {
             self.to_enable.remove(&(node, port));
         }
-        self.entries.insert(new.target, new.clone());
+        let replaced = self.entries.insert(new.target, new.clone());
+        if let Some(replaced) = replaced {
+            self.replaced.entry(new.target).or_insert(replaced);
+        }
         RecordUpdate::Put(Record::Maintenance(Box::new(new)))
+    }
+
+    /// A sweep is complete: what is out of service was taken out of it.
+    pub(crate) fn on_sweep_done(&mut self) {
+        self.replaced.clear();
+    }
+
+    /// The entry that another one replaced since the last complete sweep.
+    pub(crate) fn take_replaced(&mut self, target: MaintenanceTarget) -> Option<Maintenance> {
+        self.replaced.remove(&target)
     }
 
     /// Ends a maintenance. Returns what it was, and the update of its record.
@@ -119,15 +134,18 @@ impl MaintenanceList {
             ctx.effects.push(Effect::RereadPort(p));
             ctx.effects.push(Effect::RequestLocalSweep);
         }
-        for (guid, port) in core::mem::take(&mut self.to_enable) {
-            let Some(p) = switch_port(ctx.fabric, guid, port) else {
-                continue;
+        // An absent switch may come back with the port disabled, and a Set may be lost.
+        self.to_enable.retain(|(guid, port)| {
+            let Some(p) = switch_port(ctx.fabric, *guid, *port) else {
+                return true;
             };
-            if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
+            let is_disabled = phys_state(ctx.fabric, p) == Some(PhysState::Disabled);
+            if is_disabled {
                 ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Enable));
                 ctx.effects.push(Effect::RereadPortLater(p));
             }
-        }
+            is_disabled
+        });
     }
 }
 

@@ -13,7 +13,9 @@ use crate::config::SmConfig;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{Partition, Partitions};
 use crate::event::Event;
-use crate::io::commands::{Command, CommandFailure, CommandId, CommandOutcome, PlannedChange};
+use crate::io::commands::{
+    CommandFailure, CommandId, CommandOutcome, OperatorChange, PlannedChange,
+};
 use crate::pkeys;
 use crate::records::{Record, RecordUpdate};
 use crate::report::maintenance_refusal::MaintenanceRefusal;
@@ -39,20 +41,12 @@ impl SubnetManager {
     }
 
     /// Begins a change that was accepted, or fails it.
-    pub(super) fn begin_change(&mut self, id: CommandId, change: Command) {
+    pub(super) fn begin_change(&mut self, id: CommandId, change: OperatorChange) {
         let begun = match change {
-            Command::PutPartition(partition) => self.put_partition(*partition),
-            Command::RemovePartition(number) => self.remove_partition(number),
-            Command::BeginMaintenance(entry) => self.begin_maintenance(*entry),
-            Command::EndMaintenance(target) => self.end_maintenance(target),
-            Command::Sweep
-            | Command::Exclude
-            | Command::Reroute
-            | Command::Handover
-            | Command::Takeover
-            | Command::Stop
-            | Command::AcceptRemoval(_)
-            | Command::RotateMKey(_) => Ok(()),
+            OperatorChange::PutPartition(partition) => self.put_partition(*partition),
+            OperatorChange::RemovePartition(number) => self.remove_partition(number),
+            OperatorChange::BeginMaintenance(entry) => self.begin_maintenance(*entry),
+            OperatorChange::EndMaintenance(target) => self.end_maintenance(target),
         };
         match begun {
             Ok(()) => self.request_local_sweep(),
@@ -62,29 +56,22 @@ impl SubnetManager {
 
     /// A sweep that began after changes is complete.
     pub(super) fn finish_changes(&mut self, report: &SweepReport) {
+        self.maintenance.on_sweep_done();
         let fabric = &self.fabric;
         let cfg = &self.cfg;
         self.commands
             .on_sweep_done(&mut self.outbox, |change| match change {
-                Command::PutPartition(partition) => {
+                OperatorChange::PutPartition(partition) => {
                     CommandOutcome::PartitionApplied(pkeys::progress(fabric, cfg, partition))
                 }
-                Command::RemovePartition(number) => CommandOutcome::PartitionRemoved {
+                OperatorChange::RemovePartition(number) => CommandOutcome::PartitionRemoved {
                     left: pkeys::count_members(fabric, *number),
                 },
-                Command::BeginMaintenance(entry) => CommandOutcome::MaintenanceBegan {
+                OperatorChange::BeginMaintenance(entry) => CommandOutcome::MaintenanceBegan {
                     is_port: matches!(entry.target, MaintenanceTarget::Port(..)),
                     dropped_lids: report.drained_lids,
                 },
-                Command::EndMaintenance(_)
-                | Command::Sweep
-                | Command::Exclude
-                | Command::Reroute
-                | Command::Handover
-                | Command::Takeover
-                | Command::Stop
-                | Command::AcceptRemoval(_)
-                | Command::RotateMKey(_) => CommandOutcome::MaintenanceEnded,
+                OperatorChange::EndMaintenance(_) => CommandOutcome::MaintenanceEnded,
             });
     }
 
@@ -93,9 +80,14 @@ impl SubnetManager {
     pub(super) fn fail_changes(&mut self, why: &RoutingFailure) {
         let failed = self.commands.on_routing_failed(&mut self.outbox, why);
         for change in failed {
-            if let Command::BeginMaintenance(entry) = change
-                && self.end_maintenance(entry.target).is_ok()
-            {
+            let OperatorChange::BeginMaintenance(entry) = change else {
+                continue;
+            };
+            // What was out of service before stays so.
+            if let Some(before) = self.maintenance.take_replaced(entry.target) {
+                let record = self.maintenance.put(before);
+                self.outbox.persist(vec![record]);
+            } else if self.end_maintenance(entry.target).is_ok() {
                 self.request_local_sweep();
             }
         }
@@ -105,7 +97,7 @@ impl SubnetManager {
     ///
     /// # Errors
     /// Why it would fail.
-    pub fn plan_change(&self, change: &Command) -> Result<PlannedChange, CommandFailure> {
+    pub fn plan_change(&self, change: &OperatorChange) -> Result<PlannedChange, CommandFailure> {
         if !self.is_master() {
             return Err(CommandFailure::NotMaster {
                 state: self.role(),
@@ -113,24 +105,16 @@ impl SubnetManager {
             });
         }
         let partitions = match change {
-            Command::PutPartition(new) => Some(self.check_partition(new)?),
-            Command::RemovePartition(number) => {
+            OperatorChange::PutPartition(new) => Some(self.check_partition(new)?),
+            OperatorChange::RemovePartition(number) => {
                 self.require_added(*number)?;
                 Some(self.partitions.in_force_without(*number))
             }
-            Command::BeginMaintenance(entry) => {
+            OperatorChange::BeginMaintenance(entry) => {
                 self.check_maintenance(entry)?;
                 None
             }
-            Command::EndMaintenance(_)
-            | Command::Sweep
-            | Command::Exclude
-            | Command::Reroute
-            | Command::Handover
-            | Command::Takeover
-            | Command::Stop
-            | Command::AcceptRemoval(_)
-            | Command::RotateMKey(_) => None,
+            OperatorChange::EndMaintenance(_) => None,
         };
         let ports = match &partitions {
             Some(partitions) => {

@@ -60,11 +60,9 @@ impl SubnetManager {
                 self.step_election(election::ElectionInput::TakeOver);
             }
             Command::Stop => self.begin_handover(AfterHandover::Stop),
-            Command::PutPartition(_)
-            | Command::RemovePartition(_)
-            | Command::BeginMaintenance(_)
-            | Command::EndMaintenance(_) => self.begin_change(id, command),
-            Command::RotateMKey(m_key) => self.rotate_m_key(id, m_key),
+            Command::Refresh => self.schedule.request_light(),
+            Command::Change(change) => self.begin_change(id, change),
+            Command::Rotate(kind, key) => self.rotate_key(id, kind, key),
         }
     }
 
@@ -93,6 +91,13 @@ impl SubnetManager {
             && !self.schedule.is_full_sweep_requested()
         {
             self.request_full_sweep();
+            self.advance();
+        }
+        if matches!(self.activity, Activity::Idle)
+            && !self.schedule.is_requested()
+            && self.commands.on_refreshed(&mut self.outbox)
+        {
+            self.schedule.request_light();
             self.advance();
         }
         if self.commands.awaits_change()

@@ -208,6 +208,7 @@ impl SubnetManager {
                     with_ctx!(self, |ctx| self
                         .mastership
                         .on_poll_response(ctx, p, *status, data));
+                    self.retire_sm_key();
                 }
                 SmpOutcome::Unanswered => {
                     with_ctx!(self, |ctx| sm_info::on_poll_unanswered(ctx, p));

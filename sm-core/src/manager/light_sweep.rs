@@ -34,6 +34,7 @@ impl SubnetManager {
     pub(super) fn begin_light_sweep(&mut self) {
         self.set_activity(Activity::LightSweep(LightSweep::default()));
         self.schedule.begin_light_sweep(self.now);
+        self.commands.on_refresh_started();
         // No switch reports that this port lost its link.
         if let Some(local) = self.own_link_port() {
             self.enqueue(SmpOp::PortInfo(local));

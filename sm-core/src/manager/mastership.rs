@@ -11,6 +11,7 @@ use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
 use crate::adoption::{Adoption, last_epoch};
+use crate::config::key_rotation::KeyKind;
 use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
 use crate::event::AboutSm;
@@ -141,7 +142,7 @@ impl SubnetManager {
         match event {
             ReplicaEvent::InSync(master) => self.mastership.on_in_sync(&self.cfg, master),
             ReplicaEvent::OutOfSync => self.mastership.on_out_of_sync(self.now),
-            ReplicaEvent::MKeyRotation(rotation) => self.on_m_key_rotation(rotation),
+            ReplicaEvent::KeyRotation(kind, rotation) => self.on_key_rotation(kind, rotation),
             ReplicaEvent::Loaded(loaded) => self.on_replica_loaded(loaded),
         }
     }
@@ -282,6 +283,7 @@ impl SubnetManager {
                 .scan_result(&self.fabric, &self.cfg, lids, own_lid, last_master);
         self.step_election(input);
         with_ctx!(self, |ctx| self.mastership.report_sms(ctx));
+        self.retire_sm_key();
     }
 
     /// Discards a replica that may be outdated.
@@ -336,8 +338,11 @@ impl SubnetManager {
         self.apply_consent();
         self.vls.load_replica(last_epoch(&restored));
         self.keys.load_replica(&restored);
+        self.sm_key
+            .set_rotation(restored.rotation_of(KeyKind::SmKey));
         self.lids.load_replica(restored.lids);
         self.update_m_key();
+        self.update_sm_key();
         let has_view = restored.snapshot.is_some();
         self.sa.load_replica(&restored.registrations, self.now);
         self.mastership.on_replica_loaded(has_view);

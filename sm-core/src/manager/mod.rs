@@ -92,6 +92,7 @@ use ferrosm_routing::VerifiedRun;
 use crate::adoption::{Adoption, last_epoch};
 use crate::commands::CommandTracker;
 use crate::config::SmConfig;
+use crate::config::key_rotation::{KeyKind, RotatableKey};
 use crate::config::partitions::added::AddedPartitions;
 use crate::config::sections::{ConfigDigests, ConfigSections};
 use crate::consent::Consent;
@@ -151,6 +152,7 @@ pub struct SubnetManager {
     schedule: SweepSchedule,
     link_stability: LinkStability,
     keys: MKeyRing,
+    sm_key: RotatableKey,
     effects: Effects,
     traps: TrapMonitor,
     sa: SaState,
@@ -182,12 +184,14 @@ impl SubnetManager {
         let vls = VlTables::new(last_epoch(&restored));
         let sa = SaState::new(&restored, now);
         let keys = MKeyRing::new(&restored, cfg.m_key);
+        let sm_key = RotatableKey::new(cfg.sm_key, restored.rotation_of(KeyKind::SmKey));
         let consent = Consent::new(&restored);
         let partitions = AddedPartitions::new(Arc::clone(&cfg.partitions), restored.partitions);
         let digests = ConfigDigests::of(&cfg);
         let cfg = SmConfig {
             partitions: partitions.in_force(),
             m_key: keys.in_force(),
+            sm_key: sm_key.in_force(),
             ..cfg
         };
         let maintenance = MaintenanceList::new(restored.maintenance);
@@ -208,6 +212,7 @@ impl SubnetManager {
             schedule: SweepSchedule::new(now),
             link_stability: LinkStability::default(),
             keys,
+            sm_key,
             effects: Effects::default(),
             traps: TrapMonitor::default(),
             sa,
@@ -386,9 +391,12 @@ impl SubnetManager {
         self.partitions.configure(Arc::clone(&cfg.partitions));
         cfg.partitions = self.partitions.in_force();
         self.smps.set_limits(Limits::new(&cfg));
-        // Whether another key is in force is found below.
+        // Whether other keys are in force is found below.
         self.keys.configure(cfg.m_key);
         cfg.m_key = self.cfg.m_key;
+        self.sm_key.configure(cfg.sm_key);
+        cfg.sm_key = self.cfg.sm_key;
+        cfg.earlier_sm_key = self.cfg.earlier_sm_key;
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
             self.routing.reroute_from(RoutingStart::InstalledTables);
@@ -412,6 +420,7 @@ impl SubnetManager {
         self.mastership.update_settings(&self.cfg);
         self.step_election(election::ElectionInput::SetPriority(priority));
         self.update_m_key();
+        self.update_sm_key();
         self.request_full_sweep();
     }
 

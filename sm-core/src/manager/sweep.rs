@@ -13,12 +13,14 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
+use crate::config::key_rotation::KeyKind;
 use crate::discovery::exclusion::report_excluded;
 use crate::discovery::problems::ProblemLocator;
 use crate::discovery::silent_ports::silent_ports;
 use crate::discovery::{Discovery, reread_uncleared};
 use crate::event::Event;
 use crate::io::Output;
+use crate::io::commands::CommandOutcome;
 use crate::kept_tables::report_kept;
 use crate::lfts::readback::LftReadback;
 use crate::lfts::update::LftUpdate;
@@ -411,8 +413,17 @@ impl SubnetManager {
         if is_full {
             let fabric = &self.fabric;
             let keys = &self.keys;
+            let mastership = &self.mastership;
+            let cfg = &self.cfg;
+            let rotated = |kind| match kind {
+                KeyKind::MKey => CommandOutcome::MKeyRotated(Box::new(keys.report(fabric))),
+                KeyKind::SmKey => {
+                    let (with, without) = mastership.count_sm_keys(cfg);
+                    CommandOutcome::SmKeyRotated { with, without }
+                }
+            };
             self.commands
-                .on_full_sweep_done(&mut self.outbox, &report, || keys.report(fabric));
+                .on_full_sweep_done(&mut self.outbox, &report, rotated);
         }
         self.finish_changes(&report);
     }

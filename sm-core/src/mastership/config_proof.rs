@@ -10,13 +10,14 @@ use core::hash::Hasher;
 use ferrosm_mad::ids::{MKey, PortGuid};
 use ferrosm_mad::smp::DATA_LEN;
 
-use crate::config::sections::{ConfigDigests, ConfigSections};
+use super::sm_key_proof;
+use crate::config::sections::{ConfigDigests, ConfigSection, ConfigSections};
 
 /// Second half of the hashes' key: separates these hashes from others with the same key.
 const DOMAIN: u64 = u64::from_be_bytes(*b"SMInfoCf");
 /// Position of the hashes in a request, behind the result of the M_Key, and octets of each.
 const HASHES: usize = 40;
-const HASH_LEN: usize = 3;
+const HASH_LEN: usize = 2;
 /// Position of the result in a response: a mark, then a bit for each section that differs.
 const MARK: core::ops::Range<usize> = 40..47;
 const DIFFERING: usize = 47;
@@ -31,9 +32,13 @@ fn hash(sm_key: MKey, digest: u64, requester: PortGuid, responder: PortGuid) -> 
     hasher.write(&requester.0.to_be_bytes());
     hasher.write(&responder.0.to_be_bytes());
     hasher.write(&digest.to_be_bytes());
-    let [a, b, c, ..] = hasher.finish().to_be_bytes();
-    [a, b, c]
+    let [a, b, ..] = hasher.finish().to_be_bytes();
+    [a, b]
 }
+
+/// Number of sections.
+const SECTIONS: usize = ConfigSection::ALL.len();
+const _: () = assert!(HASHES + SECTIONS * HASH_LEN <= sm_key_proof::EARLIER.start);
 
 /// The part of a request for the hash of one section.
 fn place(section: usize) -> core::ops::Range<usize> {
@@ -66,7 +71,11 @@ pub(super) fn compare(
     requester: PortGuid,
     responder: PortGuid,
 ) -> Option<ConfigSections> {
-    if sm_key == MKey::NONE || request[HASHES..].iter().all(|octet| *octet == 0) {
+    if sm_key == MKey::NONE
+        || request[HASHES..place(SECTIONS).start]
+            .iter()
+            .all(|octet| *octet == 0)
+    {
         return None;
     }
     let mut differing = 0;

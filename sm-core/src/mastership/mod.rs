@@ -111,9 +111,10 @@ fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Elec
 }
 
 /// Whether an SM belongs to the same installation: any SM does if no SM_Key is configured,
-/// otherwise one that shows the same key.
+/// otherwise one that shows the same key, or the earlier one while it is accepted.
 fn sm_key_matches(cfg: &SmConfig, info: &SmInfo) -> bool {
-    cfg.sm_key == MKey::NONE || info.sm_key == cfg.sm_key
+    let is_earlier = cfg.earlier_sm_key != MKey::NONE && info.sm_key == cfg.earlier_sm_key;
+    cfg.sm_key == MKey::NONE || info.sm_key == cfg.sm_key || is_earlier
 }
 
 impl Mastership {
@@ -225,6 +226,13 @@ impl Mastership {
         let other_sms = self.other_sms.values();
         let matching = other_sms.filter(|(_, info)| sm_key_matches(cfg, info));
         matching.map(|(at, info)| (*at, info))
+    }
+
+    /// Numbers of other SMs of the installation that show the SM_Key in force, and that do not.
+    pub(crate) fn count_sm_keys(&self, cfg: &SmConfig) -> (usize, usize) {
+        let shown = self.other_sms(cfg).map(|(_, info)| info.sm_key);
+        let (with, without): (Vec<MKey>, Vec<MKey>) = shown.partition(|key| *key == cfg.sm_key);
+        (with.len(), without.len())
     }
 
     /// The other SMs as the election sees them.

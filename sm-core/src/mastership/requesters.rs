@@ -18,7 +18,7 @@ use ferrosm_mad::smp::{self, DATA_LEN, DrPath};
 use ferrosm_mad::time::Instant;
 
 use super::sm_info::{own_guid, sm_guid};
-use super::{Mastership, config_proof, m_key_proof, sm_key_proof};
+use super::{Mastership, config_proof, m_key_proof, sm_key_matches, sm_key_proof};
 use crate::config::SmConfig;
 use crate::config::sections::ConfigSections;
 use crate::ctx::Ctx;
@@ -141,10 +141,11 @@ impl Mastership {
             return;
         }
         let sender = Sender::of(ctx.fabric, received);
-        let shows_key = ctx.cfg.m_key != MKey::NONE && has_m_key
-            || self.has_shown_key(ctx, received, sender.as_ref());
-        if !is_set && (shows_key || !has_m_key) {
-            return self.respond(ctx, received, shows_key);
+        let shown_key = self.shown_key(ctx, received, sender.as_ref());
+        let knows_m_key = ctx.cfg.m_key != MKey::NONE && has_m_key;
+        let shown_key = shown_key.or(knows_m_key.then_some(ctx.cfg.sm_key));
+        if !is_set && (shown_key.is_some() || !has_m_key) {
+            return self.respond(ctx, received, shown_key);
         }
         // A query to this SM's own port would be answered by this SM.
         let other =
@@ -157,7 +158,7 @@ impl Mastership {
         }
         if self.sender_queries.is_full(&sender) || self.sender_queries.has(&sender, mad.method()) {
             if !is_set {
-                self.respond(ctx, received, false);
+                self.respond(ctx, received, None);
             }
             return;
         }
@@ -175,25 +176,26 @@ impl Mastership {
         self.sender_queries.start(ctx, waiting);
     }
 
-    /// Whether the sender of a Get has shown or proven that it knows the SM_Key.
-    fn has_shown_key(&self, ctx: &Ctx<'_>, received: &MadIn, sender: Option<&Sender>) -> bool {
-        let sm_key = ctx.cfg.sm_key;
+    /// The SM_Key that the sender of a Get has shown or proven to know; `None` if it has not.
+    fn shown_key(&self, ctx: &Ctx<'_>, received: &MadIn, sender: Option<&Sender>) -> Option<MKey> {
+        if ctx.cfg.sm_key == MKey::NONE {
+            return Some(MKey::NONE);
+        }
         let port = sender.and_then(|sender| sender.port);
-        let is_known = self
-            .other_sms
-            .values()
-            .any(|(at, info)| Some(*at) == port && info.sm_key == sm_key);
         let guid = port.and_then(|port| sm_guid(ctx.fabric, port));
         let own = own_guid(ctx.fabric);
-        sm_key == MKey::NONE
-            || is_known
-            || sm_key_proof::is_proven(sm_key, &received.mad, guid, own)
+        let keys = ctx.cfg.sm_keys();
+        sm_key_proof::proven_key(keys, &received.mad, guid, own).or_else(|| {
+            let mut known = self.other_sms.values();
+            let (_, info) = known.find(|(at, _)| Some(*at) == port)?;
+            accepted_key(ctx.cfg, info)
+        })
     }
 
     /// The request waits for no query: a Get is answered without the SM_Key, a control is ignored.
     fn on_unknown_sender(&self, ctx: &mut Ctx<'_>, received: &MadIn, sender: Option<&Sender>) {
         if received.mad.method() != Method::Set {
-            return self.respond(ctx, received, false);
+            return self.respond(ctx, received, None);
         }
         let port = sender.and_then(|sender| sender.port);
         let input = ElectionInput::ControlUnconfirmed {
@@ -204,12 +206,12 @@ impl Mastership {
         ctx.effects.push(Effect::Elect(input));
     }
 
-    /// Responds to Get(SMInfo).
-    fn respond(&self, ctx: &mut Ctx<'_>, request: &MadIn, shows_key: bool) {
-        let mut own_info = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None);
-        if !shows_key {
-            own_info.sm_key = MKey::NONE;
-        }
+    /// Responds to Get(SMInfo), with the SM_Key that its sender knows.
+    fn respond(&self, ctx: &mut Ctx<'_>, request: &MadIn, shown_key: Option<MKey>) {
+        let own_info = SmInfo {
+            sm_key: shown_key.unwrap_or(MKey::NONE),
+            ..self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent(), None)
+        };
         let mut data = own_info.encode();
         m_key_proof::add_to_response(&mut data, compare_m_key(ctx, request));
         config_proof::add_to_response(&mut data, self.compare_config(ctx, request));
@@ -254,21 +256,21 @@ impl Mastership {
         if !is_ok || port.is_some() && guid != Some(info.guid) {
             return self.on_unknown_sender(ctx, &request, Some(&query.sender));
         }
-        let has_key = info.sm_key == ctx.cfg.sm_key;
+        let shown_key = accepted_key(ctx.cfg, &info);
         if let Some(port) = port
-            && has_key
+            && shown_key.is_some()
         {
             self.other_sms.insert(info.guid, (port, info));
         }
         if request.mad.method() != Method::Set {
-            return self.respond(ctx, &request, has_key);
+            return self.respond(ctx, &request, shown_key);
         }
         let source = ControlSource {
             port: guid,
             sm: self.peer(ctx.cfg, &info),
         };
         let is_handover = control_of(&request) == SmControl::Handover;
-        if !is_handover || !has_key {
+        if !is_handover || shown_key.is_none() {
             return obey(ctx, &request, source);
         }
         let is_known = query.sender.port.is_some();
@@ -354,7 +356,7 @@ impl Mastership {
             return [0; DATA_LEN];
         };
         let own = own_guid(fabric);
-        let mut data = sm_key_proof::request_data(cfg.sm_key, own, responder);
+        let mut data = sm_key_proof::request_data(cfg.sm_keys(), own, responder);
         m_key_proof::add_to_request(&mut data, cfg.m_key, own, responder);
         config_proof::add_to_request(&mut data, cfg.sm_key, &self.config_digests, own, responder);
         data
@@ -369,8 +371,18 @@ impl Mastership {
         }
         let requester = SmInfo::decode(data).guid;
         let own = own_guid(ctx.fabric);
-        config_proof::compare(data, ctx.cfg.sm_key, &self.config_digests, requester, own)
+        let keys = ctx.cfg.sm_keys().into_iter();
+        let compared = keys.filter_map(|key| {
+            config_proof::compare(data, key, &self.config_digests, requester, own)
+        });
+        // Hashes with another key differ in nearly all sections.
+        compared.min_by_key(|differing| differing.0.count_ones())
     }
+}
+
+/// The SM_Key that an SM shows, if it is accepted.
+fn accepted_key(cfg: &SmConfig, info: &SmInfo) -> Option<MKey> {
+    sm_key_matches(cfg, info).then_some(info.sm_key)
 }
 
 /// Whether the SM that sent Get(SMInfo) has the M_Key of this one, as far as it tells.

@@ -7,6 +7,7 @@
 //! (unless it can be guessed) nor a proof for another pair of SMs.
 
 use core::hash::Hasher;
+use core::ops::Range;
 
 use ferrosm_mad::attr::SmInfo;
 use ferrosm_mad::ids::{MKey, PortGuid};
@@ -16,7 +17,9 @@ use ferrosm_mad::smp::{self, DATA_LEN};
 /// Second half of the hash's key: separates this hash from others with the same SM_Key.
 const DOMAIN: u64 = u64::from_be_bytes(*b"SMInfoGt");
 /// Position of the proof, behind the fields of SMInfo.
-const PROOF: core::ops::Range<usize> = 24..32;
+const PROOF: Range<usize> = 24..32;
+/// Position of the proof of the earlier SM_Key, while one is accepted.
+pub(super) const EARLIER: Range<usize> = 56..64;
 
 #[expect(
     deprecated,
@@ -29,13 +32,14 @@ fn proof(sm_key: MKey, requester: PortGuid, responder: PortGuid) -> [u8; 8] {
     hasher.finish().to_be_bytes()
 }
 
-/// The data of Get(SMInfo): the GUID of this SM's port and the proof. Zero without an SM_Key.
+/// The data of Get(SMInfo): the GUID of this SM's port and the proof of each key. Zero without an
+/// SM_Key.
 pub(super) fn request_data(
-    sm_key: MKey,
+    keys: [MKey; 2],
     requester: PortGuid,
     responder: PortGuid,
 ) -> [u8; DATA_LEN] {
-    if sm_key == MKey::NONE {
+    if keys[0] == MKey::NONE {
         return [0; DATA_LEN];
     }
     let sender = SmInfo {
@@ -43,22 +47,31 @@ pub(super) fn request_data(
         ..SmInfo::default()
     };
     let mut data = sender.encode();
-    data[PROOF].copy_from_slice(&proof(sm_key, requester, responder));
+    for (key, place) in keys.into_iter().zip([PROOF, EARLIER]) {
+        if key != MKey::NONE {
+            data[place].copy_from_slice(&proof(key, requester, responder));
+        }
+    }
     data
 }
 
-/// Whether Get(SMInfo) to `responder` proves that its sender knows the SM_Key. `port` is the port
-/// that it came from, if it is known.
-pub(super) fn is_proven(
-    sm_key: MKey,
+/// The first of these keys that Get(SMInfo) to `responder` proves to be known to its sender. `port`
+/// is the port that it came from, if it is known.
+pub(super) fn proven_key(
+    keys: [MKey; 2],
     request: &Mad,
     port: Option<PortGuid>,
     responder: PortGuid,
-) -> bool {
+) -> Option<MKey> {
     let data = smp::data(request);
     let requester = SmInfo::decode(data).guid;
-    let is_own_guid = port.is_none_or(|port| port == requester);
-    sm_key != MKey::NONE && is_own_guid && data[PROOF] == proof(sm_key, requester, responder)
+    if port.is_some_and(|port| port != requester) {
+        return None;
+    }
+    keys.into_iter().find(|key| {
+        let proof = proof(*key, requester, responder);
+        *key != MKey::NONE && (data[PROOF] == proof || data[EARLIER] == proof)
+    })
 }
 
 #[cfg(test)]
@@ -80,17 +93,43 @@ mod tests {
     #[test]
     fn proof_is_valid_for_one_pair_of_ports_and_one_key() {
         let (key, own, other) = (MKey::new(7), PortGuid(0x11), PortGuid(0x22));
-        let request = SmpRequest {
-            data: request_data(key, own, other),
-            ..SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE)
+        let one = [key, MKey::NONE];
+        let request = |keys| {
+            let request = SmpRequest {
+                data: request_data(keys, own, other),
+                ..SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE)
+            };
+            request.lid_routed(Tid(1))
         };
-        let mad = request.lid_routed(Tid(1));
-        assert!(is_proven(key, &mad, None, other));
-        assert!(is_proven(key, &mad, Some(own), other));
-        assert!(!is_proven(key, &mad, Some(PortGuid(0x33)), other));
-        assert!(!is_proven(key, &mad, None, PortGuid(0x33)));
-        assert!(!is_proven(MKey::new(8), &mad, None, other));
-        assert!(!is_proven(MKey::NONE, &mad, None, other));
-        assert_eq!(request_data(MKey::NONE, own, other), [0; DATA_LEN]);
+        let mad = request(one);
+        assert_eq!(proven_key(one, &mad, None, other), Some(key));
+        assert_eq!(proven_key(one, &mad, Some(own), other), Some(key));
+        assert_eq!(proven_key(one, &mad, Some(PortGuid(0x33)), other), None);
+        assert_eq!(proven_key(one, &mad, None, PortGuid(0x33)), None);
+        let others = [MKey::new(8), MKey::NONE];
+        assert_eq!(proven_key(others, &mad, None, other), None);
+        assert_eq!(proven_key([MKey::NONE; 2], &mad, None, other), None);
+        assert_eq!(request_data([MKey::NONE; 2], own, other), [0; DATA_LEN]);
+    }
+
+    /// SMs of which one or both have a new key agree on one that both know, the new one if both do.
+    #[test]
+    fn sms_agree_on_a_key_while_it_changes() {
+        let (new, old) = (MKey::new(8), MKey::new(7));
+        let (own, other) = (PortGuid(0x11), PortGuid(0x22));
+        for (requester, responder, agreed) in [
+            ([new, old], [old, MKey::NONE], Some(old)),
+            ([old, MKey::NONE], [new, old], Some(old)),
+            ([new, old], [new, old], Some(new)),
+            ([new, MKey::NONE], [new, old], Some(new)),
+            ([new, MKey::NONE], [old, MKey::NONE], None),
+        ] {
+            let request = SmpRequest {
+                data: request_data(requester, own, other),
+                ..SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE)
+            };
+            let mad = request.lid_routed(Tid(1));
+            assert_eq!(proven_key(responder, &mad, None, other), agreed);
+        }
     }
 }

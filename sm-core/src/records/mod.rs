@@ -66,8 +66,8 @@ pub enum RecordKind {
     Partition = 14,
     /// A drained switch or link, or a disabled port; by node GUID and port number.
     Maintenance = 15,
-    /// An M_Key that replaces the configured one; one record.
-    MKeyRotation = 16,
+    /// A key that replaces the configured one; by kind of key.
+    KeyRotation = 16,
 }
 
 impl RecordKind {
@@ -88,7 +88,7 @@ impl RecordKind {
         Self::AwaitsConsent,
         Self::Partition,
         Self::Maintenance,
-        Self::MKeyRotation,
+        Self::KeyRotation,
     ];
 
     /// Kinds of registrations of SA clients.
@@ -131,7 +131,7 @@ impl fmt::Display for RecordKind {
             Self::AwaitsConsent => "awaited consent",
             Self::Partition => "partition",
             Self::Maintenance => "maintenance",
-            Self::MKeyRotation => "M_Key rotation",
+            Self::KeyRotation => "key rotation",
         })
     }
 }

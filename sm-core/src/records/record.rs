@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{RecordChange, RecordKey, RecordKind};
 use crate::config::exposed;
-use crate::config::m_key_rotation::MKeyRotation;
+use crate::config::key_rotation::{KeyKind, KeyRotation};
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{DEFAULT_PARTITION, Partition};
 use crate::records::lid_map::LidMap;
@@ -63,8 +63,8 @@ pub enum Record {
     Partition(Box<Partition>),
     /// Something that operators took out of service.
     Maintenance(Box<Maintenance>),
-    /// An M_Key that replaces the configured one.
-    MKeyRotation(MKeyRotation),
+    /// A key that replaces the configured one.
+    KeyRotation(KeyRotation),
 }
 
 impl Serialize for Record {
@@ -118,7 +118,7 @@ impl RecordUpdate {
                     | Record::AwaitsConsent
                     | Record::Partition(_)
                     | Record::Maintenance(_)
-                    | Record::MKeyRotation(_)
+                    | Record::KeyRotation(_)
             )
         )
     }
@@ -191,10 +191,10 @@ impl Record {
         RecordKey::new(RecordKind::Maintenance, &[&[what], &node, &[port.0]])
     }
 
-    /// The key of the M_Key rotation.
+    /// The key of the rotation of a key.
     #[must_use]
-    pub fn m_key_rotation_key() -> RecordKey {
-        RecordKey::new(RecordKind::MKeyRotation, &[])
+    pub fn key_rotation_key(kind: KeyKind) -> RecordKey {
+        RecordKey::new(RecordKind::KeyRotation, &[&[kind as u8]])
     }
 
     /// Its key.
@@ -211,7 +211,7 @@ impl Record {
             Self::AwaitsConsent => RecordKey::new(RecordKind::AwaitsConsent, &[]),
             Self::Partition(partition) => Self::partition_key(partition.number),
             Self::Maintenance(maintenance) => Self::maintenance_key(maintenance.target),
-            Self::MKeyRotation(_) => Self::m_key_rotation_key(),
+            Self::KeyRotation(rotation) => Self::key_rotation_key(rotation.kind),
         }
     }
 
@@ -245,7 +245,7 @@ impl Record {
                 | RecordKind::AwaitsConsent
                 | RecordKind::Partition
                 | RecordKind::Maintenance
-                | RecordKind::MKeyRotation,
+                | RecordKind::KeyRotation,
             ) => {}
         }
         let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
@@ -286,7 +286,7 @@ impl Record {
             | Self::SlToVlEpoch(_)
             | Self::AwaitsConsent
             | Self::Maintenance(_)
-            | Self::MKeyRotation(_) => true,
+            | Self::KeyRotation(_) => true,
         }
     }
 }
@@ -416,8 +416,9 @@ mod tests {
                 number: 300,
                 sm_port: port,
             }),
-            Record::MKeyRotation(MKeyRotation {
-                m_key: MKey::new(78),
+            Record::KeyRotation(KeyRotation {
+                kind: KeyKind::SmKey,
+                key: MKey::new(78),
                 configured: MKey::new(77),
             }),
         ]
@@ -444,7 +445,7 @@ mod tests {
         assert_eq!(restored.m_keys.len(), 1);
         assert_eq!(restored.neighbours.len(), 1);
         assert_eq!(restored.sl_to_vl_epoch.number, 300);
-        assert!(restored.m_key_rotation.is_some());
+        assert!(restored.rotation_of(KeyKind::SmKey).is_some());
     }
 
     /// A field that is added to a type of a record, or moved, changes the format.
@@ -468,7 +469,7 @@ mod tests {
             0x8181_ac5d_f593_e5fe,
             0x9c3e_d39e_7cab_c38e,
             0x1d0a_9e5f_c45d_fa0b,
-            0x92f4_a90b_c380_66f4,
+            0xf6ee_4227_4be6_f0d4,
         ];
         assert_eq!(digests, expected);
     }

@@ -151,7 +151,9 @@ impl RecordRestorer {
                 let number = partition.number;
                 self.restored.partitions.insert(number, *partition);
             }
-            Record::MKeyRotation(rotation) => self.restored.m_key_rotation = Some(rotation),
+            Record::KeyRotation(rotation) => {
+                self.restored.key_rotations.insert(rotation.kind, rotation);
+            }
             Record::Maintenance(entry) => {
                 self.restored.maintenance.insert(entry.target, *entry);
             }

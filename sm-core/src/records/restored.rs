@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::Record;
 use super::routing::RoutingRecord;
-use crate::config::m_key_rotation::MKeyRotation;
+use crate::config::key_rotation::{KeyKind, KeyRotation};
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::Partition;
 use crate::records::lid_map::LidMap;
@@ -41,14 +41,20 @@ pub struct RestoredState {
     pub partitions: BTreeMap<u16, Partition>,
     /// What operators took out of service.
     pub maintenance: BTreeMap<MaintenanceTarget, Maintenance>,
-    /// The M_Key that replaces the configured one.
-    pub m_key_rotation: Option<MKeyRotation>,
+    /// Keys that replace the configured ones.
+    pub key_rotations: BTreeMap<KeyKind, KeyRotation>,
     /// `registrations` contains every acknowledged registration, so no client has to register
     /// again; and the other records are the latest that the master persisted.
     pub complete: bool,
 }
 
 impl RestoredState {
+    /// The key that replaces a configured one.
+    #[must_use]
+    pub fn rotation_of(&self, kind: KeyKind) -> Option<KeyRotation> {
+        self.key_rotations.get(&kind).copied()
+    }
+
     /// The records, except those of the view and the routing.
     pub fn records(&self) -> impl Iterator<Item = Record> {
         let lids = self.lids.iter();
@@ -66,7 +72,12 @@ impl RestoredState {
             .chain(epoch.map(Record::SlToVlEpoch))
             .chain(self.awaits_consent.then_some(Record::AwaitsConsent))
             .chain(partitions.map(|partition| Record::Partition(Box::new(partition.clone()))))
-            .chain(self.m_key_rotation.map(Record::MKeyRotation))
+            .chain(
+                self.key_rotations
+                    .values()
+                    .copied()
+                    .map(Record::KeyRotation),
+            )
             .chain(maintenance.map(|entry| Record::Maintenance(Box::new(entry.clone()))))
     }
 }

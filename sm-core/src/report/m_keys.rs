@@ -1,6 +1,7 @@
-//! Which ports have which M_Key. Contains no key.
+//! Which ports and SMs have which keys. Contains no key.
 
 use core::fmt;
+use std::collections::BTreeSet;
 
 use ferrosm_fabric::location::PortName;
 use ferrosm_mad::ids::PortGuid;
@@ -11,6 +12,15 @@ use crate::election::SmMKey;
 const NAMED_MAX: usize = 100;
 /// Ports that a message names.
 const MESSAGE_MAX: usize = 5;
+
+/// Which other SMs have which SM_Key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SmKeyReport {
+    /// The key in force was put in force by a rotation, and the configuration has another one.
+    pub is_rotated: bool,
+    /// Other SMs that have shown the earlier key, which is accepted until they have the new one.
+    pub earlier: BTreeSet<PortGuid>,
+}
 
 /// How many ports have which M_Key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -198,12 +198,18 @@ fn roles_decide_what_a_client_may_do() {
         "forbidden",
         "operate",
     );
+    for fresh in ["/v1/links?fresh=true", "/v1/links?fr%65sh=true"] {
+        assert_refused(&site.ask("viewer", fresh, &[]), 403, "forbidden", "operate");
+        assert_eq!(site.ask("operator", fresh, &[]).0, 200);
+    }
     let drained = site.ask("operator", "/v1/drain?reason=T-1", &drain);
     assert_eq!(drained.0, 200, "{}", drained.1);
     let by = drained.1["by"].as_str().unwrap();
     assert!(by.starts_with("any (127.0.0.1:"), "{by}");
     let maintenance = json(&site.sim, "sm", &["maintenance"]);
     assert_eq!(maintenance["items"][0]["name"], "spine-1", "{maintenance}");
+    let health = json(&site.sim, "sm", &["health"]);
+    assert_eq!(health["maintenance"], maintenance["items"], "{health}");
     let audit = fs::read_to_string(site.sim.dir().join("sm/audit.jsonl")).unwrap();
     assert!(audit.contains("\"by\":\"any (127.0.0.1:"), "{audit}");
 

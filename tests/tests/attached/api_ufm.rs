@@ -23,6 +23,11 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
+        Self::with("[[partition]]\nname = \"fixed\"\npkey = 0x70\nmembers = [\"ALL\"]\n")
+    }
+
+    /// With this part of a configuration.
+    fn with(partitions: &str) -> Self {
         let sim = FabricServer::shape("star:3");
         let address = loopback::free(1)[0];
         let dir = sim.dir();
@@ -37,7 +42,7 @@ impl Site {
         let config = dir.join("f.toml");
         let text = format!(
             "[ufm]\nlisten = \"{address}\"\ncertificate = \"server.crt\"\nkey = \"server.key\"\nuser = \"admin\"\n\
-             password-file = \"password\"\n[[partition]]\nname = \"fixed\"\npkey = 0x70\nmembers = [\"ALL\"]\n"
+             password-file = \"password\"\n{partitions}"
         );
         fs::write(&config, text).unwrap();
         let config = config.display().to_string();
@@ -134,6 +139,34 @@ fn ib_kubernetes_adds_and_removes_guids() {
     assert_eq!(site.ask(removal, Some(&remove(virtual_guid))).0, 200);
     let (_, listed) = site.ask(list, None);
     assert!(listed["0x51"].is_null(), "{listed}");
+}
+
+/// A call that joins what an invariant separates is refused, as the same change by the API.
+#[test]
+fn invariants_hold_for_ufm_calls() {
+    let site = Site::with(
+        "[[partition]]\nname = \"fixed\"\npkey = 0x70\nmembers = [\"SELF\"]\n\
+         [[invariant]]\nname = \"apart\"\nkind = \"isolated\"\nfrom = [\"host-1\"]\nto = [\"host-2\"]\n",
+    );
+    let add = |host: &str| {
+        let port = &json(&site.sim, "sm", &["where", host])["items"][0];
+        let guid = port["port"]["guid"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("0x");
+        let body = format!(
+            "{{\"pkey\": \"0x0052\", \"index0\": false, \"ip_over_ib\": false, \"membership\": \"full\", \"guids\": [\"{guid}\"]}}"
+        );
+        let answer = site.ask("/ufmRest/resources/pkeys", Some(&body));
+        (answer, site.p_keys(&port["lid"]))
+    };
+    let ((status, answer), p_keys) = add("host-1");
+    assert_eq!(status, 200, "{answer}");
+    assert!(p_keys.contains("0x8052"), "{p_keys}");
+    let ((status, answer), p_keys) = add("host-2");
+    assert_eq!(status, 409, "{answer}");
+    assert!(answer.to_string().contains("apart"), "{answer}");
+    assert!(!p_keys.contains("0x8052"), "{p_keys}");
 }
 
 /// What would change the configuration, or cannot be understood, is refused.

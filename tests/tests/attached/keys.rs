@@ -66,13 +66,13 @@ fn prepare(dir: &Path) {
     fs::write(dir.join("new.key"), format!("{NEW:#018x}\n")).unwrap();
 }
 
-fn rotate(pair: &SmPair, n: usize, extra: &[&str]) -> Finished {
+fn rotate(pair: &SmPair, n: usize, kind: &str, extra: &[&str]) -> Finished {
     let state = pair.sim.dir().join(format!("state{n}"));
     let file = pair.sim.dir().join("new.key");
     let args = [
         "keys",
         "rotate",
-        "m-key",
+        kind,
         "--key-file",
         &file.to_string_lossy(),
         "--state-dir",
@@ -96,12 +96,14 @@ fn status(pair: &SmPair, n: usize) -> Value {
 fn rotated_key_is_on_all_ports_and_at_the_standby() {
     let mut pair = SmPair::new(prepare);
     assert_all_have(&pair.sim, OLD);
-    let planned = rotate(&pair, 0, &["--dry-run"]).expect_success().stdout;
+    let planned = rotate(&pair, 0, "m-key", &["--dry-run"])
+        .expect_success()
+        .stdout;
     assert!(planned.contains("by replication"), "{planned}");
     assert_all_have(&pair.sim, OLD);
     let outcome = poll_until(GUARD, PAUSE, || {
         // The standby counts as a replica within a second of its synchronisation.
-        let rotated = rotate(&pair, 0, &["--reason", "T-4711"]);
+        let rotated = rotate(&pair, 0, "m-key", &["--reason", "T-4711"]);
         match rotated.status.code() {
             Some(0) => Ok(rotated.stdout),
             _ => Err(rotated.describe()),
@@ -136,6 +138,48 @@ fn rotated_key_is_on_all_ports_and_at_the_standby() {
     }
 }
 
+/// A rotated SM_Key is that of the SA's trusted clients at once, and no SM ignores the other one.
+#[test]
+fn rotated_sm_key_is_that_of_both_sms_and_of_saquery() {
+    let mut pair = SmPair::new(prepare);
+    let trusted = |pair: &SmPair, key: &str| {
+        let table = pair.sim.run("saquery", &["--smkey", key, "PKTR"]);
+        table.stdout.matches("PKeyTableRecord dump").count()
+    };
+    let new = format!("{NEW:#x}");
+    assert!(trusted(&pair, "1") > 0);
+    let outcome = poll_until(GUARD, PAUSE, || {
+        let rotated = rotate(&pair, 0, "sm-key", &["--reason", "T-4712"]);
+        match rotated.status.code() {
+            Some(0) => Ok(rotated.stdout),
+            _ => Err(rotated.describe()),
+        }
+    });
+    let text = outcome.unwrap();
+    assert!(text.contains("other SMs have the new SM_Key"), "{text}");
+    let outcome = poll_until(GUARD, PAUSE, || {
+        let keys = status(&pair, 0);
+        let has_new = keys["sms"][0]["has_sm_key"] == true && keys["sm_key"] == "rotated";
+        has_new.then_some(()).ok_or_else(|| keys.to_string())
+    });
+    outcome.unwrap();
+    let outcome = poll_until(GUARD, PAUSE, || {
+        match (trusted(&pair, "1"), trusted(&pair, &new)) {
+            (0, ports) if ports > 0 => Ok(()),
+            counts => Err(format!("{counts:?}")),
+        }
+    });
+    outcome.unwrap();
+    let state = pair.sim.dir().join("state0").display().to_string();
+    let handover = ["handover", "--state-dir", &state];
+    let done = pair.sim.ferrosm(&handover).expect_success();
+    assert!(done.stdout.starts_with("handed over"), "{}", done.stdout);
+    pair.wait(1, "sweep complete", 1);
+    assert!(trusted(&pair, &new) > 0);
+    let keys = status(&pair, 1);
+    assert_eq!(keys["sm_key"], "rotated", "{keys}");
+}
+
 /// kill -9 of the master in the middle of a rotation: the standby continues it, with all ports
 /// reachable.
 #[test]
@@ -143,7 +187,7 @@ fn master_killed_in_a_rotation_is_replaced() {
     let mut pair = SmPair::new(prepare);
     let outcome = poll_until(GUARD, PAUSE, || {
         let args = ["--wait-s", "0"];
-        let sent = rotate(&pair, 0, &args);
+        let sent = rotate(&pair, 0, "m-key", &args);
         match sent.describe() {
             text if text.contains("in progress") || sent.status.success() => Ok(()),
             text => Err(text),

@@ -10,7 +10,8 @@ use ferrosm_core::config::partitions::{
 };
 use ferrosm_core::report::partition_change::PartitionProgress;
 use ferrosm_core::{
-    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, RestoredState, SmConfig,
+    CommandFailure, CommandId, CommandOutcome, CommandReply, OperatorChange, RestoredState,
+    SmConfig,
 };
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{PKey, PortGuid};
@@ -46,7 +47,7 @@ fn tenant(lab: &Lab, number: u16, hosts: &[PortAt]) -> Partition {
 }
 
 fn put(lab: &mut Lab, partition: Partition) -> CommandId {
-    lab.command(Command::PutPartition(Box::new(partition)))
+    lab.command(OperatorChange::PutPartition(Box::new(partition)).into())
 }
 
 fn result(lab: &Lab, id: CommandId) -> Result<CommandOutcome, CommandFailure> {
@@ -103,7 +104,7 @@ fn partition_is_written_to_its_members_only() {
     }
     assert_eq!(lab.sets(id::PKEY_TABLE) - writes, 6);
 
-    let id = lab.command(Command::RemovePartition(TENANT));
+    let id = lab.command(OperatorChange::RemovePartition(TENANT).into());
     lab.world.run_for(Duration::from_secs(1));
     let outcome = result(&lab, id).expect("removed");
     assert_eq!(outcome, CommandOutcome::PartitionRemoved { left: 0 });
@@ -201,7 +202,7 @@ fn impossible_partitions_are_refused() {
         result(&lab, id),
         Err(CommandFailure::PartitionInvalid(_))
     ));
-    let id = lab.command(Command::RemovePartition(TENANT));
+    let id = lab.command(OperatorChange::RemovePartition(TENANT).into());
     assert!(matches!(
         result(&lab, id),
         Err(CommandFailure::PartitionNotAdded {

@@ -9,8 +9,8 @@ use ferrosm_core::{
     Command, CommandFailure, CommandId, CommandOutcome, CommandReply, Event, Input, LocalPortEvent,
     PeerEvent, ReplicaEvent, RestoredState, SmConfig,
 };
-use ferrosm_mad::attr::{SmControl, SmState};
-use ferrosm_sim::faults::FabricAction;
+use ferrosm_mad::attr::{SmControl, SmState, id};
+use ferrosm_sim::faults::{FabricAction, FaultScope};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, SmId};
 use ferrosm_tests::lab::{Lab, Sm, TestRng};
@@ -84,12 +84,46 @@ fn sweep_and_reroute_complete_with_a_full_sweep() {
     assert_eq!(sm.events.iter().filter(full).count(), 3);
 }
 
+/// A link is lost without a trap and long before the next light sweep: a refresh finds it, and ends
+/// when the routes avoid it. The second refresh finds nothing and sends no Set.
+#[test]
+fn refresh_finds_what_no_trap_reported() {
+    let cfg = SmConfig {
+        sweep_interval: Duration::from_secs(3600),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::up("torus:4,4,1", 3, cfg);
+    lab.run_until_correct(10);
+    let links = lab.last_report().links;
+    lab.act(FabricAction::AttrLoss(FaultScope::Fabric, id::NOTICE, 1.0));
+    let lost = lab.redundant_link(2);
+    lab.act(FabricAction::Cut(lost));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(lab.last_report().links, links);
+    lab.command(Command::Refresh);
+    for _ in 0..100 {
+        if !lab_results(&lab, lab.sm).is_empty() {
+            break;
+        }
+        lab.world.run_for(Duration::from_millis(100));
+    }
+    assert_eq!(lab_results(&lab, lab.sm), ["complete: read again"]);
+    assert_eq!(lab.last_report().links, links - 1);
+    lab.run_until_correct(0);
+    let sweep = lab.last_report().number;
+    lab.command(Command::Refresh);
+    lab.world.run_for(Duration::from_secs(3));
+    assert_eq!(lab_results(&lab, lab.sm).len(), 2);
+    assert_eq!(lab.last_report().number, sweep);
+}
+
 #[test]
 fn standby_rejects_commands_and_names_its_master() {
     let (mut lab, at, second) = pair(1);
     for (id, command) in [
         Command::Sweep,
         Command::Reroute,
+        Command::Refresh,
         Command::Handover,
         Command::Takeover,
     ]
@@ -101,7 +135,7 @@ fn standby_rejects_commands_and_names_its_master() {
     let master = lab.world.fabric().port_guid(at[0]);
     let expected = format!("failed: this SM is Standby of SM {master} (at ");
     let results = lab_results(&lab, second);
-    assert_eq!(results.len(), 4);
+    assert_eq!(results.len(), 5);
     let host = lab.world.fabric().description(at[0].node).to_string();
     for result in results {
         assert!(result.starts_with(&expected), "{result}");
@@ -284,11 +318,12 @@ fn every_command_is_answered_exactly_once() {
         for n in 0..16 {
             let context = format!("seed {seed}, step {n}");
             let service = &mut services[rng.index(2)];
-            let command = match rng.below(9) {
+            let command = match rng.below(10) {
                 0..=2 => Command::Handover,
                 3 | 4 => Command::Sweep,
                 5 | 6 => Command::Reroute,
                 7 => Command::Takeover,
+                8 => Command::Refresh,
                 _ => Command::Stop,
             };
             service.sent.push(CommandId(n));

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::config::m_key_rotation::MKeyRotation;
+use ferrosm_core::config::key_rotation::{KeyKind, KeyRotation};
 use ferrosm_core::election::{ElectionNotice, SmMKey};
 use ferrosm_core::records::{Record, RecordKind};
 use ferrosm_core::{
@@ -59,7 +59,7 @@ fn result_of(sm: &Sm, id: CommandId) -> Option<Result<CommandOutcome, CommandFai
 }
 
 fn rotate(lab: &mut Lab, key: u64) -> CommandId {
-    lab.command(Command::RotateMKey(MKey::new(key)))
+    lab.command(Command::Rotate(KeyKind::MKey, MKey::new(key)))
 }
 
 fn notices(events: &[Event], is: fn(ElectionNotice) -> bool) -> usize {
@@ -284,7 +284,7 @@ fn rotated_key_survives_restarts_until_the_configuration_changes() {
     let again = rotate(&mut lab, NEW);
     assert!(matches!(
         result_of(lab.manager(), again),
-        Some(Err(CommandFailure::MKeyInForce))
+        Some(Err(CommandFailure::KeyInForce(KeyKind::MKey)))
     ));
 
     let restart = |lab: &mut Lab, key| {
@@ -300,7 +300,7 @@ fn rotated_key_survives_restarts_until_the_configuration_changes() {
     restart(&mut lab, 0xCCCC);
     assert_eq!(ports_without(&lab, 0xCCCC), 0);
     let records = lab.manager().persisted_records.keys();
-    let rotations = records.filter(|key| key.kind() == Some(RecordKind::MKeyRotation));
+    let rotations = records.filter(|key| key.kind() == Some(RecordKind::KeyRotation));
     assert_eq!(rotations.count(), 0);
     restart(&mut lab, OLD);
     assert_eq!(ports_without(&lab, OLD), 0, "a record would revive");
@@ -317,11 +317,12 @@ fn standby_completes_the_rotation_of_a_master_that_died() {
         lab.run_until("the first port has the new key", 60, |lab| {
             ports_without(lab, NEW) < lab.world.fabric().end_ports().count()
         });
-        let rotation = MKeyRotation {
-            m_key: MKey::new(NEW),
+        let rotation = KeyRotation {
+            kind: KeyKind::MKey,
+            key: MKey::new(NEW),
             configured: MKey::new(OLD),
         };
-        let event = ReplicaEvent::MKeyRotation(Some(rotation));
+        let event = ReplicaEvent::KeyRotation(KeyKind::MKey, Some(rotation));
         lab.handle(second, Input::Replica(event));
         for _ in 0..steps {
             lab.world.step();
@@ -353,11 +354,12 @@ fn standby_with_the_record_stays_standby_during_a_rotation() {
     let first = lab.sm;
     let before = lab.events(second).len();
     rotate(&mut lab, NEW);
-    let rotation = MKeyRotation {
-        m_key: MKey::new(NEW),
+    let rotation = KeyRotation {
+        kind: KeyKind::MKey,
+        key: MKey::new(NEW),
         configured: MKey::new(OLD),
     };
-    let event = ReplicaEvent::MKeyRotation(Some(rotation));
+    let event = ReplicaEvent::KeyRotation(KeyKind::MKey, Some(rotation));
     lab.handle(second, Input::Replica(event));
     lab.world.run_for(Duration::from_mins(2));
     assert_eq!(lab.role(second), SmState::Standby);

@@ -51,6 +51,7 @@ mod sa_traces;
 mod sa_view;
 mod saved_views;
 mod scenarios;
+mod sm_key_rotation;
 mod speeds;
 mod stalls;
 mod state_killed;

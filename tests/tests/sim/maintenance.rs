@@ -8,7 +8,8 @@ use std::time::Duration;
 use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
 use ferrosm_core::{
-    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, ProblemKind, SmConfig,
+    Command, CommandFailure, CommandId, CommandOutcome, CommandReply, OperatorChange, ProblemKind,
+    SmConfig,
 };
 use ferrosm_mad::attr::{PhysState, PortState};
 use ferrosm_mad::ids::PortNum;
@@ -63,7 +64,7 @@ fn result(lab: &Lab, id: CommandId) -> Option<&Result<CommandOutcome, CommandFai
 
 fn begin(lab: &mut Lab, target: impl Fn(&Lab) -> MaintenanceTarget) -> CommandId {
     let target = target(lab);
-    lab.command(Command::BeginMaintenance(Box::new(entry(target))))
+    lab.command(OperatorChange::BeginMaintenance(Box::new(entry(target))).into())
 }
 
 fn refusal(lab: &mut Lab, target: impl Fn(&Lab) -> MaintenanceTarget) -> MaintenanceRefusal {
@@ -140,7 +141,9 @@ fn assert_drained(
     assert_eq!(uses(&traffic), 0, "{spec}");
     assert!(traffic.lab.last_report().is_clean(), "{spec}");
 
-    let ended = traffic.lab.command(Command::EndMaintenance(what));
+    let ended = traffic
+        .lab
+        .command(OperatorChange::EndMaintenance(what).into());
     traffic.run("end of drain", Duration::from_secs(5), &all);
     assert!(matches!(
         result(&traffic.lab, ended),
@@ -274,7 +277,7 @@ fn cutting_off_hosts_is_refused() {
         "{cut_off}"
     );
     let what = port(&lab, uplinks[1]);
-    let not_drained = lab.command(Command::EndMaintenance(what));
+    let not_drained = lab.command(OperatorChange::EndMaintenance(what).into());
     assert!(matches!(
         result(&lab, not_drained),
         Some(Err(CommandFailure::Maintenance(refusal))) if **refusal == MaintenanceRefusal::InService
@@ -361,7 +364,7 @@ fn disabled_port_stays_disabled_until_it_is_enabled() {
     lab.world.run_for(Duration::from_secs(20));
     assert_eq!(phys_state(lab, at), PhysState::Disabled, "takeover");
 
-    let id = lab.command(Command::EndMaintenance(what));
+    let id = lab.command(OperatorChange::EndMaintenance(what).into());
     lab.world.run_for(Duration::from_secs(20));
     assert!(matches!(
         result(lab, id),
@@ -386,7 +389,7 @@ fn port_is_enabled_after_a_restart() {
     lab.restart_sm(config(), restored);
     lab.world.run_for(Duration::from_secs(5));
     assert_eq!(phys_state(&lab, at), PhysState::Disabled);
-    lab.command(Command::EndMaintenance(what));
+    lab.command(OperatorChange::EndMaintenance(what).into());
     lab.world.run_for(Duration::from_secs(10));
     assert_eq!(phys_state(&lab, at), PhysState::LinkUp);
     lab.run_until_correct(30);
@@ -403,12 +406,12 @@ fn port_of_a_host_is_disabled_with_consent() {
         may_cut_off_host: true,
         ..entry(what)
     };
-    let id = lab.command(Command::BeginMaintenance(Box::new(accepted)));
+    let id = lab.command(OperatorChange::BeginMaintenance(Box::new(accepted)).into());
     lab.world.run_for(Duration::from_secs(10));
     assert!(matches!(result(&lab, id), Some(Ok(_))));
     assert_eq!(phys_state(&lab, at), PhysState::Disabled);
     lab.assert_correct();
-    lab.command(Command::EndMaintenance(what));
+    lab.command(OperatorChange::EndMaintenance(what).into());
     lab.world.run_for(Duration::from_secs(10));
     assert!(lab.world.fabric().link_up(at));
     lab.run_until_correct(30);

@@ -14,11 +14,14 @@ use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::change::ChangeKind;
 use ferrosm_api::command::{Command as Entry, CommandKind, CommandState};
 use ferrosm_api::status::Finding;
+use ferrosm_core::config::key_rotation::KeyKind;
 use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
-use ferrosm_core::{Command, CommandFailure, CommandId, CommandOutcome, PlannedChange};
+use ferrosm_core::{
+    Command, CommandFailure, CommandId, CommandOutcome, OperatorChange, PlannedChange,
+};
 use tokio::sync::oneshot;
 use tracing::info;
 
@@ -42,10 +45,10 @@ pub enum SmRequest {
     Plan(PlanRequest),
 }
 
-/// A query for what a command would do.
+/// A query for what a change would do.
 #[derive(Debug)]
 pub struct PlanRequest {
-    pub command: Command,
+    pub change: OperatorChange,
     /// Dropped without an answer if the loop ends first.
     pub result: oneshot::Sender<Result<PlannedChange, CommandFailure>>,
 }
@@ -106,6 +109,13 @@ impl CommandLog {
             by,
             reason,
         )
+    }
+
+    /// A number for a command that changes nothing and is not remembered.
+    pub fn number(&self) -> CommandId {
+        let mut inner = self.lock();
+        inner.last += 1;
+        CommandId(inner.last)
     }
 
     /// A command for the configuration is received, with its name. Returns its number.
@@ -301,19 +311,26 @@ fn add_change(changes: &ChangeLog, entry: &Entry) {
 
 pub(super) const fn kind(command: &Command) -> CommandKind {
     match command {
-        Command::Sweep | Command::Exclude => CommandKind::Sweep,
+        Command::Sweep | Command::Exclude | Command::Refresh => CommandKind::Sweep,
         Command::Reroute => CommandKind::Reroute,
         Command::Handover => CommandKind::Handover,
         Command::Takeover | Command::AcceptRemoval(_) => CommandKind::Takeover,
         Command::Stop => CommandKind::Stop,
-        Command::RotateMKey(_) => CommandKind::RotateMKey,
-        Command::PutPartition(_) => CommandKind::PutPartition,
-        Command::RemovePartition(_) => CommandKind::RemovePartition,
-        Command::BeginMaintenance(entry) => match entry.target {
+        Command::Rotate(KeyKind::MKey, _) => CommandKind::RotateMKey,
+        Command::Rotate(KeyKind::SmKey, _) => CommandKind::RotateSmKey,
+        Command::Change(change) => kind_of_change(change),
+    }
+}
+
+pub(super) const fn kind_of_change(change: &OperatorChange) -> CommandKind {
+    match change {
+        OperatorChange::PutPartition(_) => CommandKind::PutPartition,
+        OperatorChange::RemovePartition(_) => CommandKind::RemovePartition,
+        OperatorChange::BeginMaintenance(entry) => match entry.target {
             MaintenanceTarget::Port(..) => CommandKind::DisablePort,
             MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => CommandKind::Drain,
         },
-        Command::EndMaintenance(target) => match target {
+        OperatorChange::EndMaintenance(target) => match target {
             MaintenanceTarget::Port(..) => CommandKind::EnablePort,
             MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => CommandKind::Undrain,
         },
@@ -321,22 +338,29 @@ pub(super) const fn kind(command: &Command) -> CommandKind {
 }
 
 /// What a command is for; empty if it is for the SM.
-pub(super) fn target(command: &Command) -> String {
+fn target(command: &Command) -> String {
     match command {
+        Command::Change(change) => target_of_change(change),
         Command::Sweep
         | Command::Exclude
+        | Command::Refresh
         | Command::Reroute
         | Command::Handover
         | Command::Takeover
         | Command::AcceptRemoval(_)
         | Command::Stop
-        | Command::RotateMKey(_) => String::new(),
-        Command::PutPartition(partition) => {
+        | Command::Rotate(..) => String::new(),
+    }
+}
+
+pub(super) fn target_of_change(change: &OperatorChange) -> String {
+    match change {
+        OperatorChange::PutPartition(partition) => {
             format!("{} ({:#06x})", partition.name, partition.number)
         }
-        Command::RemovePartition(number) => format!("{number:#06x}"),
-        Command::BeginMaintenance(entry) => entry.name.clone(),
-        Command::EndMaintenance(target) => match target.port() {
+        OperatorChange::RemovePartition(number) => format!("{number:#06x}"),
+        OperatorChange::BeginMaintenance(entry) => entry.name.clone(),
+        OperatorChange::EndMaintenance(target) => match target.port() {
             Some(port) => format!("{}/{port}", target.node()),
             None => target.node().to_string(),
         },
@@ -436,7 +460,7 @@ pub(super) fn refusal(command: CommandKind, failure: &CommandFailure) -> ApiErro
             "Nothing was written. Remove the port from another partition first; `ferrosm limits` shows the fullest table.",
         ),
         CommandFailure::Maintenance(refusal) => refusal_remedy(refusal),
-        CommandFailure::MKeyInForce => (ErrorKind::Conflict, "Choose another key."),
+        CommandFailure::KeyInForce(_) => (ErrorKind::Conflict, "Choose another key."),
     };
     ApiError::new(kind, failure.to_string(), remedy)
 }

@@ -49,7 +49,7 @@ fn action(alarm: &Alarm) -> String {
     let name = &alarm.object.name;
     match alarm.kind.as_str() {
         "node-absent" => format!(
-            "Check power and cables of {name}. If it was removed on purpose: `ferrosm forget {name}`."
+            "Check power and cables of {name}. If it was removed on purpose: `ferrosm forget '{name}'`."
         ),
         "link-down" => format!(
             "Check the cable and both ports. If it was removed on purpose: `ferrosm forget '{name}'`."

@@ -15,7 +15,7 @@ use crate::api::alarms::Alarms;
 use crate::api::changes::ChangeLog;
 use crate::api::names::port_location;
 use crate::api::published::{FabricState, State};
-use crate::api::{fabric as rows, lookup, rfc3339};
+use crate::api::{fabric as rows, lookup, maintenance, rfc3339};
 
 /// What an explanation of a node or port is made from.
 pub(in crate::api) struct ObjectSources<'a> {
@@ -205,7 +205,7 @@ impl ObjectSources<'_> {
         let entries = self.state.maintenance.iter();
         entries
             .filter(|entry| concerns(entry))
-            .map(|entry| fact("maintenance", rows::maintenance_note(entry)))
+            .map(|entry| fact("maintenance", maintenance::note(entry)))
             .collect()
     }
 

@@ -26,6 +26,7 @@ pub(in crate::api) fn route(
         from: query.from.clone(),
         to: query.to.clone(),
         at: None,
+        fresh: false,
     };
     let FoundPath { path, slots } = path::path(fabric, &ends)?;
     let target = lookup::end_port(fabric, &query.to)?;

@@ -1,12 +1,13 @@
 //! The role that each request needs. The router, the OpenAPI document and docs/api.md follow from
 //! this table.
 
-use axum::extract::{MatchedPath, Request, State as Shared};
+use axum::extract::{MatchedPath, Query, Request, State as Shared};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use ferrosm_api::access::ClientRole;
 use ferrosm_api::answer::{ApiError, ErrorKind};
+use serde::Deserialize;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder};
 
@@ -14,7 +15,7 @@ use super::Failed;
 use crate::api::Service;
 use crate::api::access::Client;
 
-/// The role that each write needs. All reads need `view`.
+/// The role that each write needs. All reads need `view`, and fresh ones `operate`.
 pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
     // It changes nothing, but has a body.
     (Method::POST, "/v1/whatif", ClientRole::View),
@@ -41,7 +42,7 @@ pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
         "/v1/partitions/{partition}/members",
         ClientRole::Admin,
     ),
-    (Method::POST, "/v1/keys/m-key/rotate", ClientRole::Admin),
+    (Method::POST, "/v1/keys/{key}/rotate", ClientRole::Admin),
     (Method::POST, "/v1/handover", ClientRole::Admin),
     (Method::POST, "/v1/takeover", ClientRole::Admin),
     (Method::POST, "/v1/config", ClientRole::Admin),
@@ -56,6 +57,13 @@ pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
         ClientRole::Admin,
     ),
 ];
+
+/// Whether a read has the SM send requests first. Other parameters are for the resource.
+#[derive(Deserialize)]
+struct Freshness {
+    #[serde(default)]
+    fresh: bool,
+}
 
 /// The role that a request needs.
 fn needed(method: &Method, path: &str) -> ClientRole {
@@ -81,9 +89,13 @@ pub(super) async fn check_role(
         .ok_or_else(|| ApiError::new(ErrorKind::Internal, "a client without identity", ""))?;
     // A path that is no resource is refused later.
     let path = extensions.get::<MatchedPath>();
-    let role = path.map_or(ClientRole::View, |path| {
+    let mut role = path.map_or(ClientRole::View, |path| {
         needed(request.method(), path.as_str())
     });
+    let freshness = Query::<Freshness>::try_from_uri(request.uri());
+    if freshness.is_ok_and(|Query(query)| query.fresh) {
+        role = role.max(ClientRole::Operate);
+    }
     client.require(role, &service.client_roles)?;
     Ok(next.run(request).await)
 }

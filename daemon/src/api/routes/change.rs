@@ -1,5 +1,7 @@
 //! The resources that change partitions and what is in service.
 
+use core::time::Duration;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -7,7 +9,7 @@ use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, patch, post, put};
 use axum::{Extension, Router};
-use ferrosm_api::answer::{Answer, ErrorAnswer};
+use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind};
 use ferrosm_api::command::{
     ChangePlan, ChangeWriteQuery, Command as CommandEntry, CommandOrPlan, Consequence, WriteQuery,
 };
@@ -17,15 +19,16 @@ use ferrosm_api::maintenance::{
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
 use ferrosm_api::what_if::{NamedPorts, WhatIfRequest};
 use ferrosm_core::config::maintenance::MaintenanceTarget;
-use ferrosm_core::{Command, CommandFailure, PlannedChange};
+use ferrosm_core::{CommandFailure, OperatorChange, PlannedChange};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::{BodyOf, Failed, answer, check, execute, ready, reserve};
+use super::{BodyOf, Failed, Turn, answer, check, execute_in_turn, ready, reserve};
 use crate::api::access::Client;
 use crate::api::commands::{self, PlanRequest, SmRequest};
 use crate::api::names::end_port_name;
 use crate::api::published::FabricState;
-use crate::api::{Service, intent_check, requests};
+use crate::api::{Service, intent_check, maintenance, requests};
 use crate::what_if::PORTS_NAMED_MAX;
 
 pub(super) fn router() -> Router<Service> {
@@ -41,6 +44,9 @@ pub(super) fn router() -> Router<Service> {
         .route("/v1/ports/disable", post(post_disable))
         .route("/v1/ports/enable", post(post_enable))
 }
+
+/// How long a change waits for its turn.
+const TURN_WAIT_MAX: Duration = Duration::from_secs(30);
 
 type ChangeOf = core::result::Result<Query<ChangeWriteQuery>, QueryRejection>;
 type Executed = core::result::Result<Response, Failed>;
@@ -60,10 +66,10 @@ pub(super) async fn put_partition(
 ) -> Executed {
     let InPath(name) = name?;
     let Json(definition) = body?;
-    let _one_at_a_time = service.partition_changes.lock().await;
+    let turn = turn(&service).await?;
     let state = service.published.state();
-    let command = requests::put_partition(ready(&state)?, name, definition)?;
-    carry_out(service.clone(), client, query, command).await
+    let change = requests::put_partition(ready(&state)?, name, definition)?;
+    carry_out(service.clone(), client, query, change, turn).await
 }
 
 /// Changes the members of a partition that a request created.
@@ -80,10 +86,10 @@ pub(super) async fn patch_members(
 ) -> Executed {
     let InPath(name) = name?;
     let Json(member_changes) = body?;
-    let _one_at_a_time = service.partition_changes.lock().await;
+    let turn = turn(&service).await?;
     let state = service.published.state();
-    let command = requests::change_members(ready(&state)?, &state, &name, &member_changes)?;
-    carry_out(service.clone(), client, query, command).await
+    let change = requests::change_members(ready(&state)?, &state, &name, &member_changes)?;
+    carry_out(service.clone(), client, query, change, turn).await
 }
 
 /// Removes a partition that a request created.
@@ -98,10 +104,10 @@ pub(super) async fn delete_partition(
     query: ChangeOf,
 ) -> Executed {
     let InPath(name) = name?;
-    let _one_at_a_time = service.partition_changes.lock().await;
+    let turn = turn(&service).await?;
     let state = service.published.state();
-    let command = requests::remove_partition(&state, &name)?;
-    carry_out(service.clone(), client, query, command).await
+    let change = requests::remove_partition(&state, &name)?;
+    carry_out(service.clone(), client, query, change, turn).await
 }
 
 /// What is out of service.
@@ -110,7 +116,7 @@ pub(super) async fn get_maintenance(
     Shared(service): Shared<Service>,
 ) -> Json<Answer<MaintenanceItems>> {
     let state = service.published.state();
-    answer(&state, state.at, requests::maintenance(&state))
+    answer(&state, state.at, maintenance::items(&state.maintenance))
 }
 
 /// Takes a switch or link out of the routes. Complete when no route uses it.
@@ -124,9 +130,10 @@ pub(super) async fn post_drain(
     body: BodyOf<DrainRequest>,
 ) -> Executed {
     let Json(request) = body?;
+    let turn = turn(&service).await?;
     let state = service.published.state();
-    let command = requests::drain(ready(&state)?, request, reason(&query))?;
-    carry_out(service, client, query, command).await
+    let change = requests::drain(ready(&state)?, request, reason(&query))?;
+    carry_out(service, client, query, change, turn).await
 }
 
 /// Puts a drained switch or link back.
@@ -140,8 +147,9 @@ pub(super) async fn post_undrain(
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
     let Json(request) = body?;
-    let command = requests::undrain(&service.published.state(), &request)?;
-    carry_out(service, client, query, command).await
+    let turn = turn(&service).await?;
+    let change = requests::undrain(&service.published.state(), &request)?;
+    carry_out(service, client, query, change, turn).await
 }
 
 /// Disables a port, after its routes are moved.
@@ -155,9 +163,10 @@ pub(super) async fn post_disable(
     body: BodyOf<PortDisableRequest>,
 ) -> Executed {
     let Json(request) = body?;
+    let turn = turn(&service).await?;
     let state = service.published.state();
-    let command = requests::disable_port(ready(&state)?, request, reason(&query))?;
-    carry_out(service, client, query, command).await
+    let change = requests::disable_port(ready(&state)?, request, reason(&query))?;
+    carry_out(service, client, query, change, turn).await
 }
 
 /// Enables a port that a request disabled.
@@ -171,8 +180,9 @@ pub(super) async fn post_enable(
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
     let Json(request) = body?;
-    let command = requests::enable_port(&service.published.state(), &request)?;
-    carry_out(service, client, query, command).await
+    let turn = turn(&service).await?;
+    let change = requests::enable_port(&service.published.state(), &request)?;
+    carry_out(service, client, query, change, turn).await
 }
 
 /// The reason in a query, or nothing.
@@ -188,7 +198,8 @@ async fn carry_out(
     service: Shared<Service>,
     client: Extension<Client>,
     query: ChangeOf,
-    command: Command,
+    change: OperatorChange,
+    turn: Turn,
 ) -> Executed {
     let Query(query) = query?;
     let dry_run = query.dry_run;
@@ -196,26 +207,52 @@ async fn carry_out(
     let query = WriteQuery::from(query);
     if !dry_run {
         check(&service, &query)?;
-        let has_invariants = !service.published.state().intent.invariants.is_empty();
-        if has_invariants && accept != Some(Consequence::Invariant) {
-            let ChangePlan { violations, .. } = plan(&service, command.clone()).await?;
-            intent_check::refuse(&violations)?;
+        if accept != Some(Consequence::Invariant) {
+            check_invariants(&service, &change).await?;
         }
-        return execute(service, client, Ok(Query(query)), command).await;
+        let query = Ok(Query(query));
+        return execute_in_turn(service, client, query, change.into(), Some(turn)).await;
     }
     check(&service, &query)?;
-    let plan = plan(&service, command).await?;
+    let plan = plan(&service, change).await?;
     let state = service.published.state();
     Ok(answer(&state, SystemTime::now(), plan).into_response())
 }
 
+/// Waits for the turn of a change.
+pub(in crate::api) async fn turn(service: &Service) -> core::result::Result<Turn, ApiError> {
+    let turn = Arc::clone(&service.change_turn).lock_owned();
+    timeout(TURN_WAIT_MAX, turn).await.map_err(|_| {
+        let waited_s = TURN_WAIT_MAX.as_secs();
+        let message = format!("another change has not ended within {waited_s} s");
+        let remedy = "`ferrosm commands` shows it. Nothing was changed; try again.";
+        ApiError::new(ErrorKind::Busy, message, remedy)
+    })
+}
+
+/// Refuses a change that would violate an invariant.
+pub(in crate::api) async fn check_invariants(
+    service: &Service,
+    change: &OperatorChange,
+) -> core::result::Result<(), Failed> {
+    if service.published.state().intent.invariants.is_empty() {
+        return Ok(());
+    }
+    let ChangePlan { violations, .. } = plan(service, change.clone()).await?;
+    intent_check::refuse(&violations)?;
+    Ok(())
+}
+
 /// What a change would do. The SM decides whether it is possible; nothing is done.
-async fn plan(service: &Service, command: Command) -> core::result::Result<ChangePlan, Failed> {
-    let kind = commands::kind(&command);
-    let target = commands::target(&command);
-    let out_of_service = taken_out(&command);
+async fn plan(
+    service: &Service,
+    change: OperatorChange,
+) -> core::result::Result<ChangePlan, Failed> {
+    let kind = commands::kind_of_change(&change);
+    let target = commands::target_of_change(&change);
+    let out_of_service = taken_out(&change);
     let (result, done) = oneshot::channel();
-    reserve(service)?.send(SmRequest::Plan(PlanRequest { command, result }));
+    reserve(service)?.send(SmRequest::Plan(PlanRequest { change, result }));
     let planned = done.await.unwrap_or(Err(CommandFailure::Stopping));
     let PlannedChange {
         p_key_ports,
@@ -262,20 +299,12 @@ async fn plan(service: &Service, command: Command) -> core::result::Result<Chang
 }
 
 /// What a change takes out of service.
-const fn taken_out(command: &Command) -> Option<MaintenanceTarget> {
-    match command {
-        Command::BeginMaintenance(entry) => Some(entry.target),
-        Command::EndMaintenance(_)
-        | Command::PutPartition(_)
-        | Command::RemovePartition(_)
-        | Command::Sweep
-        | Command::Exclude
-        | Command::Reroute
-        | Command::Handover
-        | Command::Takeover
-        | Command::Stop
-        | Command::AcceptRemoval(_)
-        | Command::RotateMKey(_) => None,
+const fn taken_out(change: &OperatorChange) -> Option<MaintenanceTarget> {
+    match change {
+        OperatorChange::BeginMaintenance(entry) => Some(entry.target),
+        OperatorChange::EndMaintenance(_)
+        | OperatorChange::PutPartition(_)
+        | OperatorChange::RemovePartition(_) => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod access;
 mod capture;
-mod change;
+pub(super) mod change;
 mod config;
 mod events;
 mod explain;
@@ -35,12 +35,12 @@ use ferrosm_api::key::RotationPlan;
 use ferrosm_core::report::foreign_settings::RemovalKind;
 use ferrosm_core::{Command, CommandFailure};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::time::timeout;
 use utoipa::OpenApi;
 
 use super::access::Client;
-use super::commands::{CommandRequest, SmRequest};
+use super::commands::{CommandRequest, CommandResult, SmRequest};
 use super::list::invalid;
 use super::published::{State, ready};
 use super::{Service, commands, forget, list, rfc3339, status};
@@ -85,7 +85,7 @@ pub(super) fn router(service: Service) -> Router {
 #[openapi(
     info(
         title = "ferrosm",
-        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD. `x-role` is the role that an operation needs."
+        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD, except with `fresh`. `x-role` is the role that an operation needs."
     ),
     paths(
         observed::get_status,
@@ -215,6 +215,7 @@ type Result<T> = core::result::Result<Json<Answer<T>>, Failed>;
 type ListOf = core::result::Result<Query<ListQuery>, QueryRejection>;
 
 fn answer<T>(state: &State, at: SystemTime, body: T) -> Json<Answer<T>> {
+    let at = state.read_again_at.unwrap_or(at);
     let age = SystemTime::now().duration_since(at).unwrap_or_default();
     Json(Answer {
         revision: state.revision,
@@ -427,12 +428,51 @@ const fn kind_of(removal: Removal) -> RemovalKind {
     }
 }
 
+/// The turn of a change: no other one is checked or executed until it has an effect on the state
+/// that checks look at.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
+/// The turn of a change ends with it, or after this time.
+const TURN_MAX: Duration = Duration::from_secs(60);
+
+/// Receives the result of a command. Its turn also ends with it if the client no longer waits.
+fn end_with(
+    turn: Turn,
+    mut done: oneshot::Receiver<CommandResult>,
+) -> oneshot::Receiver<CommandResult> {
+    let (forward, result) = oneshot::channel();
+    tokio::spawn(async move {
+        let ended = timeout(TURN_MAX, &mut done).await;
+        drop(turn);
+        let received = match ended {
+            Ok(received) => received,
+            Err(_) => done.await,
+        };
+        if let Ok(received) = received {
+            // The client may no longer wait.
+            let _ = forward.send(received);
+        }
+    });
+    result
+}
+
 /// Passes a command to the SM and waits for its result. Status 202: it is still in progress.
-pub(super) async fn execute(
+async fn execute(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: WriteOf,
+    command: Command,
+) -> core::result::Result<Response, Failed> {
+    execute_in_turn(service, client, query, command, None).await
+}
+
+/// As [`execute`], for a command that may have a turn.
+pub(super) async fn execute_in_turn(
     Shared(service): Shared<Service>,
     Extension(client): Extension<Client>,
     query: WriteOf,
     command: Command,
+    turn: Option<Turn>,
 ) -> core::result::Result<Response, Failed> {
     let Query(query) = query?;
     check(&service, &query)?;
@@ -447,6 +487,10 @@ pub(super) async fn execute(
         command,
         result,
     }));
+    let done = match turn {
+        Some(turn) => end_with(turn, done),
+        None => done,
+    };
     let wait = Duration::from_secs(query.wait_s.unwrap_or(WAIT_S_DEFAULT));
     let status = match timeout(wait, done).await {
         Ok(Ok(Ok(_))) => StatusCode::OK,

@@ -1,24 +1,33 @@
 //! Resources of the published state, also of an earlier time.
 
+use core::time::Duration;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::Router;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path as InPath, Query, State as Shared};
 use axum::routing::get;
-use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ListQuery, Page, TimeQuery};
+use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page, TimeQuery};
 use ferrosm_api::fabric::{Link, Node, Port, Where};
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
+use ferrosm_core::{Command, CommandFailure};
 use ferrosm_fabric::snapshot::EarlierTables;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use utoipa::IntoParams;
 
-use super::{ListOf, Result, answer, ready};
+use super::{ListOf, Result, answer, ready, reserve};
+use crate::api::commands::{self, CommandRequest, SmRequest};
 use crate::api::published::{FabricState, State};
 use crate::api::{Service, fabric, list, lookup, partition, path, status};
+
+/// Longest time that the SM takes to read the fabric again, sweeps before it included.
+const REFRESH_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A query that may name an earlier time, or why it is none.
 type TimeOf = core::result::Result<Query<TimeQuery>, QueryRejection>;
@@ -43,7 +52,13 @@ pub(super) fn router() -> Router<Service> {
     (status = 200, body = Answer<Status>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) -> Result<Status> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Any,
+    )
+    .await?;
     Ok(answer(&state, state.at, status::status(&state)))
 }
 
@@ -52,7 +67,13 @@ pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) 
     (status = 200, body = Answer<Health>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 pub(super) async fn get_health(Shared(service): Shared<Service>, query: TimeOf) -> Result<Health> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Any,
+    )
+    .await?;
     let alarms = query.at.is_none().then_some(&service.alarms);
     Ok(answer(&state, state.at, status::health(&state, alarms)))
 }
@@ -62,7 +83,13 @@ pub(super) async fn get_health(Shared(service): Shared<Service>, query: TimeOf) 
     (status = 200, body = Answer<Sms>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 pub(super) async fn get_sms(Shared(service): Shared<Service>, query: TimeOf) -> Result<Sms> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Any,
+    )
+    .await?;
     Ok(answer(&state, state.at, status::sms(&state)))
 }
 
@@ -71,7 +98,13 @@ pub(super) async fn get_sms(Shared(service): Shared<Service>, query: TimeOf) -> 
     (status = 200, body = Answer<Limits>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn get_limits(Shared(service): Shared<Service>, query: TimeOf) -> Result<Limits> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Any,
+    )
+    .await?;
     let fabric = ready(&state)?;
     let groups = match query.at {
         None => Some(service.registrations.groups().await?),
@@ -92,6 +125,7 @@ pub(super) async fn get_nodes(
     listed(&service, query, |fabric, _, query| {
         list::page_of_rows(fabric::node_rows(fabric), query)
     })
+    .await
 }
 
 /// The ports of the subnet.
@@ -105,6 +139,7 @@ pub(super) async fn get_ports(
     listed(&service, query, |fabric, _, query| {
         list::page_of_rows(fabric::port_rows(&fabric.snapshot), query)
     })
+    .await
 }
 
 /// The links of the subnet, and those that went down in the last days (`health.expect`).
@@ -119,6 +154,7 @@ pub(super) async fn get_links(
         let rows = fabric::link_rows(fabric, &state.maintenance);
         list::page_of_rows(rows, query)
     })
+    .await
 }
 
 /// The query of a place.
@@ -130,6 +166,11 @@ pub(super) struct WhereQuery {
     name: String,
     /// The place at this time, in UTC (RFC 3339); now if absent.
     at: Option<String>,
+    /// The SM first reads again what it knows (a light sweep, and the sweep of what it finds).
+    /// Needs the role `operate`; not with `at`.
+    #[serde(default)]
+    #[param(required = false)]
+    fresh: bool,
 }
 
 /// Where ports are: all that have a name, GUID or LID.
@@ -141,7 +182,13 @@ pub(super) async fn get_where(
     query: core::result::Result<Query<WhereQuery>, QueryRejection>,
 ) -> Result<Where> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Any,
+    )
+    .await?;
     let fabric = ready(&state)?;
     let snapshot = &fabric.snapshot;
     let found = lookup::end_ports(fabric, &query.name)?;
@@ -159,7 +206,13 @@ pub(super) async fn get_path(
     query: core::result::Result<Query<PathQuery>, QueryRejection>,
 ) -> Result<Path> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Restored)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Restored,
+    )
+    .await?;
     let fabric = ready(&state)?;
     let path = path::path(fabric, &query)?.path;
     Ok(answer(&state, fabric.at, path))
@@ -173,7 +226,13 @@ pub(super) async fn get_partitions(
     query: TimeOf,
 ) -> Result<Partitions> {
     let Query(query) = query?;
-    let state = state_of(&service, query.at.as_deref(), EarlierTables::Any)?;
+    let state = state_of(
+        &service,
+        query.at.as_deref(),
+        query.fresh,
+        EarlierTables::Any,
+    )
+    .await?;
     let fabric = ready(&state)?;
     let found = partition::partitions(fabric, &state);
     Ok(answer(&state, fabric.at, found))
@@ -193,29 +252,67 @@ pub(super) async fn get_members(
     listed(&service, query, |fabric, state, query| {
         list::page(partition::members(fabric, state, &name)?, query)
     })
+    .await
 }
 
 /// A list of the published fabric.
-fn listed(
+async fn listed(
     service: &Service,
     query: ListOf,
     page: impl FnOnce(&FabricState, &State, &ListQuery) -> core::result::Result<Page<Value>, ApiError>,
 ) -> Result<Page<Value>> {
     let Query(mut query) = query?;
-    let state = state_of(service, query.at.take().as_deref(), EarlierTables::Any)?;
+    let at = query.at.take();
+    let fresh = core::mem::take(&mut query.fresh);
+    let state = state_of(service, at.as_deref(), fresh, EarlierTables::Any).await?;
     let fabric = ready(&state)?;
     let page = page(fabric, &state, &query)?;
     Ok(answer(&state, fabric.at, page))
 }
 
-/// The state at the time of a query, or the current one.
-fn state_of(
+/// The state at the time of a query, or the current one, which the SM reads again first if it is to
+/// be fresh.
+async fn state_of(
     service: &Service,
     at: Option<&str>,
+    fresh: bool,
     tables: EarlierTables,
 ) -> core::result::Result<Arc<State>, ApiError> {
     match at {
-        None => Ok(service.published.state()),
+        Some(_) if fresh => Err(list::invalid("fresh is about now: leave out `at`")),
         Some(text) => service.published.state_at(list::time(text)?, tables),
+        None if fresh => {
+            refresh(service).await?;
+            let mut state = service.published.state();
+            Arc::make_mut(&mut state).read_again_at = Some(SystemTime::now());
+            Ok(state)
+        }
+        None => Ok(service.published.state()),
+    }
+}
+
+/// Has the SM read again what it knows.
+async fn refresh(service: &Service) -> core::result::Result<(), ApiError> {
+    let id = service.commands.number();
+    let (result, done) = oneshot::channel();
+    let command = Command::Refresh;
+    let kind = commands::kind(&command);
+    reserve(service)?.send(SmRequest::Execute(CommandRequest {
+        id,
+        command,
+        result,
+    }));
+    match timeout(REFRESH_TIME_MAX, done).await {
+        Ok(Ok(Ok(_))) => Ok(()),
+        Ok(Ok(Err(failure))) => Err(commands::refusal(kind, &failure)),
+        Ok(Err(_)) => Err(commands::refusal(kind, &CommandFailure::Stopping)),
+        Err(_) => {
+            let waited_s = REFRESH_TIME_MAX.as_secs();
+            Err(ApiError::new(
+                ErrorKind::Busy,
+                format!("the SM has not read the fabric again within {waited_s} s"),
+                "`ferrosm status` shows what it does; without `fresh` it answers at once.",
+            ))
+        }
     }
 }

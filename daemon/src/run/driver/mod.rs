@@ -15,8 +15,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::{
-    ActivityKind, Command, Event, Input, LoadedReplica, LocalPortEvent, Output, PeerEvent,
-    Persisted, Progress, ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
+    ActivityKind, Command, Event, Input, LoadedReplica, LocalPortEvent, OperatorChange, Output,
+    PeerEvent, Persisted, Progress, ReplicaEvent, RoutingJobResult, SmConfig, SubnetManager,
 };
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::gmp::Peer;
@@ -649,7 +649,10 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
             .find(is_over)
             .map(|entry| entry.target);
         if let Some(target) = over {
-            self.command(Command::EndMaintenance(target), "the end of its time");
+            self.command(
+                OperatorChange::EndMaintenance(target).into(),
+                "the end of its time",
+            );
         }
         over.is_some()
     }
@@ -665,9 +668,9 @@ impl<P: MadPort, S: Shell> Driver<P, S> {
                 let input = Input::Command { id, command };
                 self.sm.handle(input, self.clock.now());
             }
-            SmRequest::Plan(PlanRequest { command, result }) => {
+            SmRequest::Plan(PlanRequest { change, result }) => {
                 // The client may no longer wait.
-                let _ = result.send(self.sm.plan_change(&command));
+                let _ = result.send(self.sm.plan_change(&change));
             }
         }
     }

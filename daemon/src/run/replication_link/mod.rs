@@ -13,7 +13,6 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ferrosm_core::config::m_key_rotation::MKeyRotation;
 use ferrosm_core::event::AboutSm;
 use ferrosm_core::records::RecordBatch;
 use ferrosm_core::{
@@ -29,7 +28,7 @@ use tracing::{error, info, warn};
 
 use crate::failure::Failure;
 use ferrosm_store::{self as store, CommitObserver, StateWriter};
-use key_watch::WatchedStore;
+use key_watch::{RotationReport, WatchedStore};
 
 /// Longest interval between two reports that the driver's loop runs.
 pub const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
@@ -44,7 +43,7 @@ pub struct ReplicationLink {
     load_sender: mpsc::UnboundedSender<LoadedReplica>,
     loads: mpsc::UnboundedReceiver<LoadedReplica>,
     /// Rotated M_Keys in the records that a standby received.
-    rotations: mpsc::UnboundedReceiver<Option<MKeyRotation>>,
+    rotations: mpsc::UnboundedReceiver<RotationReport>,
     /// Main-loop stall after which standbys may consider this node dead.
     stall_limit: Duration,
     /// Longest time that a committed batch waits for acknowledgements if replication works.
@@ -265,8 +264,8 @@ impl ReplicationLink {
         if let Ok(loaded) = self.loads.try_recv() {
             return Some(Input::Replica(ReplicaEvent::Loaded(loaded)));
         }
-        if let Ok(rotation) = self.rotations.try_recv() {
-            return Some(Input::Replica(ReplicaEvent::MKeyRotation(rotation)));
+        if let Ok((kind, rotation)) = self.rotations.try_recv() {
+            return Some(Input::Replica(ReplicaEvent::KeyRotation(kind, rotation)));
         }
         while let Ok(event) = self.events.try_recv() {
             let input = input_of(&event, sms);
@@ -284,8 +283,8 @@ impl ReplicationLink {
                 Some(loaded) = self.loads.recv() => {
                     return Input::Replica(ReplicaEvent::Loaded(loaded));
                 }
-                Some(rotation) = self.rotations.recv() => {
-                    return Input::Replica(ReplicaEvent::MKeyRotation(rotation));
+                Some((kind, rotation)) = self.rotations.recv() => {
+                    return Input::Replica(ReplicaEvent::KeyRotation(kind, rotation));
                 }
                 Some(event) = self.events.recv() => {
                     if let Some(input) = input_of(&event, sms) {
