@@ -221,6 +221,7 @@ impl CommandTracker {
             Ok(CommandOutcome::Swept {
                 number: report.number,
                 problems: report.problems.clone(),
+                dropped_lids: report.drained_lids,
             })
         };
         self.finish(out, |p| p.command.is_sweep() && p.sweep_started, swept);
@@ -427,7 +428,7 @@ mod tests {
             .on_full_sweep_done(&mut b.out, &report(2), |_| CommandOutcome::TookOver);
         let results = b.results();
         assert!(
-            matches!(&results[..], [(1, Ok(CommandOutcome::Swept { number: 2, problems }))] if problems.is_empty())
+            matches!(&results[..], [(1, Ok(CommandOutcome::Swept { number: 2, problems, .. }))] if problems.is_empty())
         );
         assert!(!b.commands.awaits_full_sweep());
     }

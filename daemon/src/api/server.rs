@@ -327,6 +327,7 @@ mod tests {
                             let outcome = CommandOutcome::Swept {
                                 number: 2,
                                 problems: Vec::new(),
+                                dropped_lids: 0,
                             };
                             log.end(request.id, &Ok(outcome.clone()));
                             let _ = request.result.send(Ok(outcome));

@@ -304,7 +304,8 @@ impl RevisionStore {
             installing: Some(number),
             ..self.state.clone()
         })?;
-        if let Err(error) = write_files(new, path) {
+        let written = write_files(new, path).and_then(|()| self.confirm(number));
+        if let Err(error) = written {
             if write_files(old, path).is_ok() {
                 // Failing again, a restart writes the new files.
                 let _ = self.set_state(StoreState {
@@ -314,7 +315,7 @@ impl RevisionStore {
             }
             return Err(error);
         }
-        self.confirm(number)
+        Ok(())
     }
 
     fn set_state(&mut self, state: StoreState) -> Result<(), RevisionError> {

@@ -197,6 +197,8 @@ pub enum CommandOutcome {
         number: u32,
         /// The problems in its report.
         problems: Vec<Problem>,
+        /// LIDs whose packets were dropped for a moment, because no order of the writes avoids it.
+        dropped_lids: usize,
     },
     /// Another SM is master.
     HandedOver(AboutSm<PortGuid>),
@@ -244,10 +246,21 @@ pub enum CommandOutcome {
     },
 }
 
+fn write_dropped(f: &mut fmt::Formatter<'_>, lids: usize) -> fmt::Result {
+    match lids {
+        0 => Ok(()),
+        n => write!(f, "; packets to {n} LIDs were dropped for a moment"),
+    }
+}
+
 impl fmt::Display for CommandOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Swept { number, problems } => {
+            Self::Swept {
+                number,
+                problems,
+                dropped_lids,
+            } => {
                 write!(f, "sweep {number} complete")?;
                 let severe = problems.iter().filter(|p| p.kind.is_severe()).count();
                 for (n, noun) in [
@@ -260,7 +273,7 @@ impl fmt::Display for CommandOutcome {
                         n => write!(f, ", {n} {noun}s")?,
                     }
                 }
-                Ok(())
+                write_dropped(f, *dropped_lids)
             }
             Self::HandedOver(to) => write!(f, "handed over to SM {to}"),
             Self::TookOver => f.write_str("this SM is master"),
@@ -282,15 +295,15 @@ impl fmt::Display for CommandOutcome {
                 dropped_lids,
             } => {
                 f.write_str("no route uses it")?;
-                if *is_port {
-                    f.write_str("; the port is disabled")?;
-                }
-                match dropped_lids {
-                    0 => Ok(()),
-                    n => write!(f, "; packets to {n} LIDs were dropped for a moment"),
-                }
+                f.write_str(match is_port {
+                    true => "; the port is disabled; `ferrosm port enable` enables it",
+                    false => "; `ferrosm undrain` puts it back",
+                })?;
+                write_dropped(f, *dropped_lids)
             }
-            Self::MaintenanceEnded => f.write_str("routes may use it; `ferrosm sweep --reroute` spreads them now"),
+            Self::MaintenanceEnded => f.write_str(
+                "routes may use it; `ferrosm sweep --reroute` computes all routes anew, which may drop packets for a moment",
+            ),
             Self::MKeyRotated(report) => report.fmt(f),
             Self::SmKeyRotated { with, without: 0 } => {
                 write!(f, "{with} of {with} other SMs have the new SM_Key")

@@ -133,12 +133,12 @@ fn add_keys(state: &State, own: &ObjectName, items: &mut Vec<Condition>) {
     let m_key = (
         report.is_rotated,
         "m-key-not-configured",
-        "a rotated M_Key is in force: set subnet.m-key of all SMs to it",
+        "only the state directories have the M_Key in force: rotate it to that of a --key-file, and set subnet.m-key of all SMs to it",
     );
     let sm_key = (
         state.sm_reports.sm_keys.is_rotated,
         "sm-key-not-configured",
-        "a rotated SM_Key is in force: set sm.sm-key of all SMs to it",
+        "only the state directories have the SM_Key in force: rotate it to that of a --key-file, and set sm.sm-key of all SMs to it",
     );
     for (_, kind, text) in [m_key, sm_key].into_iter().filter(|(rotated, ..)| *rotated) {
         items.push(Condition {
