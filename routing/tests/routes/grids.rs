@@ -27,7 +27,12 @@ use DimKind::{Full, Path, Ring};
 
 /// A product of paths, rings and full meshes. Switches are numbered in shuffled order; links are
 /// added in shuffled order if `seed` is not 0.
-fn product(dims: &[(DimKind, usize)], hosts: usize, parallel: usize, seed: u64) -> Fabric {
+pub(crate) fn product(
+    dims: &[(DimKind, usize)],
+    hosts: usize,
+    parallel: usize,
+    seed: u64,
+) -> Fabric {
     let n: usize = dims.iter().map(|d| d.1).product();
     let mut rng = Lcg(seed);
     let mut name: Vec<usize> = (0..n).collect();
