@@ -72,6 +72,7 @@ pub(super) fn connect(
         is_open: vec![false; graph.len()],
         best: vec![UNKNOWN; graph.len()],
         cost: vec![UNKNOWN; graph.len()],
+        fitting: vec![FittingSls::ALL; graph.len()],
         known: Vec::new(),
         candidates: BinaryHeap::new(),
         order: Vec::new(),
@@ -162,6 +163,23 @@ struct DetourHop {
     slot: usize,
 }
 
+/// SLs, one bit each, on which packets pass rings only on VLs on which others do so already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FittingSls {
+    /// From the first channel of a path to the second. All SLs fit after a turn against dimension
+    /// order, which has a VL of its own.
+    first: u16,
+    /// From the second channel on.
+    rest: u16,
+}
+
+impl FittingSls {
+    const ALL: Self = Self {
+        first: u16::MAX,
+        rest: u16::MAX,
+    };
+}
+
 /// Search for the detours to one destination. All but `loads` is working memory.
 struct DetourSearch<'a> {
     graph: &'a Graph,
@@ -175,6 +193,8 @@ struct DetourSearch<'a> {
     is_open: Vec<bool>,
     /// Cost of the path of each switch.
     cost: Vec<u64>,
+    /// SLs that fit the path of each switch with a known cost.
+    fitting: Vec<FittingSls>,
     /// Lowest cost of a candidate of each open switch that is permitted.
     best: Vec<u64>,
     /// Switches with a known cost.
@@ -269,6 +289,7 @@ impl DetourSearch<'_> {
             self.is_open[v] = false;
             self.best[v] = UNKNOWN;
             self.cost[v] = candidate.cost;
+            self.fitting[v] = self.fitting_sls(paths, turns, dest, channel);
             self.known.push(v);
             self.order.push(v);
             for (k, slot) in graph.slots(v).iter().enumerate() {
@@ -301,7 +322,7 @@ impl DetourSearch<'_> {
             return;
         }
         let channel = self.graph.first_slot(v) + slot;
-        let mut cost = self.cost_of(paths, next, dest) + self.link_costs[channel];
+        let mut cost = self.cost_of(paths, turns, next, dest) + self.link_costs[channel];
         let mut is_known = true;
         if let Some(out) = self.output(paths, next, dest)
             && turns.is_irregular(channel, out)
@@ -317,7 +338,8 @@ impl DetourSearch<'_> {
                 }
             }
         }
-        if cost < self.best[v] && !self.fits_sl(paths, turns, dest, v, channel) {
+        let fitting = self.fitting_sls(paths, turns, dest, channel);
+        if fitting.first & fitting.rest & 1 << turns.vls.sl(v, dest) == 0 {
             cost += RING_VL_COST;
         }
         if cost >= self.best[v] {
@@ -333,31 +355,37 @@ impl DetourSearch<'_> {
         }));
     }
 
-    /// Whether the path of a switch through a channel passes rings only on VLs on which packets do
-    /// so already.
-    fn fits_sl(
+    /// SLs that fit the path through a channel, whose next switch has a path.
+    fn fitting_sls(
         &self,
         paths: &GridPaths,
         turns: &Turns<'_>,
         dest: usize,
-        v: usize,
-        channel: usize,
-    ) -> bool {
-        let sl = turns.vls.sl(v, dest);
-        let mut is_after_turn = false;
-        let mut x = channel;
-        while let Some(y) = self.next_channel(paths, x, dest) {
-            let axis = turns.axis[y];
-            if turns.axis[x] == axis && turns.vls.has_dateline(axis) && !is_after_turn {
-                let vl = turns.vls.vl(Some(axis), axis, sl);
-                if !turns.contains(turns.on_vl(x, vl), turns.on_vl(y, vl)) {
-                    return false;
-                }
-            }
-            is_after_turn = turns.is_irregular(x, y);
-            x = y;
+        x: usize,
+    ) -> FittingSls {
+        let next = self.graph.head(index_to_u32(x));
+        let Some(y) = self.output(paths, next, dest) else {
+            return FittingSls::ALL;
+        };
+        let after = self.fitting[next];
+        if turns.is_irregular(x, y) {
+            return FittingSls {
+                first: u16::MAX,
+                rest: after.rest,
+            };
         }
-        true
+        let axis = turns.axis[y];
+        let is_in_ring = turns.axis[x] == axis && turns.vls.has_dateline(axis);
+        FittingSls {
+            first: if is_in_ring {
+                let has = |vl: &usize| turns.contains(turns.on_vl(x, *vl), turns.on_vl(y, *vl));
+                let vls = (0..turns.vls.ordered).filter(has);
+                vls.fold(0, |sls, vl| sls | turns.vls.sls_on(axis, vl))
+            } else {
+                u16::MAX
+            },
+            rest: after.first & after.rest,
+        }
     }
 
     /// The channel of a switch towards the destination.
@@ -372,7 +400,7 @@ impl DetourSearch<'_> {
     }
 
     /// Cost of the path of a switch that has one.
-    fn cost_of(&mut self, paths: &GridPaths, v: usize, dest: usize) -> u64 {
+    fn cost_of(&mut self, paths: &GridPaths, turns: &Turns<'_>, v: usize, dest: usize) -> u64 {
         let first = self.known.len();
         let mut at = v;
         while self.cost[at] == UNKNOWN
@@ -384,8 +412,10 @@ impl DetourSearch<'_> {
         let mut cost = self.cost[at];
         for i in (first..self.known.len()).rev() {
             let at = self.known[i];
-            let out = self.output(paths, at, dest);
-            cost += out.map_or(0, |out| self.link_costs[out]);
+            if let Some(out) = self.output(paths, at, dest) {
+                self.fitting[at] = self.fitting_sls(paths, turns, dest, out);
+                cost += self.link_costs[out];
+            }
             self.cost[at] = cost;
         }
         cost
