@@ -10,7 +10,7 @@ use crate::topology::{index_to_u8, index_to_u32};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Maximum number of pairs; with more, dimension order is unsuitable.
-const PAIRS_MAX: usize = 2_000_000;
+const PAIRS_MAX: usize = 200_000;
 
 /// Why no layers can be assigned.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,6 +16,10 @@ use crate::structure::grid::DimKind;
 use crate::topology::graph::Graph;
 use crate::topology::{ChannelIndex, index_to_u32};
 
+/// Maximum number of channels that all searches visit: a few seconds. Then only turns that agree
+/// with the order found so far are permitted.
+const VISITS_MAX: usize = 50_000_000;
+
 /// Maximum number of channels that one limited search finds.
 const FOUND_MAX: usize = 500;
 
@@ -80,7 +84,7 @@ impl<'a> Turns<'a> {
             let is_after_turn = channel as usize % vls.base() >= vls.ordered;
             (axis + usize::from(is_after_turn), is_after_turn)
         });
-        let mut layer = VirtualLayer::with_order(&index, &order, usize::MAX);
+        let mut layer = VirtualLayer::with_order(&index, &order, VISITS_MAX);
         for dependency in dependencies.iter(&index) {
             layer.insert(&index, dependency);
         }
