@@ -89,7 +89,7 @@ impl DependencySet {
     }
 
     /// The channels in topological order; incomplete if there is a cycle.
-    pub(super) fn topological_order(&self, channels: &impl ChannelNumbering) -> Vec<u32> {
+    pub(crate) fn topological_order(&self, channels: &impl ChannelNumbering) -> Vec<u32> {
         let n = self.channels();
         let mut in_degree = vec![0u32; n];
         for (_, y) in self.iter(channels) {

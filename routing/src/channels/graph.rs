@@ -169,6 +169,10 @@ impl AcyclicDependencyGraph {
         self.position(x as usize) < self.position(y as usize)
     }
 
+    pub(super) const fn dependencies(&self) -> &DependencySet {
+        &self.dependencies.after
+    }
+
     pub(super) fn into_positions(self) -> Vec<u32> {
         self.position
     }

@@ -103,6 +103,16 @@ impl VirtualLayer {
         Some(Self::with_graph(channels, graph, SearchEffort::UNLIMITED))
     }
 
+    /// Limits the number of channels that each further search collects.
+    pub(crate) fn limit_searches(&mut self, found_max: usize) {
+        self.effort.found_max = found_max;
+    }
+
+    /// The dependencies of the layer.
+    pub(crate) const fn dependencies(&self) -> &DependencySet {
+        self.graph.dependencies()
+    }
+
     fn with_graph(
         channels: &ChannelIndex,
         graph: AcyclicDependencyGraph,

@@ -21,7 +21,7 @@ use crate::hints::TorusHint;
 use crate::messages::{Diagnostic, RouteError, ShapeError, SwitchHintError};
 use crate::paths::grid::coordinates::GridCoordinates;
 use crate::paths::grid::credit_loops::{CreditLoopCheck, VlRule};
-use crate::paths::grid::lines::{Lines, Rings, crosses_dateline};
+use crate::paths::grid::lines::{Gaps, Lines, Rings, crosses_dateline};
 use crate::paths::grid::paths::{GapRule, GridPaths};
 use crate::paths::grid::{axes, spanning};
 use crate::paths::link_choice::choose_links;
@@ -94,10 +94,10 @@ fn route_along_axes(
         });
     }
     let lines: Vec<Lines> = (0..coordinates.axes.len())
-        .map(|axis| Lines::new(graph, coordinates, axis, Rings::Datelines, true))
+        .map(|axis| Lines::new(graph, coordinates, axis, Rings::Datelines, Gaps::Around))
         .collect();
     let paths = GridPaths::new(graph, coordinates, &lines, GapRule::EarlyTurns);
-    if let Some((s, dest)) = paths.pair_without_path {
+    if let Some((s, dest)) = paths.unconnected_pair() {
         let from = SwitchIdx::from_index(s);
         let to = SwitchIdx::from_index(dest);
         return Err(ShapeError::PartitionedRing { from, to }.into());

@@ -13,9 +13,9 @@ use crate::structure::grid::{Family, grid};
 use crate::structure::tree::{DetectedTree, tree};
 use crate::topology::{SwitchIdx, Topology};
 
-/// Number of switches up to which the routing of a dragonfly, or of a fabric of diameter 2, with
-/// missing links is compared with general engines. These do not finish within the budget on larger
-/// ones.
+/// Number of switches up to which the routing of a grid, a dragonfly, or a fabric of diameter 2,
+/// with missing links is compared with general engines. These do not finish within the budget on
+/// larger ones.
 const COMPARED_SWITCHES_MAX: usize = 256;
 
 /// Engines to try.
@@ -83,21 +83,20 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     };
     let no_grid = match grid(topo, hints) {
         Ok(grid) => {
-            // With missing links, the detours of dimension order overload some links; another
-            // engine may be better.
-            let family = (grid.family(), grid.is_complete());
+            let is_torus = grid.family() == Family::Torus;
+            let is_compared = !grid.is_complete() && topo.num_switches() <= COMPARED_SWITCHES_MAX;
+            let is_complete = grid.is_complete();
             let reason = Structure::Grid(Box::new(grid));
-            return match family {
-                (Family::Torus, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
-                (Family::Torus, false) => {
+            return match (is_torus, is_complete) {
+                (true, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
+                (true, false) if is_compared => {
                     Advice::compared(&["dor", "updn"], &["torus-2QoS", "nue", "dfsssp"], reason)
                 }
-                (Family::Mesh | Family::Hypercube | Family::HyperX, true) => {
-                    Advice::structured(&["dor"], reason)
-                }
-                (Family::Mesh | Family::Hypercube | Family::HyperX, false) => {
+                (true, false) => Advice::structured(&["dor", "torus-2QoS"], reason),
+                (false, false) if is_compared => {
                     Advice::compared(&["dor", "updn"], &["nue", "dfsssp"], reason)
                 }
+                (false, _) => Advice::structured(&["dor"], reason),
             };
         }
         Err(mismatch) => mismatch,

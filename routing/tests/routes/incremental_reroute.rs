@@ -12,13 +12,16 @@ use crate::oracle;
 use std::sync::Arc;
 
 use crate::common::*;
+use crate::grids::product;
 use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::structure::grid::DimKind::{Full, Ring};
 use ferrosm_routing::update::reroute::{RerouteLimits, reroute, reroute_within};
-use ferrosm_routing::update::transition;
+use ferrosm_routing::update::transition::{self, Transition, plan};
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
     ENGINE_NAMES, PortSet, PreviousRouting, RerouteCache, Routing, RoutingRequest, SwitchIdx,
-    Topology, TopologyBuilder, TreeConstraint, VerifiedRun, engine_by_name, route_with, verify,
+    Topology, TopologyBuilder, TreeConstraint, VerifiedRun, engine_by_name, reroute_installed,
+    route_with, route_within_vl_plan, verify,
 };
 use proptest::prelude::*;
 
@@ -522,4 +525,56 @@ fn reroutes_are_independent_of_thread_count() {
             assert_eq!(tables_with(1), tables_with(5));
         }
     }
+}
+
+/// A torus or HyperX loses a link, and the link returns: each time the VL plan stays. If the update
+/// to the complete grid would drop packets, the routing can be kept instead.
+#[test]
+fn tori_keep_their_vl_plan_while_a_link_flaps() {
+    for shape in [
+        &[(Ring, 8), (Ring, 8)][..],
+        &[(Ring, 6), (Ring, 5), (Ring, 6)],
+        &[(Ring, 5), (Ring, 5)],
+        &[(Full, 6), (Full, 6)],
+    ] {
+        let fabric = product(shape, 2, 1, 3);
+        let whole = Arc::new(fabric.build());
+        let request = RoutingRequest::new(&whole).with_vls(8);
+        let (before, proof) = route_with(&["auto"], &request).chosen.unwrap();
+        let mut previous = PreviousRouting::from_routing(&whole, &before);
+        previous.last_run = Some(Arc::new(VerifiedRun {
+            topo: Arc::clone(&whole),
+            routing: before.clone(),
+            baseline_max_load: proof.max_load,
+            cache: RerouteCache::new(),
+        }));
+        for link in (0..fabric.links.len()).step_by(fabric.links.len() / 7) {
+            let reduced = Arc::new(fabric.without_link(link).build());
+            let request = RoutingRequest::new(&reduced)
+                .with_vls(8)
+                .with_previous(&previous);
+            let (rerouted, _) = reroute_installed(&request)
+                .and_then(|selection| selection.chosen)
+                .or_else(|| route_within_vl_plan(&request))
+                .unwrap();
+            assert_eq!(rerouted.vl_plan, before.vl_plan, "{shape:?} {link}");
+            let previous = PreviousRouting::from_routing(&reduced, &rerouted);
+            let request = RoutingRequest::new(&whole)
+                .with_vls(8)
+                .with_previous(&previous);
+            let (restored, _) = route_with(&["auto"], &request).chosen.unwrap();
+            assert_eq!(restored.vl_plan, before.vl_plan, "{shape:?} {link}");
+            if drains(&whole, &rerouted, &restored) {
+                let (kept, _) = route_within_vl_plan(&request).unwrap();
+                assert_eq!(kept.tables, rerouted.tables, "{shape:?} {link}");
+            }
+        }
+    }
+}
+
+/// Whether the update from one routing to another drops packets.
+fn drains(topo: &Topology, from: &Routing, to: &Routing) -> bool {
+    let installed: Vec<_> = from.tables.iter().cloned().map(Some).collect();
+    let plan = plan(topo, &installed, &to.tables, &to.vl_plan);
+    matches!(plan, Transition::Drain { .. })
 }

@@ -75,6 +75,21 @@ impl<'a> CreditLoopCheck<'a> {
         }
     }
 
+    /// As [`Self::new`], with these dependencies of all unicast packets on the first `vls` VLs.
+    pub(crate) fn from_dependencies(
+        graph: &'a Graph,
+        axis: Vec<usize>,
+        unicast: DependencySet,
+        vls: usize,
+    ) -> Self {
+        Self {
+            graph,
+            vls,
+            axis,
+            unicast,
+        }
+    }
+
     /// Whether the unicast packets alone are free of credit loops.
     pub(crate) fn is_unicast_acyclic(&self) -> bool {
         self.unicast

@@ -1,8 +1,7 @@
 //! Next hops within one line of switches along an axis.
 //!
-//! In a complete ring, packets take the shorter direction. A broken ring is a path. In a full mesh
-//! with missing links, two hops replace a link; the intermediate switch never comes after both ends
-//! in the order of the line, so packets do not turn from down to up and no credit loop can form.
+//! In a complete ring, packets take the shorter direction. A broken ring is a path, or the next hop
+//! over a missing link is open, as in paths and full meshes ([`Gaps`]).
 
 use super::coordinates::GridCoordinates;
 use crate::structure::grid::DimKind;
@@ -15,6 +14,16 @@ pub(crate) enum Rings {
     Datelines,
     /// No packet passes through the first switch of the ring: longer paths, no additional VLs.
     Cut,
+}
+
+/// Next hops at missing links and switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    /// The long way round a broken ring. Next hops also lead towards missing switches, up to the
+    /// last switch before the gap.
+    Around,
+    /// None: a switch whose link in dimension order is missing has no next hop.
+    Open,
 }
 
 /// Next hops of all lines along one axis.
@@ -63,14 +72,12 @@ fn forward(size: usize, a: usize, b: usize) -> bool {
 }
 
 impl Lines {
-    /// With `past_gaps`, next hops also lead towards missing switches, up to the last switch before
-    /// the gap.
     pub(crate) fn new(
         graph: &Graph,
         coordinates: &GridCoordinates,
         axis: usize,
         rings: Rings,
-        past_gaps: bool,
+        gaps: Gaps,
     ) -> Self {
         let size = coordinates.axes[axis].size;
         let mut next = Vec::with_capacity(coordinates.lines(axis) * size * size);
@@ -82,7 +89,7 @@ impl Lines {
                 full(graph, &members)
             } else {
                 let ring = coordinates.axes[axis].kind == DimKind::Ring;
-                chain(graph, &members, ring, rings, past_gaps)
+                chain(graph, &members, ring, rings, gaps)
             };
             next.extend(line_next);
         }
@@ -111,7 +118,7 @@ fn chain(
     members: &[Option<usize>],
     ring: bool,
     rings: Rings,
-    past_gaps: bool,
+    gaps: Gaps,
 ) -> Vec<u8> {
     let size = members.len();
     let neighbor = |x: usize, up: bool| match (up, ring) {
@@ -124,10 +131,10 @@ fn chain(
         |x: usize, up: bool| neighbor(x, up).map_or(NONE, |y| slot(graph, members[x], members[y]));
     let (ups, downs): (Vec<u8>, Vec<u8>) = (0..size).map(|x| (hop(x, true), hop(x, false))).unzip();
     let mut next = vec![NONE; size * size];
-    if ring && !ups.contains(&NONE) {
+    if gaps == Gaps::Open || (ring && !ups.contains(&NONE)) {
         for a in 0..size {
             for b in (0..size).filter(|&b| b != a) {
-                let may_wrap = rings == Rings::Datelines || a == 0 || b == 0;
+                let may_wrap = ring && (rings == Rings::Datelines || a == 0 || b == 0);
                 let up = if may_wrap { forward(size, a, b) } else { a < b };
                 next[a * size + b] = if up { ups[a] } else { downs[a] };
             }
@@ -145,7 +152,7 @@ fn chain(
                 x = y;
             }
             let gap = neighbor(x, up).filter(|&y| members[y].is_none());
-            if let Some(gap) = gap.filter(|_| past_gaps && x != a) {
+            if let Some(gap) = gap.filter(|_| x != a) {
                 let position = &mut next[a * size + gap];
                 if *position == NONE || forward(size, a, gap) == up {
                     *position = hops[a];
@@ -165,30 +172,13 @@ fn chain(
     next
 }
 
-/// Next hops in a full mesh, complete or not.
+/// Next hops in a full mesh.
 fn full(graph: &Graph, members: &[Option<usize>]) -> Vec<u8> {
     let size = members.len();
     let mut next = vec![NONE; size * size];
     for a in 0..size {
         for b in (0..size).filter(|&b| b != a) {
             next[a * size + b] = slot(graph, members[a], members[b]);
-        }
-    }
-    let direct = next.clone();
-    let linked = |a: usize, b: usize| direct[a * size + b] != NONE;
-    let degree: Vec<usize> = (0..size)
-        .map(|a| (0..size).filter(|&b| linked(a, b)).count())
-        .collect();
-    let after = |a: usize, b: usize| (degree[a], b) < (degree[b], a);
-    for a in 0..size {
-        for b in (0..size).filter(|&b| b != a && !linked(a, b)) {
-            let intermediates: Vec<usize> = (0..size)
-                .filter(|&c| linked(a, c) && linked(c, b) && !(after(c, a) && after(c, b)))
-                .collect();
-            // The same intermediate switch in both directions.
-            if let Some(&c) = intermediates.get((a + b) % intermediates.len().max(1)) {
-                next[a * size + b] = direct[a * size + c];
-            }
         }
     }
     next

@@ -4,9 +4,8 @@
 //! |---|---|
 //! | `coordinates` | axes and the position of every switch |
 //! | `axes` | the axes x, y, z of a torus, detected or from a file |
-//! | `lines` | next hops within one line along an axis, around missing links and switches |
-//! | `paths` | next hops for all pairs: dimension order, detours where it fails |
-//! | `detours` | VLs for pairs that take detours |
+//! | `lines` | next hops within one line along an axis |
+//! | `paths` | next hops for all pairs in dimension order |
 //! | `credit_loops` | credit loop check for packets that change VLs along the path |
 //! | `spanning` | multicast trees compatible with the routes |
 //!
@@ -17,7 +16,6 @@
 pub(crate) mod axes;
 pub(crate) mod coordinates;
 pub(crate) mod credit_loops;
-pub(crate) mod detours;
 pub(crate) mod lines;
 pub(crate) mod paths;
 pub(crate) mod spanning;

@@ -1,25 +1,23 @@
 //! Next hops for all pairs of switches in dimension order.
 //!
 //! All packets to a switch follow one tree, independent of their source. Where dimension order
-//! leads into a gap, packets either turn early (`torus-2QoS` next to a missing switch) or take a
-//! detour to the nearest switch from which dimension order continues (`dor`).
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! leads into a gap, packets either turn early (`torus-2QoS` next to a missing switch), or the
+//! engine finds other next hops (`dor`).
 
 use rayon::prelude::*;
 
 use super::coordinates::GridCoordinates;
 use super::lines::{Lines, NONE};
 use crate::topology::graph::Graph;
+use crate::topology::index_to_u8;
 
 /// Treatment of gaps in dimension order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GapRule {
     /// Turn to the next axis before a missing switch.
     EarlyTurns,
-    /// Take a detour to a switch from which dimension order continues.
-    Detours,
+    /// No next hop.
+    Open,
 }
 
 /// The slot of each switch towards each destination switch: a row of switches for each destination.
@@ -27,10 +25,8 @@ pub(crate) enum GapRule {
 pub(crate) struct GridPaths {
     n: usize,
     next: Vec<u8>,
-    /// (switch, destination) pairs with a detour, by destination.
-    pub(crate) detours: Vec<(usize, usize)>,
-    /// A (switch, destination) pair without a path, if any.
-    pub(crate) pair_without_path: Option<(usize, usize)>,
+    /// By destination: switches that dimension order does not connect to it.
+    pub(crate) unconnected: Vec<Vec<usize>>,
 }
 
 impl GridPaths {
@@ -42,44 +38,39 @@ impl GridPaths {
     ) -> Self {
         let n = graph.len();
         let mut next = vec![NONE; n * n];
-        let detours_by_dest: Vec<(Vec<usize>, Option<usize>)> = next
+        let unconnected = next
             .par_chunks_mut(n.max(1))
             .enumerate()
             .map_init(
-                || (Vec::new(), Vec::new()),
-                |(hops, stack), (dest, column)| {
+                || ReachingSwitches::new(n),
+                |order, (dest, column)| {
                     for (s, next) in column.iter_mut().enumerate() {
                         *next = toward(coordinates, lines, gap_rule, s, dest);
                     }
                     if coordinates.is_complete {
-                        return (Vec::new(), None);
+                        return Vec::new();
                     }
-                    count_hops(graph, column, dest, hops, stack);
-                    let failed: Vec<usize> = (0..n).filter(|&s| hops[s] == UNREACHED).collect();
-                    if gap_rule == GapRule::EarlyTurns {
-                        return (Vec::new(), failed.first().copied());
-                    }
-                    connect_by_detours(graph, column, hops, &failed);
-                    let unreached = failed.iter().copied().find(|&s| hops[s] == UNREACHED);
-                    (failed, unreached)
+                    order.follow(graph, column, dest);
+                    (0..n).filter(|&s| !order.reaches(s)).collect()
                 },
             )
-            .collect();
-        let pair_without_path = detours_by_dest
-            .iter()
-            .enumerate()
-            .find_map(|(dest, (_, unreached))| unreached.map(|s| (s, dest)));
-        let detours = detours_by_dest
-            .into_iter()
-            .enumerate()
-            .flat_map(|(dest, (failed, _))| failed.into_iter().map(move |s| (s, dest)))
             .collect();
         Self {
             n,
             next,
-            detours,
-            pair_without_path,
+            unconnected,
         }
+    }
+
+    /// A (switch, destination) pair without a path in dimension order, if any.
+    pub(crate) fn unconnected_pair(&self) -> Option<(usize, usize)> {
+        let mut by_dest = self.unconnected.iter().enumerate();
+        by_dest.find_map(|(dest, sources)| Some((*sources.first()?, dest)))
+    }
+
+    /// Number of pairs that dimension order does not connect.
+    pub(crate) fn num_unconnected(&self) -> usize {
+        self.unconnected.iter().map(Vec::len).sum()
     }
 
     /// Slots towards one switch, by switch.
@@ -91,6 +82,10 @@ impl GridPaths {
     pub(crate) fn slot(&self, s: usize, dest: usize) -> Option<usize> {
         let slot = self.next[dest * self.n + s];
         (slot != NONE).then_some(usize::from(slot))
+    }
+
+    pub(crate) fn set_slot(&mut self, s: usize, dest: usize, slot: usize) {
+        self.next[dest * self.n + s] = index_to_u8(slot);
     }
 
     /// Channels (slots of the whole graph) on a path.
@@ -109,11 +104,6 @@ impl GridPaths {
         })
     }
 }
-
-/// Not visited yet; on the current path; without a path to the destination.
-const OPEN: usize = usize::MAX;
-const BUSY: usize = usize::MAX - 1;
-const UNREACHED: usize = usize::MAX - 2;
 
 /// Slot in dimension order.
 fn toward(
@@ -140,67 +130,58 @@ fn toward(
     NONE
 }
 
-/// Computes the hops of each switch to the destination, [`UNREACHED`] if the slots do not lead
-/// there.
-fn count_hops(
-    graph: &Graph,
-    column: &[u8],
-    dest: usize,
-    hops: &mut Vec<usize>,
-    stack: &mut Vec<usize>,
-) {
-    hops.clear();
-    hops.resize(column.len(), OPEN);
-    hops[dest] = 0;
-    for start in 0..column.len() {
-        let mut v = start;
-        while hops[v] == OPEN {
-            hops[v] = BUSY;
-            stack.push(v);
-            match graph.slots(v).get(usize::from(column[v])) {
-                Some(slot) => v = slot.peer,
-                None => break,
-            }
-        }
-        let mut reached = if hops[v] == BUSY { UNREACHED } else { hops[v] };
-        while let Some(v) = stack.pop() {
-            reached = if reached == UNREACHED {
-                UNREACHED
-            } else {
-                reached + 1
-            };
-            hops[v] = reached;
-        }
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathVisit {
+    Open,
+    Unconnected,
+    Reaches,
 }
 
-/// Connects the switches without a path to the nearest switch that has one.
-fn connect_by_detours(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]) {
-    if failed.is_empty() {
-        return;
-    }
-    let mut frontier = BinaryHeap::new();
-    for &v in failed {
-        column[v] = NONE;
-        for slot in graph.slots(v).iter().filter(|s| hops[s.peer] != UNREACHED) {
-            frontier.push(Reverse((hops[slot.peer], graph.lid_rank[slot.peer])));
+/// The switches that reach a destination, each after the next switch on its path. Working memory
+/// for one destination at a time.
+#[derive(Debug)]
+pub(crate) struct ReachingSwitches {
+    pub(crate) switches: Vec<usize>,
+    visits: Vec<PathVisit>,
+    path: Vec<usize>,
+}
+
+impl ReachingSwitches {
+    pub(crate) fn new(switches: usize) -> Self {
+        Self {
+            switches: Vec::with_capacity(switches),
+            visits: vec![PathVisit::Open; switches],
+            path: Vec::new(),
         }
     }
-    let mut last = None;
-    while let Some(Reverse((far, rank))) = frontier.pop() {
-        if last.replace((far, rank)) == Some((far, rank)) {
-            continue;
-        }
-        let v = graph.by_lid[rank];
-        for slot in graph.slots(v) {
-            let u = slot.peer;
-            if hops[u] != UNREACHED {
-                continue;
+
+    pub(crate) fn reaches(&self, v: usize) -> bool {
+        self.visits[v] == PathVisit::Reaches
+    }
+
+    /// Follows the slots of all switches.
+    pub(crate) fn follow(&mut self, graph: &Graph, column: &[u8], dest: usize) {
+        self.visits.fill(PathVisit::Open);
+        self.visits[dest] = PathVisit::Reaches;
+        self.switches.clear();
+        self.switches.push(dest);
+        for start in 0..column.len() {
+            let mut v = start;
+            while self.visits[v] == PathVisit::Open {
+                // Also the mark of the current path, which may lead to itself.
+                self.visits[v] = PathVisit::Unconnected;
+                self.path.push(v);
+                if let Some(slot) = graph.slots(v).get(usize::from(column[v])) {
+                    v = slot.peer;
+                }
             }
-            let reverse = graph.slots(u).iter().position(|s| s.peer == v);
-            column[u] = reverse.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE);
-            hops[u] = far + 1;
-            frontier.push(Reverse((far + 1, graph.lid_rank[u])));
+            let visit = self.visits[v];
+            while let Some(v) = self.path.pop() {
+                self.visits[v] = visit;
+                if visit == PathVisit::Reaches {
+                    self.switches.push(v);
+                }
+            }
         }
     }
 }
