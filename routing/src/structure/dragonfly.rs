@@ -1,8 +1,8 @@
 //! Detection of dragonflies: groups of densely connected switches, and global links between groups.
 //!
 //! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and
-//! spines, and global links connect spines. Local links are in more triangles (or, without
-//! triangles, squares) than global links.
+//! spines, and global links connect spines. Local links of full meshes are in more triangles than
+//! global links. Those of leaves lead to a switch with end ports, or are in more squares.
 
 use std::fmt;
 
@@ -13,9 +13,26 @@ use super::simple_graph::SimpleGraph;
 use crate::hints::Hints;
 use crate::topology::Topology;
 
-/// Local links are in more triangles or squares than the maximum divided by one of these numbers.
-/// The second is for groups in which many links are missing.
-const LOCAL_LINK_SHARES: [usize; 2] = [2, 5];
+/// How local links are told from global links.
+#[derive(Debug, Clone, Copy)]
+enum LocalLinkRule {
+    /// They are in more triangles than the maximum divided by `share`.
+    Triangles { share: usize },
+    /// They lead to a leaf: a switch with more end ports than each of its neighbours.
+    EndPorts,
+    /// They are in more squares than the maximum divided by `share`.
+    Squares { share: usize },
+}
+
+/// The rules in the order of trial. The larger shares are for groups in which many links are
+/// missing. Squares are for fabrics whose leaves have no end ports.
+const LOCAL_LINK_RULES: [LocalLinkRule; 5] = [
+    LocalLinkRule::Triangles { share: 2 },
+    LocalLinkRule::Triangles { share: 5 },
+    LocalLinkRule::EndPorts,
+    LocalLinkRule::Squares { share: 2 },
+    LocalLinkRule::Squares { share: 5 },
+];
 
 /// How the switches of a group are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,40 +150,59 @@ pub(crate) fn find_groups(topo: &Topology) -> Result<Dragonfly, DragonflyMismatc
     if topo.graph().check_connected().is_err() {
         return Err(DragonflyMismatch::Disconnected);
     }
-    let triangles = triangles(&g);
-    let max_triangles = triangles.iter().max().copied().unwrap_or(0);
-    let kind = if max_triangles > 0 {
-        GroupKind::FullMesh
-    } else {
-        GroupKind::LeafSpine
-    };
-    let cycle_counts = if max_triangles > 0 {
-        triangles
-    } else {
-        squares(&g)
-    };
-    let max_count = cycle_counts.iter().max().copied().unwrap_or(0);
-    if max_count == 0 {
-        return Err(DragonflyMismatch::NoGroups);
-    }
-    let mut error = None;
-    for shares in LOCAL_LINK_SHARES {
-        match groups_of_links(&g, kind, &cycle_counts, max_count / shares) {
+    let mut error = DragonflyMismatch::NoGroups;
+    for rule in LOCAL_LINK_RULES {
+        let Some(is_local) = rule.local_links(&g, topo) else {
+            continue;
+        };
+        match groups_of_links(&g, rule.kind(), &is_local) {
             Ok(dragonfly) => return Ok(dragonfly),
-            Err(mismatch) => error = error.or(Some(mismatch)),
+            Err(mismatch) if error == DragonflyMismatch::NoGroups => error = mismatch,
+            Err(_) => {}
         }
     }
-    Err(error.unwrap_or(DragonflyMismatch::NoGroups))
+    Err(error)
 }
 
-/// The groups that links in more than `few` triangles or squares form.
+impl LocalLinkRule {
+    const fn kind(self) -> GroupKind {
+        match self {
+            Self::Triangles { .. } => GroupKind::FullMesh,
+            Self::EndPorts | Self::Squares { .. } => GroupKind::LeafSpine,
+        }
+    }
+
+    /// Whether each edge is a local link; `None` if the rule finds none.
+    fn local_links(self, g: &SimpleGraph, topo: &Topology) -> Option<Vec<bool>> {
+        let most = |cycle_counts: Vec<usize>, share: usize| {
+            let max = cycle_counts.iter().max().copied().unwrap_or(0);
+            let is_local = |count| count > max / share;
+            (max > 0).then(|| cycle_counts.into_iter().map(is_local).collect())
+        };
+        match self {
+            Self::Triangles { share } => most(triangles(g), share),
+            Self::Squares { share } => most(squares(g), share),
+            Self::EndPorts => {
+                let end_ports = |v: usize| topo.graph().hosts[g.switch[v]];
+                let is_leaf = |v: usize| {
+                    let mut neighbours = g.neighbours(v).iter();
+                    neighbours.all(|&(p, _)| end_ports(p) < end_ports(v))
+                };
+                let leaf: Vec<bool> = (0..g.len()).map(is_leaf).collect();
+                let is_local = g.edges.iter().map(|&(a, b)| leaf[a] || leaf[b]);
+                leaf.contains(&true).then(|| is_local.collect())
+            }
+        }
+    }
+}
+
+/// The groups that local links form.
 fn groups_of_links(
     g: &SimpleGraph,
     kind: GroupKind,
-    cycle_counts: &[usize],
-    few: usize,
+    is_local: &[bool],
 ) -> Result<Dragonfly, DragonflyMismatch> {
-    let (group, size) = groups(g, cycle_counts, few);
+    let (group, size) = groups(g, is_local);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
@@ -213,14 +249,11 @@ fn groups_of_links(
     })
 }
 
-/// The group of each vertex, and the size of each group. `cycle_counts` is the number of triangles
-/// or squares of each edge; edges with more than `few` of them are local links.
-fn groups(g: &SimpleGraph, cycle_counts: &[usize], few: usize) -> (Vec<usize>, Vec<usize>) {
+/// The group of each vertex, and the size of each group.
+fn groups(g: &SimpleGraph, is_local: &[bool]) -> (Vec<usize>, Vec<usize>) {
     let mut sets = UnionFind::<usize>::new(g.len());
-    for (&(a, b), &count) in g.edges.iter().zip(cycle_counts) {
-        if count > few {
-            sets.union(a, b);
-        }
+    for (&(a, b), _) in g.edges.iter().zip(is_local).filter(|&(_, &local)| local) {
+        sets.union(a, b);
     }
     // In a small group, a lost link removes most triangles of its neighbours. Pieces that are
     // connected to each other as densely as within themselves are one group.

@@ -1,4 +1,4 @@
-//! Guarantees of `dragonfly` and `diameter2`: one SL, at most three VLs, balance, multicast trees,
+//! Guarantees of `dragonfly` and `diameter2`: one SL, at most three VLs (one on a dragonfly+), balance, multicast trees,
 //! and detours around missing links and switches.
 
 #![allow(
@@ -7,15 +7,17 @@
     reason = "test helpers"
 )]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, check_tables, detours};
+use crate::oracle::{Verdict, check_tables, detours, follow};
+use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::{Member, SpanningForest};
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    PathSl, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, ShapeError, Topology,
-    engine_by_name, route_with, verify,
+    PathSl, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, ShapeError, SwitchIdx,
+    Topology, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 
@@ -221,6 +223,65 @@ fn damaged_dragonflies_use_detours() {
     assert!(three_vls >= 3, "{three_vls}");
 }
 
+/// The longest path between two end ports of switches with several.
+fn max_leaf_hops(topo: &Topology, routing: &Routing) -> usize {
+    let leaves = || topo.switches().filter(|&s| topo.end_ports(s).len() > 1);
+    leaves()
+        .flat_map(|from| leaves().map(move |to| (from, to)))
+        .filter(|(from, to)| from != to)
+        .flat_map(|(from, to)| topo.destinations_on(to).iter().map(move |d| (from, d.lid)))
+        .map(|(from, lid)| follow(topo, &routing.tables, from, lid).unwrap().len())
+        .max()
+        .unwrap()
+}
+
+/// Complete dragonfly+: one VL, three hops between leaves, and the busiest channel carries at most
+/// 1.15 times the mean, if spines have no aggregation nodes: paths to these are longer.
+#[test]
+fn complete_dragonfly_plus_is_balanced_on_one_vl() {
+    for (name, fabric, limit) in [
+        ("9 x 4", dragonfly_plus(9, 4, 4, 4, 4), 1.15),
+        ("13 x 8", dragonfly_plus(13, 8, 8, 8, 8), 1.15),
+        (
+            "17 x 4, one link each",
+            dragonfly_plus(17, 4, 4, 4, 4),
+            1.15,
+        ),
+        ("5 x 4, planes", dragonfly_plus(5, 4, 4, 4, 6), 1.15),
+        (
+            "9 x 4, aggregation nodes",
+            dragonfly_plus(9, 4, 4, 4, 8).with_sharp(),
+            1.5,
+        ),
+    ] {
+        let topo = fabric.build();
+        let routing = route("dragonfly", &topo, 1).unwrap();
+        let proof = check(&topo, &routing, name);
+        assert!(routing.vl_plan.is_single(), "{name}");
+        assert_eq!(max_leaf_hops(&topo, &routing), 3, "{name}");
+        assert!(balance(&proof) <= limit, "{name}: {}", balance(&proof));
+        let chosen = route_with(&["auto"], &RoutingRequest::new(&topo)).chosen;
+        assert_eq!(chosen.unwrap().0.engine, "dragonfly", "{name}");
+    }
+}
+
+/// Packets from one leaf to another use all spines, and the end ports of a leaf take different ones
+/// towards the leaves of its group.
+#[test]
+fn end_ports_of_a_leaf_use_different_spines() {
+    let topo = dragonfly_plus(5, 4, 4, 4, 4).build();
+    let routing = route("dragonfly", &topo, 1).unwrap();
+    for (from, to) in [(0, 1), (2, 0), (9, 11)] {
+        let to = SwitchIdx(to);
+        let ports: BTreeSet<PortNum> = topo
+            .end_ports(to)
+            .iter()
+            .map(|e| routing.tables[from].get(e.lid))
+            .collect();
+        assert_eq!(ports.len(), 4, "from {from} to {to:?}");
+    }
+}
+
 /// A Hoffman-Singleton graph, a Slim Fly of 338 switches and an orthogonal fat tree: two VLs,
 /// shortest paths, balance.
 #[test]
@@ -359,6 +420,25 @@ proptest! {
         let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
         if let Ok(routing) = route("dragonfly", &topo, 3) {
             check(&topo, &routing, "dragonfly");
+        }
+    }
+
+    /// Dragonfly+ of any size with any number of lost links: if the groups are detected, one VL
+    /// suffices.
+    #[test]
+    fn dragonfly_plus_with_any_damage_keeps_its_guarantees(
+        groups in 3usize..8, leaves in 2usize..5, spines in 2usize..5, global in 1usize..6,
+        percent in 0usize..30, seed: u64, sharp: bool,
+    ) {
+        prop_assume!(spines * global >= groups - 1);
+        let fabric = damaged(&dragonfly_plus(groups, leaves, spines, global, 2), percent, seed);
+        let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
+        let routing = route("dragonfly", &topo, 1);
+        if percent == 0 {
+            prop_assert!(routing.is_ok(), "{routing:?}");
+        }
+        if let Ok(routing) = routing {
+            check(&topo, &routing, "dragonfly+");
         }
     }
 
