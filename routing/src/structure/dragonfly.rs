@@ -1,9 +1,10 @@
 //! Detection of dragonflies: groups of densely connected switches, and global links between groups.
 //!
 //! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and
-//! spines, and global links connect spines. Local links of full meshes are in more triangles than
-//! global links. Those of leaves lead to a switch with end ports, or are in more squares.
+//! spines, and global links connect spines. Full meshes are found by density. Local links of a
+//! dragonfly+ lead to a switch with end ports, or are in more squares than global links.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use petgraph::unionfind::UnionFind;
@@ -13,25 +14,27 @@ use super::simple_graph::SimpleGraph;
 use crate::hints::Hints;
 use crate::topology::Topology;
 
-/// How local links are told from global links.
+/// Rounds in which switches move between groups.
+const MOVE_ROUNDS: usize = 2;
+
+/// How switches are assigned to groups.
 #[derive(Debug, Clone, Copy)]
-enum LocalLinkRule {
-    /// They are in more triangles than the maximum divided by `share`.
-    Triangles { share: usize },
-    /// They lead to a leaf: a switch with more end ports than each of its neighbours.
+enum GroupRule {
+    /// By density: links in many triangles first.
+    Triangles,
+    /// Local links lead to a leaf: a switch with more end ports than each of its neighbours.
     EndPorts,
-    /// They are in more squares than the maximum divided by `share`.
+    /// Local links are in more squares than the maximum divided by `share`.
     Squares { share: usize },
 }
 
-/// The rules in the order of trial. The larger shares are for groups in which many links are
-/// missing. Squares are for fabrics whose leaves have no end ports.
-const LOCAL_LINK_RULES: [LocalLinkRule; 5] = [
-    LocalLinkRule::Triangles { share: 2 },
-    LocalLinkRule::Triangles { share: 5 },
-    LocalLinkRule::EndPorts,
-    LocalLinkRule::Squares { share: 2 },
-    LocalLinkRule::Squares { share: 5 },
+/// The rules in the order of trial. Squares are for fabrics whose leaves have no end ports; the
+/// larger share is for groups in which many links are missing.
+const GROUP_RULES: [GroupRule; 4] = [
+    GroupRule::Triangles,
+    GroupRule::EndPorts,
+    GroupRule::Squares { share: 2 },
+    GroupRule::Squares { share: 5 },
 ];
 
 /// How the switches of a group are connected.
@@ -113,7 +116,7 @@ pub enum DragonflyMismatch {
     /// Leaves and spines of a group both have global links.
     #[error("leaves and spines have global links")]
     GlobalLinks,
-    /// Fewer than three quarters of the pairs of groups have global links.
+    /// Fewer than 60 % of the pairs of groups have global links.
     #[error("only {linked} of {group_pairs} pairs of groups have global links")]
     FewGlobalLinks {
         /// Pairs of groups with global links.
@@ -126,7 +129,7 @@ pub enum DragonflyMismatch {
     /// Groups are neither full meshes nor leaves and spines.
     #[error("groups are neither full meshes nor leaves and spines")]
     GroupKind,
-    /// Groups have fewer than three quarters of the links of their kind.
+    /// Groups have fewer than 60 % of the links of their kind.
     #[error("groups have too few links")]
     SparseGroups,
 }
@@ -151,11 +154,11 @@ pub(crate) fn find_groups(topo: &Topology) -> Result<Dragonfly, DragonflyMismatc
         return Err(DragonflyMismatch::Disconnected);
     }
     let mut error = DragonflyMismatch::NoGroups;
-    for rule in LOCAL_LINK_RULES {
-        let Some(is_local) = rule.local_links(&g, topo) else {
+    for rule in GROUP_RULES {
+        let Some(pieces) = rule.pieces(&g, topo) else {
             continue;
         };
-        match groups_of_links(&g, rule.kind(), &is_local) {
+        match check_structure(&g, rule.kind(), pieces) {
             Ok(dragonfly) => return Ok(dragonfly),
             Err(mismatch) if error == DragonflyMismatch::NoGroups => error = mismatch,
             Err(_) => {}
@@ -164,24 +167,23 @@ pub(crate) fn find_groups(topo: &Topology) -> Result<Dragonfly, DragonflyMismatc
     Err(error)
 }
 
-impl LocalLinkRule {
+impl GroupRule {
     const fn kind(self) -> GroupKind {
         match self {
-            Self::Triangles { .. } => GroupKind::FullMesh,
+            Self::Triangles => GroupKind::FullMesh,
             Self::EndPorts | Self::Squares { .. } => GroupKind::LeafSpine,
         }
     }
 
-    /// Whether each edge is a local link; `None` if the rule finds none.
-    fn local_links(self, g: &SimpleGraph, topo: &Topology) -> Option<Vec<bool>> {
-        let most = |cycle_counts: Vec<usize>, share: usize| {
-            let max = cycle_counts.iter().max().copied().unwrap_or(0);
-            let is_local = |count| count > max / share;
-            (max > 0).then(|| cycle_counts.into_iter().map(is_local).collect())
-        };
+    /// Sets of switches of one group each; `None` if the rule does not apply.
+    fn pieces(self, g: &SimpleGraph, topo: &Topology) -> Option<UnionFind<usize>> {
         match self {
-            Self::Triangles { share } => most(triangles(g), share),
-            Self::Squares { share } => most(squares(g), share),
+            Self::Triangles => dense_pieces(g, &triangles(g)),
+            Self::Squares { share } => {
+                let squares = squares(g);
+                let most = squares.iter().max().copied().filter(|&most| most > 0)?;
+                Some(connected_pieces(g, |e| squares[e] > most / share))
+            }
             Self::EndPorts => {
                 let end_ports = |v: usize| topo.graph().hosts[g.switch[v]];
                 let is_leaf = |v: usize| {
@@ -189,20 +191,64 @@ impl LocalLinkRule {
                     neighbours.all(|&(p, _)| end_ports(p) < end_ports(v))
                 };
                 let leaf: Vec<bool> = (0..g.len()).map(is_leaf).collect();
-                let is_local = g.edges.iter().map(|&(a, b)| leaf[a] || leaf[b]);
-                leaf.contains(&true).then(|| is_local.collect())
+                let is_local = |e: usize| leaf[g.edges[e].0] || leaf[g.edges[e].1];
+                leaf.contains(&true).then(|| connected_pieces(g, is_local))
             }
         }
     }
 }
 
-/// The groups that local links form.
-fn groups_of_links(
+/// Sets that are connected by local links.
+fn connected_pieces(g: &SimpleGraph, is_local: impl Fn(usize) -> bool) -> UnionFind<usize> {
+    let mut sets = UnionFind::new(g.len());
+    for (e, &(a, b)) in g.edges.iter().enumerate() {
+        if is_local(e) {
+            sets.union(a, b);
+        }
+    }
+    sets
+}
+
+/// Sets in which more than half of the pairs are neighbours; `None` without triangles. The links in
+/// most triangles are considered first. Global links may form triangles too, but these are smaller
+/// and come later, when the switches at both ends belong to groups.
+fn dense_pieces(g: &SimpleGraph, triangles: &[usize]) -> Option<UnionFind<usize>> {
+    let mut by_triangles: Vec<usize> = (0..g.edges.len()).filter(|&e| triangles[e] > 0).collect();
+    by_triangles.sort_by_key(|&e| Reverse(triangles[e]));
+    let mut sets = UnionFind::new(g.len());
+    let mut members: Vec<Vec<usize>> = (0..g.len()).map(|v| vec![v]).collect();
+    for &e in &by_triangles {
+        let (a, b) = g.edges[e];
+        let mut small = sets.find_mut(a);
+        let mut large = sets.find_mut(b);
+        if small == large {
+            continue;
+        }
+        if members[small].len() > members[large].len() {
+            std::mem::swap(&mut small, &mut large);
+        }
+        let links: usize = members[small]
+            .iter()
+            .flat_map(|&v| g.neighbours(v))
+            .filter(|&&(p, _)| sets.find(p) == large)
+            .count();
+        if 2 * links > members[small].len() * members[large].len() {
+            sets.union(small, large);
+            let mut moved = std::mem::take(&mut members[small]);
+            moved.append(&mut members[large]);
+            members[sets.find_mut(a)] = moved;
+        }
+    }
+    (!by_triangles.is_empty()).then_some(sets)
+}
+
+/// Checks the structure of a fabric whose groups consist of these sets.
+fn check_structure(
     g: &SimpleGraph,
     kind: GroupKind,
-    is_local: &[bool],
+    pieces: UnionFind<usize>,
 ) -> Result<Dragonfly, DragonflyMismatch> {
-    let (group, size) = groups(g, is_local);
+    let (group, size) = groups(g, kind, pieces);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
@@ -226,7 +272,7 @@ fn groups_of_links(
     pairs.sort_unstable();
     pairs.dedup();
     let group_pairs = groups * (groups - 1) / 2;
-    if pairs.len() * 4 < group_pairs * 3 {
+    if pairs.len() * 5 < group_pairs * 3 {
         return Err(DragonflyMismatch::FewGlobalLinks {
             linked: pairs.len(),
             group_pairs,
@@ -250,13 +296,13 @@ fn groups_of_links(
 }
 
 /// The group of each vertex, and the size of each group.
-fn groups(g: &SimpleGraph, is_local: &[bool]) -> (Vec<usize>, Vec<usize>) {
-    let mut sets = UnionFind::<usize>::new(g.len());
-    for (&(a, b), _) in g.edges.iter().zip(is_local).filter(|&(_, &local)| local) {
-        sets.union(a, b);
-    }
-    // In a small group, a lost link removes most triangles of its neighbours. Pieces that are
-    // connected to each other as densely as within themselves are one group.
+fn groups(
+    g: &SimpleGraph,
+    kind: GroupKind,
+    mut sets: UnionFind<usize>,
+) -> (Vec<usize>, Vec<usize>) {
+    // In a small group, a lost link removes most triangles or squares of its neighbours. Sets that
+    // are connected to each other as densely as within themselves are one group.
     let (piece, size) = number_sets(g.len(), &sets);
     let largest = size.iter().max().copied().unwrap_or(0);
     let mut group_links: Vec<(usize, usize)> = g
@@ -274,7 +320,44 @@ fn groups(g: &SimpleGraph, is_local: &[bool]) -> (Vec<usize>, Vec<usize>) {
             sets.union(first[p], first[q]);
         }
     }
+    let (mut group, _) = number_sets(g.len(), &sets);
+    if kind == GroupKind::FullMesh {
+        move_to_densest(g, &mut group);
+    }
+    let mut first = vec![None; g.len()];
+    let mut sets = UnionFind::new(g.len());
+    for v in 0..g.len() {
+        sets.union(v, *first[group[v]].get_or_insert(v));
+    }
     number_sets(g.len(), &sets)
+}
+
+/// Moves each switch to the group with most links to it: a switch that lost most of its local links
+/// may be in a set of its own, or with the other ends of its global links. Of groups with equally
+/// many links, the smallest is the one that lacks a switch.
+fn move_to_densest(g: &SimpleGraph, group: &mut [usize]) {
+    let mut links = vec![0; g.len()];
+    let mut size = vec![0; g.len()];
+    group.iter().for_each(|&q| size[q] += 1);
+    for _ in 0..MOVE_ROUNDS {
+        for v in 0..g.len() {
+            for &(p, _) in g.neighbours(v) {
+                links[group[p]] += 1;
+            }
+            let densest = g.neighbours(v).iter().map(|&(p, _)| group[p]);
+            if let Some(best) = densest.max_by_key(|&q| (links[q], Reverse((size[q], q))))
+                && links[best] > links[group[v]]
+            {
+                links[group[v]] = 0;
+                size[group[v]] -= 1;
+                size[best] += 1;
+                group[v] = best;
+            }
+            for &(p, _) in g.neighbours(v) {
+                links[group[p]] = 0;
+            }
+        }
+    }
 }
 
 /// Sets, numbered by their lowest members: set of each member, and size of each set.
@@ -342,7 +425,7 @@ fn check_groups(
             leaves.iter().zip(size).map(|(l, s)| l * (s - l)).sum()
         }
     };
-    if local.len() * 4 < expected_links * 3 {
+    if local.len() * 5 < expected_links * 3 {
         return Err(DragonflyMismatch::SparseGroups);
     }
     Ok((leaf, expected_links.saturating_sub(local.len())))
