@@ -1,5 +1,5 @@
-//! Guarantees of `dragonfly` and `diameter2`: one SL, at most three VLs (one on a dragonfly+), balance, multicast trees,
-//! and detours around missing links and switches.
+//! Guarantees of `dragonfly` and `diameter2`: one SL, at most three VLs (one on a dragonfly+),
+//! balance, multicast trees, and detours around missing links and switches.
 
 #![allow(
     clippy::unwrap_used,
@@ -288,8 +288,7 @@ fn changed_switches_keep_the_groups() {
         assert_eq!(find_dragonfly(&topo).unwrap().groups, groups, "{name}");
         check(&topo, &route("dragonfly", &topo, 3).unwrap(), name);
     }
-    for (fabric, switches, groups) in [(mesh, [3, 40], 19), (plus, [9, 15], 9)] {
-        let mut fabric = fabric;
+    for (mut fabric, switches, groups) in [(mesh, [3, 40], 19), (plus, [9, 15], 9)] {
         fabric.ports.iter_mut().for_each(|ports| *ports += 2);
         fabric.hosts_on(switches, 2);
         let topo = fabric.build();

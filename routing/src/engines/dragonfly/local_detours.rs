@@ -128,7 +128,7 @@ fn detours_of_group(
     detours
 }
 
-/// Number of missing links without a detour, without one after a global hop, and without one before.
+/// Number of missing links without a detour, without one after a global hop, without one before.
 fn unserved(detours: &BTreeMap<(usize, usize), Detours>) -> (usize, usize, usize) {
     let count = |is_unserved: fn(&Detours) -> bool| {
         detours.values().filter(|pair| is_unserved(pair)).count()

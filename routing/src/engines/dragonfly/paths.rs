@@ -133,8 +133,8 @@ impl GroupPathSearch<'_> {
         best.into_iter().map(|(channel, _)| channel).collect()
     }
 
-    /// Local hops from the switch where a packet enters the group of its destination; 0 if it enters
-    /// a third group.
+    /// Local hops from the switch where a packet enters the group of its destination; 0 if it
+    /// enters a third group.
     fn hops_after(&self, entry: usize, dest: usize) -> Option<u8> {
         if entry == dest || self.groups.group_of[entry] != self.groups.group_of[dest] {
             Some(0)

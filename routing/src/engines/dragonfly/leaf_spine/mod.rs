@@ -21,14 +21,14 @@ use crate::paths::up_down::order::spines_first;
 use crate::paths::up_down::ordered::{positions, routing};
 use crate::request::RoutingRequest;
 use crate::routing::Routing;
-use spread::SpreadRoutes;
+use spread::SpreadSearch;
 
 /// The routing of a connected fabric.
 pub(super) fn route(request: &RoutingRequest<'_>, is_leaf: &[bool]) -> Routing {
     let topo = request.topo;
     let graph = topo.graph();
     let order = spines_first(graph, is_leaf);
-    let routes = SpreadRoutes::new(topo, &order).routes();
+    let routes = SpreadSearch::new(topo, &order).routes();
     let tables = choose_links(
         topo,
         graph,

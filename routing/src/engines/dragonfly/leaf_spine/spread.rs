@@ -1,8 +1,9 @@
 //! Routes of a dragonfly+: the choice among the next hops, by load.
 //!
 //! The LIDs of a destination are spread over the next hops of a leaf, so that packets from one leaf
-//! to another use all spines. Leaves choose again in a second round, after the load of all others
-//! is known. A switch that others send through uses one next hop for all LIDs of a destination.
+//! to another use all spines. On all but large fabrics, leaves choose again in a second round,
+//! after the load of all others is known. A switch that others send through uses one next hop for
+//! all LIDs of a destination.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
@@ -14,11 +15,12 @@ use crate::paths::up_down::ordered::positions;
 use crate::topology::graph::Graph;
 use crate::topology::{SwitchIdx, Topology};
 
-/// Rounds in which leaves choose their next hops.
-const ROUNDS: usize = 2;
+/// Number of pairs of switches with end ports up to which leaves choose a second time. With more
+/// pairs, the first choice is even enough.
+const SECOND_ROUND_PAIRS_MAX: usize = 1 << 18;
 
 /// The slots of each switch towards the LIDs of each other switch.
-pub(super) struct LidRoutes {
+pub(super) struct SpreadRoutes {
     /// One slot for all LIDs of a destination.
     same: SlotRoutes,
     /// Slots by LID, for pairs of switches without an entry in `same`: by destination, then number
@@ -30,7 +32,7 @@ pub(super) struct LidRoutes {
     lids: Vec<usize>,
 }
 
-impl LidRoutes {
+impl SpreadRoutes {
     pub(super) fn slots(&self, from: usize, dest: usize) -> LidSlots<'_> {
         self.same.get(from, dest).map_or_else(
             || LidSlots::Each(self.spread_slots(from, dest)),
@@ -45,50 +47,57 @@ impl LidRoutes {
 }
 
 /// Search for the routes.
-pub(super) struct SpreadRoutes<'a> {
+pub(super) struct SpreadSearch<'a> {
     graph: &'a Graph,
     topo: &'a Topology,
     loads: SlotLoads,
-    routes: LidRoutes,
+    routes: SpreadRoutes,
     /// Sources that choose by load, by destination, the nearest first.
     open: Vec<Vec<NextHops>>,
 }
 
-impl<'a> SpreadRoutes<'a> {
+impl<'a> SpreadSearch<'a> {
     pub(super) fn new(topo: &'a Topology, order: &[usize]) -> Self {
         let graph = topo.graph();
-        let order = positions(order);
+        let position = positions(order);
         let mut columns = Vec::new();
         let mut open = Vec::new();
         let by_destination: Vec<(Vec<u8>, Vec<NextHops>)> = (0..graph.len())
             .into_par_iter()
-            .map(|dest| fixed_slots(graph, &order, dest))
+            .map(|dest| fixed_slots(graph, &position, dest))
             .collect();
         for (column, sources) in by_destination {
             columns.push(column);
             open.push(sources);
         }
+        let mut source_number = Vec::new();
         let mut sources = 0;
-        let source_number = graph.hosts.iter().map(|&hosts| {
+        for &hosts in &graph.hosts {
+            source_number.push(sources);
             sources += usize::from(hosts > 0);
-            sources.saturating_sub(1)
-        });
-        let source_number: Vec<usize> = source_number.collect();
+        }
         let lids: Vec<usize> = topo
             .switches()
             .map(|s| topo.destinations_on(s).len())
             .collect();
-        let spread = lids.iter().zip(&open).map(|(lids, open)| {
-            let is_used = !open.is_empty();
-            vec![0; if is_used { sources * lids } else { 0 }]
-        });
+        let spread = lids
+            .iter()
+            .zip(&open)
+            .map(|(&count, choosing)| {
+                if choosing.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![0; sources * count]
+                }
+            })
+            .collect();
         Self {
             graph,
             topo,
             loads: SlotLoads::new(graph),
-            routes: LidRoutes {
+            routes: SpreadRoutes {
                 same: SlotRoutes::from_columns(&columns),
-                spread: spread.collect(),
+                spread,
                 source_number,
                 lids,
             },
@@ -96,11 +105,17 @@ impl<'a> SpreadRoutes<'a> {
         }
     }
 
-    pub(super) fn routes(mut self) -> LidRoutes {
+    pub(super) fn routes(mut self) -> SpreadRoutes {
         let graph = self.graph;
         let open = std::mem::take(&mut self.open);
         let mut loads = Vec::new();
-        for round in 0..ROUNDS {
+        let sources = graph.hosts.iter().filter(|&&hosts| hosts > 0).count();
+        let rounds = if sources * sources <= SECOND_ROUND_PAIRS_MAX {
+            2
+        } else {
+            1
+        };
+        for round in 0..rounds {
             for &dest in &graph.by_lid {
                 for hops in &open[dest] {
                     if !hops.is_transit {
