@@ -101,7 +101,9 @@ pub fn length_reason(trace: &Trace, engine: &str) -> String {
         "updn" | "dnup" => "up/down routing does not turn up after down, or down after up",
         "ftree" | "dmodc" => "shorter paths of this degraded tree would turn up after down",
         "dor" | "torus-2QoS" => "dimension-order routing, with detours around failed links",
-        "dragonfly" => "one global hop between two groups, with detours around failed links",
+        "dragonfly" => {
+            "one global hop between two groups; detours around failed links and to spines"
+        }
         "diameter2" => "links have failed, or the switch at one end has no hosts",
         "nue" => "with these VLs, shorter paths would form a credit loop",
         "file" => "as given by the file",

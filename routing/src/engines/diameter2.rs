@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use super::Engine;
 use crate::channels::spanning_tree_constraint;
 use crate::messages::{Diagnostic, RouteError, ShapeError};
-use crate::paths::link_choice::choose_links;
+use crate::paths::link_choice::{LidSlots, choose_links};
 use crate::paths::slot_routes::{SlotLoads, SlotRoutes};
 use crate::paths::up_down::order::by_distance;
 use crate::paths::up_down::ordered::positions;
@@ -83,7 +83,7 @@ impl Engine for DiameterTwoEngine {
         let tables = choose_links(
             topo,
             graph,
-            |from, to| routes.get(from, to),
+            |from, to| routes.get(from, to).map(LidSlots::Same),
             &[],
             request.previous,
         );

@@ -24,7 +24,7 @@ use crate::paths::grid::credit_loops::{CreditLoopCheck, VlRule};
 use crate::paths::grid::lines::{Gaps, Lines, Rings, crosses_dateline};
 use crate::paths::grid::paths::{GapRule, GridPaths};
 use crate::paths::grid::{axes, spanning};
-use crate::paths::link_choice::choose_links;
+use crate::paths::link_choice::{LidSlots, choose_links};
 use crate::request::RoutingRequest;
 use crate::routing::{Routing, TreeConstraint};
 use crate::structure::grid::{DimKind, grid};
@@ -125,7 +125,7 @@ fn route_along_axes(
         tables: choose_links(
             topo,
             graph,
-            |from, to| paths.slot(from, to),
+            |from, to| paths.slot(from, to).map(LidSlots::Same),
             order,
             request.previous,
         ),

@@ -11,15 +11,33 @@ use rayon::prelude::*;
 use crate::request::PreviousRouting;
 use crate::tables::{Lft, Tables};
 use crate::topology::graph::Graph;
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// Tables of all switches. `slot_to` is the slot of a switch (first argument) towards another
+/// The slots of a switch towards the LIDs of another switch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LidSlots<'a> {
+    /// One slot for all LIDs.
+    Same(usize),
+    /// One slot for each LID, in the order of [`Topology::destinations_on`].
+    Each(&'a [u8]),
+}
+
+impl LidSlots<'_> {
+    fn of_lid(self, number: usize) -> Option<usize> {
+        match self {
+            Self::Same(slot) => Some(slot),
+            Self::Each(slots) => slots.get(number).map(|&slot| usize::from(slot)),
+        }
+    }
+}
+
+/// Tables of all switches. `slots_to` are the slots of a switch (first argument) towards another
 /// switch. `port_order` defines the order in which ports of a destination switch are assigned and
 /// links are used; ports not listed come last, by number.
-pub(crate) fn choose_links(
+pub(crate) fn choose_links<'a>(
     topo: &Topology,
     graph: &Graph,
-    slot_to: impl Fn(usize, usize) -> Option<usize> + Sync,
+    slots_to: impl Fn(usize, usize) -> Option<LidSlots<'a>> + Sync,
     port_order: &[PortNum],
     previous: &PreviousRouting,
 ) -> Tables {
@@ -49,17 +67,19 @@ pub(crate) fn choose_links(
                     destinations.iter().for_each(|d| lft.set(d.lid, d.port));
                     continue;
                 }
-                let Some(k) = slot_to(v, dest) else {
+                let Some(chosen) = slots_to(v, dest) else {
                     continue;
                 };
-                if let [port] = slots[k][..] {
-                    let port = PortNum(port);
-                    destinations.iter().for_each(|d| lft.set(d.lid, port));
-                    continue;
+                let mut shared: Vec<(&Destination, usize)> = Vec::new();
+                for (number, d) in destinations.iter().enumerate() {
+                    match chosen.of_lid(number) {
+                        Some(k) if slots[k].len() == 1 => lft.set(d.lid, PortNum(slots[k][0])),
+                        Some(k) => shared.push((d, k)),
+                        None => {}
+                    }
                 }
-                let mut sorted: Vec<_> = destinations.iter().collect();
-                sorted.sort_by_key(|d| (rank(d.port.raw()), d.lid));
-                for d in sorted {
+                shared.sort_by_key(|(d, _)| (rank(d.port.raw()), d.lid));
+                for (d, k) in shared {
                     let installed = old.map(|old| old.get(d.lid).raw());
                     lids_by_slot[k].push((d.port, installed.filter(|p| slots[k].contains(p))));
                     lids[k].push(d.lid);

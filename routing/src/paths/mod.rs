@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `next_hops` | distances between switches, and the legal next hops | all others |
 //! | `balance` | the choice of one legal next hop for every entry | `dmodc`, `dnup`, `ftree`, `minhop`, `updn` |
-//! | `up_down` | up/down orders, routing in one | `diameter2`, `dmodc`, `dnup`, `ftree`, `updn` |
+//! | `up_down` | up/down orders, routing in one | `diameter2`, `dmodc`, `dnup`, `dragonfly`, `ftree`, `updn` |
 //! | `grid` | paths along the dimensions of a grid | `dor`, `torus-2QoS` |
 //! | `slot_routes` | one slot for each pair of switches, and its load | `diameter2`, `dragonfly` |
 //! | `link_choice` | tables: choice among parallel links | those of `grid` and `slot_routes` |

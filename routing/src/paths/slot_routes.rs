@@ -56,36 +56,41 @@ impl SlotRoutes {
 
 /// Routes between end ports over each channel.
 #[derive(Debug)]
-pub(crate) struct SlotLoads {
-    load: Vec<u64>,
-    /// Number of parallel links of each channel.
-    links: Vec<u64>,
+pub(crate) struct SlotLoads(Vec<ChannelLoad>);
+
+#[derive(Debug)]
+struct ChannelLoad {
+    routes: u64,
+    /// Number of parallel links.
+    links: u64,
 }
 
 impl SlotLoads {
     pub(crate) fn new(graph: &Graph) -> Self {
-        let links = (0..graph.len())
+        let loads = (0..graph.len())
             .flat_map(|v| graph.slots(v))
-            .map(|&slot| graph.ports(slot).len().max(1) as u64)
+            .map(|&slot| ChannelLoad {
+                routes: 0,
+                links: graph.ports(slot).len().max(1) as u64,
+            })
             .collect();
-        Self {
-            load: vec![0; graph.num_slots()],
-            links,
-        }
+        Self(loads)
     }
 
     /// Adds routes to the channel, numbered as in [`Graph`].
     pub(crate) fn add(&mut self, channel: usize, routes: u64) {
-        self.load[channel] += routes;
+        self.0[channel].routes += routes;
     }
 
     /// Removes routes that were added.
     pub(crate) fn remove(&mut self, channel: usize, routes: u64) {
-        self.load[channel] -= routes;
+        self.0[channel].routes -= routes;
     }
 
     /// Routes over each link of the channel.
     pub(crate) fn per_link(&self, channel: usize) -> u64 {
-        self.load[channel] / self.links[channel]
+        let ChannelLoad { routes, links } = self.0[channel];
+        // Most channels have one link, and a division takes long.
+        if links == 1 { routes } else { routes / links }
     }
 }

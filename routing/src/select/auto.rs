@@ -8,7 +8,7 @@
 use crate::messages::{Structure, TreeFigures};
 use crate::request::RoutingRequest;
 use crate::structure::diameter::diameter_two;
-use crate::structure::dragonfly::{GroupKind, dragonfly};
+use crate::structure::dragonfly::dragonfly;
 use crate::structure::grid::{Family, grid};
 use crate::structure::tree::{DetectedTree, tree};
 use crate::topology::{SwitchIdx, Topology};
@@ -104,11 +104,8 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     let no_dragonfly = match dragonfly(topo) {
         Ok(dragonfly) => {
             let is_complete = dragonfly.is_complete();
-            let kind = dragonfly.kind;
             let reason = Structure::Dragonfly(Box::new(dragonfly));
-            return if kind == GroupKind::LeafSpine {
-                Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
-            } else if is_complete || topo.num_switches() > COMPARED_SWITCHES_MAX {
+            return if is_complete || topo.num_switches() > COMPARED_SWITCHES_MAX {
                 Advice::structured(&["dragonfly"], reason)
             } else {
                 Advice::compared(&["dragonfly", "updn"], &["nue", "dfsssp"], reason)

@@ -1,9 +1,10 @@
 //! Detection of dragonflies: groups of densely connected switches, and global links between groups.
 //!
 //! In a dragonfly, the switches of a group are a full mesh; in a dragonfly+, they are leaves and
-//! spines, and global links connect spines. Local links are in more triangles (or, without
-//! triangles, squares) than global links.
+//! spines, and global links connect spines. Full meshes are found by density. Local links of a
+//! dragonfly+ lead to a switch with end ports, or are in more squares than global links.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use petgraph::unionfind::UnionFind;
@@ -13,9 +14,28 @@ use super::simple_graph::SimpleGraph;
 use crate::hints::Hints;
 use crate::topology::Topology;
 
-/// Local links are in more triangles or squares than the maximum divided by one of these numbers.
-/// The second is for groups in which many links are missing.
-const LOCAL_LINK_SHARES: [usize; 2] = [2, 5];
+/// Rounds in which switches move between groups.
+const MOVE_ROUNDS: usize = 2;
+
+/// How switches are assigned to groups.
+#[derive(Debug, Clone, Copy)]
+enum GroupRule {
+    /// By density: links in many triangles first.
+    Triangles,
+    /// Local links lead to a leaf: a switch with more end ports than each of its neighbours.
+    EndPorts,
+    /// Local links are in more squares than the maximum divided by `share`.
+    Squares { share: usize },
+}
+
+/// The rules in the order of trial. Squares are for fabrics whose leaves have no end ports; the
+/// larger share is for groups in which many links are missing.
+const GROUP_RULES: [GroupRule; 4] = [
+    GroupRule::Triangles,
+    GroupRule::EndPorts,
+    GroupRule::Squares { share: 2 },
+    GroupRule::Squares { share: 5 },
+];
 
 /// How the switches of a group are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +116,7 @@ pub enum DragonflyMismatch {
     /// Leaves and spines of a group both have global links.
     #[error("leaves and spines have global links")]
     GlobalLinks,
-    /// Fewer than three quarters of the pairs of groups have global links.
+    /// Fewer than 60 % of the pairs of groups have global links.
     #[error("only {linked} of {group_pairs} pairs of groups have global links")]
     FewGlobalLinks {
         /// Pairs of groups with global links.
@@ -109,7 +129,7 @@ pub enum DragonflyMismatch {
     /// Groups are neither full meshes nor leaves and spines.
     #[error("groups are neither full meshes nor leaves and spines")]
     GroupKind,
-    /// Groups have fewer than three quarters of the links of their kind.
+    /// Groups have fewer than 60 % of the links of their kind.
     #[error("groups have too few links")]
     SparseGroups,
 }
@@ -133,40 +153,102 @@ pub(crate) fn find_groups(topo: &Topology) -> Result<Dragonfly, DragonflyMismatc
     if topo.graph().check_connected().is_err() {
         return Err(DragonflyMismatch::Disconnected);
     }
-    let triangles = triangles(&g);
-    let max_triangles = triangles.iter().max().copied().unwrap_or(0);
-    let kind = if max_triangles > 0 {
-        GroupKind::FullMesh
-    } else {
-        GroupKind::LeafSpine
-    };
-    let cycle_counts = if max_triangles > 0 {
-        triangles
-    } else {
-        squares(&g)
-    };
-    let max_count = cycle_counts.iter().max().copied().unwrap_or(0);
-    if max_count == 0 {
-        return Err(DragonflyMismatch::NoGroups);
-    }
-    let mut error = None;
-    for shares in LOCAL_LINK_SHARES {
-        match groups_of_links(&g, kind, &cycle_counts, max_count / shares) {
+    let mut error = DragonflyMismatch::NoGroups;
+    for rule in GROUP_RULES {
+        let Some(pieces) = rule.pieces(&g, topo) else {
+            continue;
+        };
+        match check_structure(&g, rule.kind(), pieces) {
             Ok(dragonfly) => return Ok(dragonfly),
-            Err(mismatch) => error = error.or(Some(mismatch)),
+            Err(mismatch) if error == DragonflyMismatch::NoGroups => error = mismatch,
+            Err(_) => {}
         }
     }
-    Err(error.unwrap_or(DragonflyMismatch::NoGroups))
+    Err(error)
 }
 
-/// The groups that links in more than `few` triangles or squares form.
-fn groups_of_links(
+impl GroupRule {
+    const fn kind(self) -> GroupKind {
+        match self {
+            Self::Triangles => GroupKind::FullMesh,
+            Self::EndPorts | Self::Squares { .. } => GroupKind::LeafSpine,
+        }
+    }
+
+    /// Sets of switches of one group each; `None` if the rule does not apply.
+    fn pieces(self, g: &SimpleGraph, topo: &Topology) -> Option<UnionFind<usize>> {
+        match self {
+            Self::Triangles => dense_pieces(g, &triangles(g)),
+            Self::Squares { share } => {
+                let squares = squares(g);
+                let most = squares.iter().max().copied().filter(|&most| most > 0)?;
+                Some(connected_pieces(g, |e| squares[e] > most / share))
+            }
+            Self::EndPorts => {
+                let end_ports = |v: usize| topo.graph().hosts[g.switch[v]];
+                let is_leaf = |v: usize| {
+                    let mut neighbours = g.neighbours(v).iter();
+                    neighbours.all(|&(p, _)| end_ports(p) < end_ports(v))
+                };
+                let leaf: Vec<bool> = (0..g.len()).map(is_leaf).collect();
+                let is_local = |e: usize| leaf[g.edges[e].0] || leaf[g.edges[e].1];
+                leaf.contains(&true).then(|| connected_pieces(g, is_local))
+            }
+        }
+    }
+}
+
+/// Sets that are connected by local links.
+fn connected_pieces(g: &SimpleGraph, is_local: impl Fn(usize) -> bool) -> UnionFind<usize> {
+    let mut sets = UnionFind::new(g.len());
+    for (e, &(a, b)) in g.edges.iter().enumerate() {
+        if is_local(e) {
+            sets.union(a, b);
+        }
+    }
+    sets
+}
+
+/// Sets in which more than half of the pairs are neighbours; `None` without triangles. The links in
+/// most triangles are considered first. Global links may form triangles too, but these are smaller
+/// and come later, when the switches at both ends belong to groups.
+fn dense_pieces(g: &SimpleGraph, triangles: &[usize]) -> Option<UnionFind<usize>> {
+    let mut by_triangles: Vec<usize> = (0..g.edges.len()).filter(|&e| triangles[e] > 0).collect();
+    by_triangles.sort_by_key(|&e| Reverse(triangles[e]));
+    let mut sets = UnionFind::new(g.len());
+    let mut members: Vec<Vec<usize>> = (0..g.len()).map(|v| vec![v]).collect();
+    for &e in &by_triangles {
+        let (a, b) = g.edges[e];
+        let mut small = sets.find_mut(a);
+        let mut large = sets.find_mut(b);
+        if small == large {
+            continue;
+        }
+        if members[small].len() > members[large].len() {
+            std::mem::swap(&mut small, &mut large);
+        }
+        let links: usize = members[small]
+            .iter()
+            .flat_map(|&v| g.neighbours(v))
+            .filter(|&&(p, _)| sets.find(p) == large)
+            .count();
+        if 2 * links > members[small].len() * members[large].len() {
+            sets.union(small, large);
+            let mut moved = std::mem::take(&mut members[small]);
+            moved.append(&mut members[large]);
+            members[sets.find_mut(a)] = moved;
+        }
+    }
+    (!by_triangles.is_empty()).then_some(sets)
+}
+
+/// Checks the structure of a fabric whose groups consist of these sets.
+fn check_structure(
     g: &SimpleGraph,
     kind: GroupKind,
-    cycle_counts: &[usize],
-    few: usize,
+    pieces: UnionFind<usize>,
 ) -> Result<Dragonfly, DragonflyMismatch> {
-    let (group, size) = groups(g, cycle_counts, few);
+    let (group, size) = groups(g, kind, pieces);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
@@ -190,7 +272,7 @@ fn groups_of_links(
     pairs.sort_unstable();
     pairs.dedup();
     let group_pairs = groups * (groups - 1) / 2;
-    if pairs.len() * 4 < group_pairs * 3 {
+    if pairs.len() * 5 < group_pairs * 3 {
         return Err(DragonflyMismatch::FewGlobalLinks {
             linked: pairs.len(),
             group_pairs,
@@ -213,17 +295,14 @@ fn groups_of_links(
     })
 }
 
-/// The group of each vertex, and the size of each group. `cycle_counts` is the number of triangles
-/// or squares of each edge; edges with more than `few` of them are local links.
-fn groups(g: &SimpleGraph, cycle_counts: &[usize], few: usize) -> (Vec<usize>, Vec<usize>) {
-    let mut sets = UnionFind::<usize>::new(g.len());
-    for (&(a, b), &count) in g.edges.iter().zip(cycle_counts) {
-        if count > few {
-            sets.union(a, b);
-        }
-    }
-    // In a small group, a lost link removes most triangles of its neighbours. Pieces that are
-    // connected to each other as densely as within themselves are one group.
+/// The group of each vertex, and the size of each group.
+fn groups(
+    g: &SimpleGraph,
+    kind: GroupKind,
+    mut sets: UnionFind<usize>,
+) -> (Vec<usize>, Vec<usize>) {
+    // In a small group, a lost link removes most triangles or squares of its neighbours. Sets that
+    // are connected to each other as densely as within themselves are one group.
     let (piece, size) = number_sets(g.len(), &sets);
     let largest = size.iter().max().copied().unwrap_or(0);
     let mut group_links: Vec<(usize, usize)> = g
@@ -241,7 +320,44 @@ fn groups(g: &SimpleGraph, cycle_counts: &[usize], few: usize) -> (Vec<usize>, V
             sets.union(first[p], first[q]);
         }
     }
+    let (mut group, _) = number_sets(g.len(), &sets);
+    if kind == GroupKind::FullMesh {
+        move_to_densest(g, &mut group);
+    }
+    let mut first = vec![None; g.len()];
+    let mut sets = UnionFind::new(g.len());
+    for v in 0..g.len() {
+        sets.union(v, *first[group[v]].get_or_insert(v));
+    }
     number_sets(g.len(), &sets)
+}
+
+/// Moves each switch to the group with most links to it: a switch that lost most of its local links
+/// may be in a set of its own, or with the other ends of its global links. Of groups with equally
+/// many links, the smallest is the one that lacks a switch.
+fn move_to_densest(g: &SimpleGraph, group: &mut [usize]) {
+    let mut links = vec![0; g.len()];
+    let mut size = vec![0; g.len()];
+    group.iter().for_each(|&q| size[q] += 1);
+    for _ in 0..MOVE_ROUNDS {
+        for v in 0..g.len() {
+            for &(p, _) in g.neighbours(v) {
+                links[group[p]] += 1;
+            }
+            let densest = g.neighbours(v).iter().map(|&(p, _)| group[p]);
+            if let Some(best) = densest.max_by_key(|&q| (links[q], Reverse((size[q], q))))
+                && links[best] > links[group[v]]
+            {
+                links[group[v]] = 0;
+                size[group[v]] -= 1;
+                size[best] += 1;
+                group[v] = best;
+            }
+            for &(p, _) in g.neighbours(v) {
+                links[group[p]] = 0;
+            }
+        }
+    }
 }
 
 /// Sets, numbered by their lowest members: set of each member, and size of each set.
@@ -309,7 +425,7 @@ fn check_groups(
             leaves.iter().zip(size).map(|(l, s)| l * (s - l)).sum()
         }
     };
-    if local.len() * 4 < expected_links * 3 {
+    if local.len() * 5 < expected_links * 3 {
         return Err(DragonflyMismatch::SparseGroups);
     }
     Ok((leaf, expected_links.saturating_sub(local.len())))

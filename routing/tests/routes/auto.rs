@@ -115,6 +115,7 @@ fn complete_shapes_need_no_comparison() {
         (torus(&[6, 5], 2), "torus-2QoS"),
         (hypercube(4, 1), "dor"),
         (dragonfly(9, 4, 2), "dragonfly"),
+        (dragonfly_plus(9, 4, 4, 2, 3), "dragonfly"),
         (two_level(8, 4, 4, 1), "dmodc"),
         (three_level(3), "dmodc"),
     ] {

@@ -202,6 +202,39 @@ pub(crate) fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
     f
 }
 
+/// A dragonfly+: groups of leaves with hosts and spines with at most `global` links each to other
+/// groups. Any two groups have the same number of links, the largest possible.
+pub(crate) fn dragonfly_plus(
+    groups: usize,
+    leaves: usize,
+    spines: usize,
+    global: usize,
+    hosts: usize,
+) -> Fabric {
+    let size = leaves + spines;
+    let ports = (leaves + global).max(spines + hosts) as u8;
+    let mut f = Fabric::switches(groups * size, ports);
+    let mut used = vec![0; groups];
+    for g in 0..groups {
+        let leaf = g * size;
+        f.hosts_on(leaf..leaf + leaves, hosts);
+        for l in 0..leaves {
+            (0..spines).for_each(|s| f.link(leaf + l, leaf + leaves + s));
+        }
+    }
+    for g in 0..groups {
+        for h in g + 1..groups {
+            for _ in 0..spines * global / (groups - 1) {
+                let [a, b] = [g, h].map(|x| x * size + leaves + used[x] % spines);
+                f.link(a, b);
+                used[g] += 1;
+                used[h] += 1;
+            }
+        }
+    }
+    f
+}
+
 /// A small deterministic random number generator.
 pub(crate) struct Lcg(pub u64);
 

@@ -277,31 +277,20 @@ fn structures_are_distinguished() {
     }
 }
 
-/// Groups of leaves and spines, with one link between the spines of any two groups.
-fn dragonfly_plus(groups: usize, half: usize) -> Fabric {
-    let n = groups * 2 * half;
-    let mut f = Fabric::switches(n, (2 * half + groups + 2) as u8);
-    for g in 0..groups {
-        let leaf = |i: usize| g * 2 * half + i;
-        f.hosts_on((0..half).map(leaf), 2);
-        for l in 0..half {
-            (0..half).for_each(|s| f.link(leaf(l), leaf(half + s)));
-        }
-        for h in g + 1..groups {
-            f.link(leaf(half + h % half), h * 2 * half + half + g % half);
-        }
-    }
-    f
-}
-
 /// Both kinds of dragonflies, complete and with a few links missing.
 #[test]
 fn dragonflies_are_detected() {
     for (fabric, kind, groups) in [
         (dragonfly(9, 4, 2), GroupKind::FullMesh, 9),
         (dragonfly(17, 8, 4), GroupKind::FullMesh, 17),
-        (dragonfly_plus(5, 4), GroupKind::LeafSpine, 5),
-        (dragonfly_plus(9, 8), GroupKind::LeafSpine, 9),
+        (dragonfly_plus(5, 4, 4, 1, 2), GroupKind::LeafSpine, 5),
+        (dragonfly_plus(9, 8, 8, 1, 2), GroupKind::LeafSpine, 9),
+        // Spines form triangles: one of each group.
+        (dragonfly_plus(5, 4, 4, 4, 2), GroupKind::LeafSpine, 5),
+        // As many links between spines as to leaves.
+        (dragonfly_plus(3, 4, 4, 4, 2), GroupKind::LeafSpine, 3),
+        // Without end ports.
+        (dragonfly_plus(9, 6, 6, 2, 0), GroupKind::LeafSpine, 9),
     ] {
         for fabric in [
             fabric.clone(),

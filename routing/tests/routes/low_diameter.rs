@@ -1,5 +1,5 @@
-//! Guarantees of `dragonfly` and `diameter2`: one SL, at most three VLs, balance, multicast trees,
-//! and detours around missing links and switches.
+//! Guarantees of `dragonfly` and `diameter2`: one SL, at most three VLs (one on a dragonfly+),
+//! balance, multicast trees, and detours around missing links and switches.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,15 +7,18 @@
     reason = "test helpers"
 )]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::common::*;
-use crate::oracle::{Verdict, check_tables, detours};
+use crate::oracle::{Verdict, check_tables, detours, follow};
+use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::{Member, SpanningForest};
+use ferrosm_routing::structure::dragonfly::dragonfly as find_dragonfly;
 use ferrosm_routing::verify::{TreePorts, verify_with_trees};
 use ferrosm_routing::{
-    PathSl, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, ShapeError, Topology,
-    engine_by_name, route_with, verify,
+    PathSl, PreviousRouting, Proof, RouteError, Routing, RoutingRequest, ShapeError, SwitchIdx,
+    Topology, engine_by_name, route_with, verify,
 };
 use proptest::prelude::*;
 
@@ -190,23 +193,30 @@ fn complete_dragonflies_are_balanced_on_two_vls() {
     }
 }
 
+/// Without a switch and its end ports.
+fn without_switch(fabric: &Fabric, switch: usize) -> Fabric {
+    let mut rest = Fabric::switches(fabric.ports.len() - 1, fabric.ports[0]);
+    let others = |s: usize| (s != switch).then_some(s - usize::from(s > switch));
+    for &((a, _), (b, _)) in &fabric.links {
+        if let (Some(a), Some(b)) = (others(a), others(b)) {
+            rest.link(a, b);
+        }
+    }
+    for s in fabric.hosts.iter().filter_map(|&(s, _, _)| others(s)) {
+        rest.host(s, 1);
+    }
+    rest
+}
+
 /// Dragonflies without 5 % of their links: three VLs, every pair connected, and the busiest channel
-/// carries at most 2.5 times the mean. The engine refuses some of them: it does not detect the
-/// groups, or finds no detour.
+/// carries at most 2.5 times the mean.
 #[test]
 fn damaged_dragonflies_use_detours() {
     let fabric = canonical(10, 5, 3);
-    let mut three_vls = 0;
     for seed in 0..8 {
         let topo = damaged(&fabric, 5, seed).build();
         let description = format!("seed {seed}");
-        let routing = match route("dragonfly", &topo, 3) {
-            Ok(routing) => routing,
-            Err(RouteError::Shape(ShapeError::NotADragonfly(_) | ShapeError::NoDetour { .. })) => {
-                continue;
-            }
-            Err(error) => panic!("{description}: {error}"),
-        };
+        let routing = route("dragonfly", &topo, 3).unwrap();
         let proof = check(&topo, &routing, &description);
         assert!(balance(&proof) <= 2.5, "{description}: {}", balance(&proof));
         assert!(matches!(
@@ -216,9 +226,138 @@ fn damaged_dragonflies_use_detours() {
                 usable: 2
             })
         ));
-        three_vls += 1;
     }
-    assert!(three_vls >= 3, "{three_vls}");
+}
+
+/// Dragonflies without 20 % of their links: the groups of most are detected. The engine refuses
+/// some of them because two switches of a group have no common neighbour.
+#[test]
+fn heavily_damaged_dragonflies_use_detours() {
+    let fabric = canonical(10, 5, 3);
+    let mut detected = 0;
+    let mut routed = 0;
+    for seed in 0..8 {
+        let topo = damaged(&fabric, 20, seed).build();
+        match route("dragonfly", &topo, 3) {
+            Ok(routing) => {
+                let proof = check(&topo, &routing, "20 %");
+                assert!(balance(&proof) <= 4.0, "{}", balance(&proof));
+                detected += 1;
+                routed += 1;
+            }
+            Err(RouteError::Shape(ShapeError::NoDetour { .. })) => detected += 1,
+            Err(RouteError::Shape(ShapeError::NotADragonfly(_))) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(detected >= 7 && routed >= 4, "{detected}, {routed}");
+}
+
+/// Dragonfly+ without 5 % and 20 % of their links, with several links between two groups.
+#[test]
+fn damaged_dragonfly_plus_keeps_one_vl() {
+    let fabric = dragonfly_plus(9, 8, 8, 8, 4);
+    for (percent, limit) in [(5, 1.8), (20, 3.5)] {
+        for seed in 0..4 {
+            let description = format!("{percent} %, seed {seed}");
+            let topo = damaged(&fabric, percent, seed).build();
+            let routing = route("dragonfly", &topo, 1).unwrap();
+            let proof = check(&topo, &routing, &description);
+            assert!(
+                balance(&proof) <= limit,
+                "{description}: {}",
+                balance(&proof)
+            );
+        }
+    }
+}
+
+/// A missing switch, a switch with a single link left, and more end ports, on spines too.
+#[test]
+fn changed_switches_keep_the_groups() {
+    let mesh = canonical(6, 3, 2);
+    let plus = dragonfly_plus(9, 4, 4, 4, 3);
+    for (name, fabric, groups) in [
+        ("dragonfly", without_switch(&mesh, 20), 19),
+        ("leaf", without_switch(&plus, 9), 9),
+        ("spine", without_switch(&plus, 13), 9),
+        ("last spine", without_switch(&plus, 71), 9),
+        ("single link", almost_without(&plus, 9), 9),
+    ] {
+        let topo = fabric.build();
+        assert_eq!(find_dragonfly(&topo).unwrap().groups, groups, "{name}");
+        check(&topo, &route("dragonfly", &topo, 3).unwrap(), name);
+    }
+    for (mut fabric, switches, groups) in [(mesh, [3, 40], 19), (plus, [9, 15], 9)] {
+        fabric.ports.iter_mut().for_each(|ports| *ports += 2);
+        fabric.hosts_on(switches, 2);
+        let topo = fabric.build();
+        assert_eq!(find_dragonfly(&topo).unwrap().groups, groups);
+        check(
+            &topo,
+            &route("dragonfly", &topo, 3).unwrap(),
+            "more end ports",
+        );
+    }
+}
+
+/// The longest path between two end ports of switches with several.
+fn max_leaf_hops(topo: &Topology, routing: &Routing) -> usize {
+    let leaves = || topo.switches().filter(|&s| topo.end_ports(s).len() > 1);
+    leaves()
+        .flat_map(|from| leaves().map(move |to| (from, to)))
+        .filter(|(from, to)| from != to)
+        .flat_map(|(from, to)| topo.destinations_on(to).iter().map(move |d| (from, d.lid)))
+        .map(|(from, lid)| follow(topo, &routing.tables, from, lid).unwrap().len())
+        .max()
+        .unwrap()
+}
+
+/// Complete dragonfly+: one VL, three hops between leaves, and the busiest channel carries at most
+/// 1.15 times the mean, if spines have no aggregation nodes: paths to these are longer.
+#[test]
+fn complete_dragonfly_plus_is_balanced_on_one_vl() {
+    for (name, fabric, limit) in [
+        ("9 x 4", dragonfly_plus(9, 4, 4, 4, 4), 1.15),
+        ("13 x 8", dragonfly_plus(13, 8, 8, 8, 8), 1.15),
+        (
+            "17 x 4, one link each",
+            dragonfly_plus(17, 4, 4, 4, 4),
+            1.15,
+        ),
+        ("5 x 4, planes", dragonfly_plus(5, 4, 4, 4, 6), 1.15),
+        (
+            "9 x 4, aggregation nodes",
+            dragonfly_plus(9, 4, 4, 4, 8).with_sharp(),
+            1.5,
+        ),
+    ] {
+        let topo = fabric.build();
+        let routing = route("dragonfly", &topo, 1).unwrap();
+        let proof = check(&topo, &routing, name);
+        assert!(routing.vl_plan.is_single(), "{name}");
+        assert_eq!(max_leaf_hops(&topo, &routing), 3, "{name}");
+        assert!(balance(&proof) <= limit, "{name}: {}", balance(&proof));
+        let chosen = route_with(&["auto"], &RoutingRequest::new(&topo)).chosen;
+        assert_eq!(chosen.unwrap().0.engine, "dragonfly", "{name}");
+    }
+}
+
+/// Packets from one leaf to another use all spines, and the end ports of a leaf take different ones
+/// towards the leaves of its group.
+#[test]
+fn end_ports_of_a_leaf_use_different_spines() {
+    let topo = dragonfly_plus(5, 4, 4, 4, 4).build();
+    let routing = route("dragonfly", &topo, 1).unwrap();
+    for (from, to) in [(0, 1), (2, 0), (9, 11)] {
+        let to = SwitchIdx(to);
+        let ports: BTreeSet<PortNum> = topo
+            .end_ports(to)
+            .iter()
+            .map(|e| routing.tables[from].get(e.lid))
+            .collect();
+        assert_eq!(ports.len(), 4, "from {from} to {to:?}");
+    }
 }
 
 /// A Hoffman-Singleton graph, a Slim Fly of 338 switches and an orthogonal fat tree: two VLs,
@@ -359,6 +498,25 @@ proptest! {
         let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
         if let Ok(routing) = route("dragonfly", &topo, 3) {
             check(&topo, &routing, "dragonfly");
+        }
+    }
+
+    /// Dragonfly+ of any size with any number of lost links: if the groups are detected, one VL
+    /// suffices.
+    #[test]
+    fn dragonfly_plus_with_any_damage_keeps_its_guarantees(
+        groups in 3usize..8, leaves in 2usize..5, spines in 2usize..5, global in 1usize..6,
+        percent in 0usize..30, seed: u64, sharp: bool,
+    ) {
+        prop_assume!(spines * global >= groups - 1);
+        let fabric = damaged(&dragonfly_plus(groups, leaves, spines, global, 2), percent, seed);
+        let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
+        let routing = route("dragonfly", &topo, 1);
+        if percent == 0 {
+            prop_assert!(routing.is_ok(), "{routing:?}");
+        }
+        if let Ok(routing) = routing {
+            check(&topo, &routing, "dragonfly+");
         }
     }
 

@@ -34,7 +34,7 @@ use crate::paths::grid::credit_loops::CreditLoopCheck;
 use crate::paths::grid::lines::{Gaps, Lines, Rings};
 use crate::paths::grid::paths::{GapRule, GridPaths};
 use crate::paths::grid::spanning;
-use crate::paths::link_choice::choose_links;
+use crate::paths::link_choice::{LidSlots, choose_links};
 use crate::request::RoutingRequest;
 use crate::routing::{Routing, TreeConstraint};
 use crate::structure::grid::{DimKind, grid};
@@ -187,7 +187,7 @@ fn route_with_rings(
     let tables = choose_links(
         request.topo,
         graph,
-        |from, to| paths.slot(from, to),
+        |from, to| paths.slot(from, to).map(LidSlots::Same),
         &[],
         request.previous,
     );

@@ -1,13 +1,16 @@
 //! Engine `dragonfly`: minimal routing on dragonflies (Kim, Dally, Scott, Abts: Technology-Driven,
-//! Highly-Scalable Dragonfly Topology, ISCA 2008), free of credit loops on SL 0.
+//! Highly-Scalable Dragonfly Topology, ISCA 2008) and dragonfly+ (Shpiner and others: Dragonfly+:
+//! Low Cost Topology for Scaling Datacenters, HiPINEB 2017), free of credit loops on SL 0.
 //!
-//! Switches derive the VL of a packet from its input and output port (ADR 0041). The groups are
-//! full meshes: a path has a local hop on VL 0, a global hop on VL 0 and a local hop on VL 1: the
-//! VL rises, so there is no cycle. Packets of all SLs use the same VLs, so replies and programs
-//! that ignore the SL of path records are safe.
+//! On a dragonfly, switches derive the VL of a packet from its input and output port (ADR 0041).
+//! The groups are full meshes: a path has a local hop on VL 0, a global hop on VL 0 and a local hop
+//! on VL 1: the VL rises, so there is no cycle. Packets of all SLs use the same VLs, so replies and
+//! programs that ignore the SL of path records are safe.
 //!
 //! Around missing links, paths have two local hops or two global hops. They need a third VL only if
 //! two groups have no link to each other.
+//!
+//! A dragonfly+ needs one VL (`leaf_spine`).
 //!
 //! | module | content |
 //! |---|---|
@@ -17,9 +20,11 @@
 //! | `group_order` | third groups for pairs of groups without a link |
 //! | `vls` | VLs by input and output port |
 //! | `tree` | the multicast tree |
+//! | `leaf_spine` | all of these for a dragonfly+ |
 
 mod group_order;
 mod groups;
+mod leaf_spine;
 mod local_detours;
 mod paths;
 mod tree;
@@ -27,13 +32,10 @@ mod vls;
 
 use super::Engine;
 use crate::messages::{Diagnostic, RouteError, ShapeError};
-use crate::paths::link_choice::choose_links;
-use crate::paths::slot_routes::SlotRoutes;
+use crate::paths::link_choice::{LidSlots, choose_links};
 use crate::request::RoutingRequest;
 use crate::routing::{Routing, TreeConstraint};
-use crate::structure::dragonfly::{Dragonfly, DragonflyMismatch, GroupKind, find_groups};
-use crate::topology::Topology;
-use crate::vl_plan::VlPlan;
+use crate::structure::dragonfly::{Dragonfly, GroupKind, find_groups};
 use groups::GroupGraph;
 use paths::GroupPaths;
 
@@ -47,66 +49,51 @@ impl Engine for DragonflyEngine {
     }
 
     fn route(&self, request: &RoutingRequest<'_>) -> Result<Routing, RouteError> {
-        let topo = request.topo;
-        let graph = topo.graph();
-        graph.check_connected()?;
-        let dragonfly = find_groups(topo).map_err(ShapeError::NotADragonfly)?;
-        if dragonfly.kind == GroupKind::LeafSpine {
-            return Err(ShapeError::NotADragonfly(DragonflyMismatch::GroupKind).into());
-        }
-        let groups = GroupGraph::new(graph, &dragonfly);
-        let usable = request.usable_vls();
-        let GroupRouting {
-            routes,
-            vl_plan,
-            trees,
-        } = route_full_meshes(topo, &groups, &dragonfly, usable)?;
-        let tables = choose_links(
-            topo,
-            graph,
-            |from, to| routes.get(from, to),
-            &[],
-            request.previous,
-        );
+        request.topo.graph().check_connected()?;
+        let dragonfly = find_groups(request.topo).map_err(ShapeError::NotADragonfly)?;
+        let routing = match dragonfly.kind {
+            GroupKind::FullMesh => route_full_meshes(request, &dragonfly)?,
+            GroupKind::LeafSpine => leaf_spine::route(request, &dragonfly.is_leaf),
+        };
         Ok(Routing {
-            engine: "dragonfly",
-            tables,
-            vl_plan,
-            order: None,
-            trees,
             diagnostics: vec![Diagnostic::Groups(Box::new(dragonfly))],
+            ..routing
         })
     }
 }
 
-/// Routes between switches, before the choice among parallel links.
-struct GroupRouting {
-    routes: SlotRoutes,
-    vl_plan: VlPlan,
-    trees: TreeConstraint,
-}
-
 fn route_full_meshes(
-    topo: &Topology,
-    groups: &GroupGraph<'_>,
+    request: &RoutingRequest<'_>,
     dragonfly: &Dragonfly,
-    usable: u8,
-) -> Result<GroupRouting, RouteError> {
+) -> Result<Routing, RouteError> {
+    let topo = request.topo;
+    let graph = topo.graph();
+    let groups = GroupGraph::new(graph, dragonfly);
+    let usable = request.usable_vls();
     check_vls(vls::VLS_MIN, usable)?;
-    let paths = GroupPaths::new(groups)?;
+    let paths = GroupPaths::new(&groups)?;
     check_vls(vls::count(&paths), usable)?;
     let tree = if dragonfly.is_complete() {
-        tree::spanning_tree(groups)
+        tree::spanning_tree(&groups)
     } else {
         None
     };
-    Ok(GroupRouting {
-        vl_plan: vls::plan(topo, groups, &paths),
-        routes: paths.routes,
+    Ok(Routing {
+        engine: "dragonfly",
+        tables: choose_links(
+            topo,
+            graph,
+            |from, to| paths.routes.get(from, to).map(LidSlots::Same),
+            &[],
+            request.previous,
+        ),
+        vl_plan: vls::plan(topo, &groups, &paths),
+        order: None,
         trees: tree.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
             up,
             sl: 0,
         }),
+        diagnostics: Vec::new(),
     })
 }
 

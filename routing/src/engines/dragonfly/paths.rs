@@ -6,6 +6,7 @@
 //! a third group (`group_order`). Where several paths have the same number of hops, the least
 //! loaded one is used.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::group_order::GroupOrder;
@@ -38,7 +39,14 @@ impl GroupPaths {
                 .map(|&g| vec![0; groups.members[g].len()])
                 .collect(),
         };
-        let indirect = search.connect_linked_groups()?;
+        let LinkedGroups {
+            with_detours,
+            indirect,
+        } = search.connect_linked_groups()?;
+        for (group, dest) in with_detours {
+            let gateways = search.gateways(group, dest);
+            search.connect_group(group, dest, &gateways)?;
+        }
         search.connect_members()?;
         let pairs: BTreeSet<(usize, usize)> = indirect
             .iter()
@@ -58,6 +66,15 @@ impl GroupPaths {
     }
 }
 
+/// Groups and destinations that are connected later.
+#[derive(Default)]
+struct LinkedGroups {
+    /// Not all switches of the group are neighbours of a gateway.
+    with_detours: Vec<(usize, usize)>,
+    /// No global link leads from the group to the destination, or not all switches reach it.
+    indirect: Vec<(usize, usize)>,
+}
+
 struct GroupPathSearch<'a> {
     groups: &'a GroupGraph<'a>,
     detours: LocalDetours,
@@ -70,30 +87,25 @@ struct GroupPathSearch<'a> {
 
 impl GroupPathSearch<'_> {
     /// Sets the routes from each group to the destinations that a global link of the group leads
-    /// to. Returns the groups and destinations without such a link.
-    fn connect_linked_groups(&mut self) -> Result<Vec<(usize, usize)>, ShapeError> {
+    /// to, if they need no local detours. Returns the others.
+    fn connect_linked_groups(&mut self) -> Result<LinkedGroups, ShapeError> {
         let groups = self.groups;
-        let mut indirect = Vec::new();
-        let mut with_detours = Vec::new();
+        let mut others = LinkedGroups::default();
         for to in 0..groups.len() {
             for &dest in &groups.members[to] {
                 for from in (0..groups.len()).filter(|&from| from != to) {
                     let gateways = self.gateways(from, dest);
-                    if gateways.is_empty() {
-                        indirect.push((from, dest));
+                    if !self.is_reachable(from, &gateways) {
+                        others.indirect.push((from, dest));
                     } else if self.need_detours(from, &gateways) {
-                        with_detours.push((from, dest));
+                        others.with_detours.push((from, dest));
                     } else {
                         self.connect_group(from, dest, &gateways)?;
                     }
                 }
             }
         }
-        for (from, dest) in with_detours {
-            let gateways = self.gateways(from, dest);
-            self.connect_group(from, dest, &gateways)?;
-        }
-        Ok(indirect)
+        Ok(others)
     }
 
     /// The best global channel of each switch of a group that has one to the group of the
@@ -121,9 +133,10 @@ impl GroupPathSearch<'_> {
         best.into_iter().map(|(channel, _)| channel).collect()
     }
 
-    /// Local hops from the switch where a packet enters the group of its destination.
+    /// Local hops from the switch where a packet enters the group of its destination; 0 if it
+    /// enters a third group.
     fn hops_after(&self, entry: usize, dest: usize) -> Option<u8> {
-        if entry == dest {
+        if entry == dest || self.groups.group_of[entry] != self.groups.group_of[dest] {
             Some(0)
         } else if self.groups.local_slot(entry, dest).is_some() {
             Some(1)
@@ -192,15 +205,22 @@ impl GroupPathSearch<'_> {
         Ok(())
     }
 
-    /// Counts the routes from a switch over the global channel.
+    /// Counts the routes from a switch over the global channel and the path onward, or remembers
+    /// where they enter the group of the destination if its members are not connected yet.
     fn enter(&mut self, from: usize, dest: usize, gateway: &GlobalChannel) {
         let groups = self.groups;
         let hosts = groups.hosts(from);
-        self.loads.add(
-            groups.channel(gateway.from, gateway.slot),
-            hosts * groups.hosts(dest),
-        );
-        self.entering[gateway.to][groups.index_of(dest)] += hosts;
+        let routes = hosts * groups.hosts(dest);
+        self.loads
+            .add(groups.channel(gateway.from, gateway.slot), routes);
+        let mut at = gateway.to;
+        while let Some(slot) = self.routes.get(at, dest) {
+            self.loads.add(groups.channel(at, slot), routes);
+            at = groups.graph.slots(at)[slot].peer;
+        }
+        if at != dest {
+            self.entering[at][groups.index_of(dest)] += hosts;
+        }
     }
 
     /// Sets the route from a switch that is not a neighbour of any gateway.
@@ -261,8 +281,19 @@ impl GroupPathSearch<'_> {
         if self.detours.is_empty() {
             return Ok(());
         }
-        for (v, dest) in pairs().filter(|&(v, dest)| groups.local_slot(v, dest).is_none()) {
-            let through = self.detours.after(v, dest).iter().filter_map(|&x| {
+        let mut missing: Vec<(usize, usize)> = pairs()
+            .filter(|&(v, dest)| groups.local_slot(v, dest).is_none())
+            .collect();
+        missing.sort_by_key(|&(v, dest)| Reverse(routes_between(self, v, dest)));
+        for (v, dest) in missing {
+            let after = self.detours.after(v, dest);
+            // Without `after`, no packet enters the group here for this destination.
+            let possible = if after.is_empty() {
+                self.detours.before(v, dest)
+            } else {
+                after
+            };
+            let through = possible.iter().filter_map(|&x| {
                 let first = groups.local_slot(v, x)?;
                 Some((first, groups.local_channel(x, dest)?))
             });
@@ -280,8 +311,8 @@ impl GroupPathSearch<'_> {
         Ok(())
     }
 
-    /// Sets the routes from all switches of a group to a destination, through one global channel to
-    /// a group above both groups.
+    /// Sets the routes from all switches of a group to a destination through groups above both
+    /// groups: over the least loaded global channel, or several if not all switches reach one.
     fn connect_through_third_group(
         &mut self,
         order: &GroupOrder,
@@ -289,32 +320,30 @@ impl GroupPathSearch<'_> {
         dest: usize,
     ) -> Result<(), ShapeError> {
         let groups = self.groups;
-        let mut best: Option<(u64, GlobalChannel, Vec<usize>)> = None;
+        let mut candidates: Vec<(bool, u64, GlobalChannel)> = Vec::new();
         for third in order.common(groups, group, groups.group_of[dest]) {
             for channel in groups.global_channels(group, third) {
                 let Some(onward) = self.onward_channels(channel.to, dest) else {
                     continue;
                 };
-                if !self.is_reachable(group, channel.from) {
-                    continue;
-                }
                 let first = groups.channel(channel.from, channel.slot);
-                let crossed = onward.iter().copied().chain([first]);
+                let crossed = onward.into_iter().chain([first]);
                 let load = crossed.map(|c| self.loads.per_link(c)).max().unwrap_or(0);
-                if best.as_ref().is_none_or(|(least, ..)| load < *least) {
-                    best = Some((load, *channel, onward));
-                }
+                let serves_all = self.is_reachable(group, std::slice::from_ref(channel));
+                candidates.push((!serves_all, load, *channel));
             }
         }
-        let Some((_, channel, onward)) = best else {
-            return Err(no_detour(groups.members[group][0], dest));
-        };
-        self.connect_group(group, dest, &[channel])?;
-        let hosts: u64 = groups.members[group].iter().map(|&v| groups.hosts(v)).sum();
-        for c in onward {
-            self.loads.add(c, hosts * groups.hosts(dest));
+        candidates.sort_by_key(|&(is_partial, load, _)| (is_partial, load));
+        let mut gateways: Vec<GlobalChannel> = Vec::new();
+        for (_, _, channel) in candidates {
+            if gateways.iter().all(|gateway| gateway.from != channel.from) {
+                gateways.push(channel);
+            }
+            if self.is_reachable(group, &gateways) {
+                return self.connect_group(group, dest, &gateways);
+            }
         }
-        Ok(())
+        Err(no_detour(groups.members[group][0], dest))
     }
 
     /// The channels of the path from the switch where a packet enters the third group to the group
@@ -332,16 +361,21 @@ impl GroupPathSearch<'_> {
             if groups.group_of[at] == target {
                 return Some(channels);
             }
+            if groups.group_of[at] != groups.group_of[entry] {
+                return None;
+            }
         }
         None
     }
 
-    /// Whether all switches of a group reach the gateway.
-    fn is_reachable(&self, group: usize, gateway: usize) -> bool {
+    /// Whether each switch of a group reaches one of the gateways.
+    fn is_reachable(&self, group: usize, gateways: &[GlobalChannel]) -> bool {
         self.groups.members[group].iter().all(|&v| {
-            v == gateway
-                || self.groups.local_slot(v, gateway).is_some()
-                || !self.detours.before(v, gateway).is_empty()
+            gateways.iter().any(|gateway| {
+                v == gateway.from
+                    || self.groups.local_slot(v, gateway.from).is_some()
+                    || !self.detours.before(v, gateway.from).is_empty()
+            })
         })
     }
 }

@@ -135,6 +135,15 @@ pub(crate) fn by_distance(
     })
 }
 
+/// Orders the spines before the leaves, by their distance from the first spine. A leaf precedes
+/// spines only if no other path leads to them; all of these that are its neighbours come before
+/// those behind them.
+pub(crate) fn spines_first(graph: &Graph, is_leaf: &[bool]) -> Vec<usize> {
+    order_by_key(graph, |v, depth| {
+        (is_leaf[v], depth, Reverse(graph.slots(v).len()))
+    })
+}
+
 /// Orders all switches from one root by ascending key, where each has a neighbour placed before it.
 /// The key is a function of a switch and its depth.
 fn order_by_key<K: Ord>(graph: &Graph, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
