@@ -255,11 +255,12 @@ async fn remove_guids(
     let state = service.published.state();
     let fabric = ready(&state)?;
     let changed = requests::change_members(fabric, &state, &removed.pkey, &changes)?;
-    let change = match changed {
-        OperatorChange::PutPartition(left) if left.members.is_empty() => {
-            OperatorChange::RemovePartition(left.number)
-        }
-        other => other,
+    let change = if let OperatorChange::PutPartition(left) = &changed
+        && left.members.is_empty()
+    {
+        OperatorChange::RemovePartition(left.number)
+    } else {
+        changed
     };
     carry_out(service.clone(), client, change, turn).await
 }

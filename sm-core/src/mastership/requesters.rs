@@ -141,9 +141,10 @@ impl Mastership {
             return;
         }
         let sender = Sender::of(ctx.fabric, received);
-        let shown_key = self.shown_key(ctx, received, sender.as_ref());
         let knows_m_key = ctx.cfg.m_key != MKey::NONE && has_m_key;
-        let shown_key = shown_key.or(knows_m_key.then_some(ctx.cfg.sm_key));
+        let shown_key = self
+            .shown_key(ctx, received, sender.as_ref())
+            .or_else(|| knows_m_key.then_some(ctx.cfg.sm_key));
         if !is_set && (shown_key.is_some() || !has_m_key) {
             return self.respond(ctx, received, shown_key);
         }

@@ -15,7 +15,7 @@ pub(crate) fn path_of(
     let paths = transaction.paths;
     let takes_detour = matches!(
         paths,
-        PathPolicy::DetourFromAttempt(first) if attempt >= first && (attempt - first) % 2 == 0
+        PathPolicy::DetourFromAttempt(first) if attempt >= first && (attempt - first).is_multiple_of(2)
     );
     let to_port = |at: PortRef| match paths {
         PathPolicy::Shortest => shortest(fabric, at),

@@ -213,12 +213,11 @@ fn nothing_else_is_accused_when_a_switch_is_lost() {
             let id = lab.sm;
             let mut found: Vec<String> = Vec::new();
             for event in lab.events(id) {
-                match event {
-                    Event::ProblemFound(problem) => found.push(problem.to_string()),
-                    Event::SweepCompleted(report) => {
-                        found.extend(report.problems.iter().map(ToString::to_string));
-                    }
-                    _ => {}
+                if let Event::ProblemFound(problem) = event {
+                    found.push(problem.to_string());
+                }
+                if let Event::SweepCompleted(report) = event {
+                    found.extend(report.problems.iter().map(ToString::to_string));
                 }
             }
             let name = lab.spec.nodes[lost].description.clone();

@@ -102,10 +102,11 @@ impl Writer {
         if self.len >= FILE_LEN_MAX {
             let renamed = std::fs::rename(self.dir.join(FILE_NAME), self.dir.join(OLD_FILE_NAME));
             // An earlier attempt could not open the new file.
-            renamed.or_else(|e| match e.kind() {
-                io::ErrorKind::NotFound => Ok(()),
-                _ => Err(e),
-            })?;
+            if let Err(error) = renamed
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                return Err(error);
+            }
             *self = Self::open(&self.dir)?;
         }
         if self.has_failed {

@@ -36,8 +36,8 @@ impl RecordStore for WatchedStore {
         self.store.apply(at, batches)?;
         for kind in KeyKind::ALL {
             let changes = batches.iter().flat_map(|batch| &batch.changes);
-            let rotations = changes.filter_map(|change| rotation_of_change(change, kind));
-            if let Some(rotation) = rotations.last() {
+            let mut rotations = changes.filter_map(|change| rotation_of_change(change, kind));
+            if let Some(rotation) = rotations.next_back() {
                 self.report(kind, rotation);
             }
         }
