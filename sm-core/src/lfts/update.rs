@@ -190,7 +190,13 @@ impl LftUpdate {
         let Some((node, wanted)) = ctx.fabric.get(n).zip(desired.get(n)) else {
             return;
         };
-        let differing = blocks_to_write(node.lft_in_use(), wanted);
+        // What another switch may have only in part is written again.
+        let present = if node.is_unresponsive {
+            node.lft_in_use()
+        } else {
+            node.lft.installed.as_ref()
+        };
+        let differing = blocks_to_write(present, wanted);
         let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
         // Blocks that the switch keeps are written again from time to time, usually with the
         // entries that they have.

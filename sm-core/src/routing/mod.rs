@@ -115,6 +115,8 @@ pub(crate) struct RoutingState {
     /// What the current job started from, and the minimum for the next;
     /// [`RoutingStart::Incremental`] once its routing is in force.
     job_start: RoutingStart,
+    /// A switch whose LFT the last job may have preserved responds again.
+    has_switch_responded: bool,
     job: JobState,
     /// Jobs so far.
     jobs: u64,
@@ -144,6 +146,7 @@ impl Default for RoutingState {
             job_in_force: None,
             start: RoutingStart::Incremental,
             job_start: RoutingStart::Incremental,
+            has_switch_responded: false,
             job: JobState::None,
             jobs: 0,
             stale_results: 0,
@@ -271,15 +274,25 @@ impl RoutingState {
         TreeRouting::Interim((run, nodes.clone()))
     }
 
-    /// A switch that did not respond responds again: the routes were computed with its LFT. Routes
-    /// that avoid it are replaced.
+    /// A switch that did not respond responds again: the routes were computed with its LFT, or are
+    /// computed with it now.
     pub(crate) fn on_switch_responds(&mut self) {
         self.is_stale = true;
+        self.has_switch_responded = true;
+        self.replace_limited_routes();
+    }
+
+    /// Replaces routes that avoid switches because of their LFTs, and those that lack entries: an
+    /// incremental reroute would preserve both.
+    fn replace_limited_routes(&mut self) {
         let avoids_switches = |message: &RoutingMessage| {
             let avoided = KeptSwitchUse::EndPortsOnly;
             matches!(message, RoutingMessage::TablesKept { kept_use, .. } if *kept_use == avoided)
         };
-        if self.engine.messages.iter().any(avoids_switches) {
+        let proof = self.engine.proof.as_ref();
+        let lacks_entries =
+            proof.is_some_and(|proof| proof.idle_unreachable + proof.kept_unreachable > 0);
+        if lacks_entries || self.engine.messages.iter().any(avoids_switches) {
             self.reroute_from(RoutingStart::InstalledTables);
         }
     }
@@ -344,6 +357,7 @@ impl RoutingState {
         self.jobs += 1;
         // A job whose routing did not come into force passes its start to the next one.
         self.job_start = core::mem::take(&mut self.start).max(self.job_start);
+        self.has_switch_responded = false;
         let mut job = RoutingJob::new(fabric, lids, cfg, self);
         self.last_job = Some(Arc::new(job.without_history()));
         job.generation = self.configuration;
@@ -417,6 +431,9 @@ impl RoutingState {
         self.abort_trees = new.abort_trees;
         self.last_update.begin();
         self.job_start = RoutingStart::Incremental;
+        if self.has_switch_responded {
+            self.replace_limited_routes();
+        }
         // Computing the digest of long routing input files takes time.
         let current = self.configuration;
         if self
