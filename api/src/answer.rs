@@ -88,8 +88,7 @@ pub struct ListQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// The SM first reads again what it knows (a light sweep, and the sweep of what it finds).
-    /// Needs the role `operate`; not with `at`, and only for
-    /// lists that have earlier times.
+    /// Needs the role `operate`; not with `at`, and only for lists that have earlier times.
     #[serde(default)]
     #[param(required = false)]
     pub fresh: bool,

@@ -144,8 +144,8 @@ fn conditions(text: &str) -> Result<Vec<Condition<'_>>, ApiError> {
     if parts.len() > CONDITIONS_MAX {
         return Err(invalid(format!("at most {CONDITIONS_MAX} conditions")));
     }
-    let parts = parts.into_iter();
     parts
+        .into_iter()
         .map(|part| {
             let Some((name, pattern)) = part.split_once('=') else {
                 return Err(invalid(format!(

@@ -146,7 +146,7 @@ pub(super) fn health(state: &State, alarms: Option<&Alarms>) -> Health {
     }
 }
 
-/// The fabric and the report of its last sweep, if this SM can tell how healthy it is; otherwise
+/// The fabric and the report of its last sweep, if this SM is master and knows them; otherwise
 /// the health that is known and why.
 fn assessed(state: &State) -> Result<(&FabricState, &SweepReport), (HealthState, String)> {
     if let Some(why) = &state.no_link {

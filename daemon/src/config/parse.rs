@@ -177,14 +177,14 @@ fn read_table<S>(
         };
         read.spans.push((key.name, value.span()));
         if let Err(errors) = (key.read)(settings, value) {
-            let errors = errors.into_iter().map(|(span, message)| {
-                let shown = match is_secret(key.name) {
-                    true => message.split(", found ").next().unwrap_or_default(),
-                    false => &message,
-                };
-                (span, format!("{}: {shown}", key.name))
-            });
-            read.errors.extend(errors);
+            read.errors
+                .extend(errors.into_iter().map(|(span, message)| {
+                    let shown = match is_secret(key.name) {
+                        true => message.split(", found ").next().unwrap_or_default(),
+                        false => &message,
+                    };
+                    (span, format!("{}: {shown}", key.name))
+                }));
         }
     }
     read

@@ -528,7 +528,7 @@ fn reroutes_are_independent_of_thread_count() {
 }
 
 /// A torus or HyperX loses a link, and the link returns: each time the VL plan stays. If the update
-/// to the complete grid would drop packets, the routing can be kept instead.
+/// to the complete grid would drop packets, `route_within_vl_plan` preserves the routing.
 #[test]
 fn tori_keep_their_vl_plan_while_a_link_flaps() {
     for shape in [

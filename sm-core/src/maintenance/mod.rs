@@ -63,7 +63,7 @@ impl MaintenanceList {
         RecordUpdate::Put(Record::Maintenance(Box::new(new)))
     }
 
-    /// A sweep is complete: what is out of service was taken out of it.
+    /// A sweep is complete: routes follow the entries, and no failure restores earlier ones.
     pub(crate) fn on_sweep_done(&mut self) {
         self.replaced.clear();
     }

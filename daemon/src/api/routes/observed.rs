@@ -52,13 +52,7 @@ pub(super) fn router() -> Router<Service> {
     (status = 200, body = Answer<Status>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) -> Result<Status> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Any,
-    )
-    .await?;
+    let state = state_of(&service, &query, EarlierTables::Any).await?;
     Ok(answer(&state, state.at, status::status(&state)))
 }
 
@@ -67,13 +61,7 @@ pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) 
     (status = 200, body = Answer<Health>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 pub(super) async fn get_health(Shared(service): Shared<Service>, query: TimeOf) -> Result<Health> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Any,
-    )
-    .await?;
+    let state = state_of(&service, &query, EarlierTables::Any).await?;
     let alarms = query.at.is_none().then_some(&service.alarms);
     Ok(answer(&state, state.at, status::health(&state, alarms)))
 }
@@ -83,13 +71,7 @@ pub(super) async fn get_health(Shared(service): Shared<Service>, query: TimeOf) 
     (status = 200, body = Answer<Sms>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 pub(super) async fn get_sms(Shared(service): Shared<Service>, query: TimeOf) -> Result<Sms> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Any,
-    )
-    .await?;
+    let state = state_of(&service, &query, EarlierTables::Any).await?;
     Ok(answer(&state, state.at, status::sms(&state)))
 }
 
@@ -98,13 +80,7 @@ pub(super) async fn get_sms(Shared(service): Shared<Service>, query: TimeOf) -> 
     (status = 200, body = Answer<Limits>), (status = 400, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn get_limits(Shared(service): Shared<Service>, query: TimeOf) -> Result<Limits> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Any,
-    )
-    .await?;
+    let state = state_of(&service, &query, EarlierTables::Any).await?;
     let fabric = ready(&state)?;
     let groups = match query.at {
         None => Some(service.registrations.groups().await?),
@@ -182,13 +158,11 @@ pub(super) async fn get_where(
     query: core::result::Result<Query<WhereQuery>, QueryRejection>,
 ) -> Result<Where> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Any,
-    )
-    .await?;
+    let time = TimeQuery {
+        at: query.at.clone(),
+        fresh: query.fresh,
+    };
+    let state = state_of(&service, &time, EarlierTables::Any).await?;
     let fabric = ready(&state)?;
     let snapshot = &fabric.snapshot;
     let found = lookup::end_ports(fabric, &query.name)?;
@@ -206,13 +180,11 @@ pub(super) async fn get_path(
     query: core::result::Result<Query<PathQuery>, QueryRejection>,
 ) -> Result<Path> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Restored,
-    )
-    .await?;
+    let time = TimeQuery {
+        at: query.at.clone(),
+        fresh: query.fresh,
+    };
+    let state = state_of(&service, &time, EarlierTables::Restored).await?;
     let fabric = ready(&state)?;
     let path = path::path(fabric, &query)?.path;
     Ok(answer(&state, fabric.at, path))
@@ -226,13 +198,7 @@ pub(super) async fn get_partitions(
     query: TimeOf,
 ) -> Result<Partitions> {
     let Query(query) = query?;
-    let state = state_of(
-        &service,
-        query.at.as_deref(),
-        query.fresh,
-        EarlierTables::Any,
-    )
-    .await?;
+    let state = state_of(&service, &query, EarlierTables::Any).await?;
     let fabric = ready(&state)?;
     let found = partition::partitions(fabric, &state);
     Ok(answer(&state, fabric.at, found))
@@ -262,9 +228,11 @@ async fn listed(
     page: impl FnOnce(&FabricState, &State, &ListQuery) -> core::result::Result<Page<Value>, ApiError>,
 ) -> Result<Page<Value>> {
     let Query(mut query) = query?;
-    let at = query.at.take();
-    let fresh = core::mem::take(&mut query.fresh);
-    let state = state_of(service, at.as_deref(), fresh, EarlierTables::Any).await?;
+    let time = TimeQuery {
+        at: query.at.take(),
+        fresh: core::mem::take(&mut query.fresh),
+    };
+    let state = state_of(service, &time, EarlierTables::Any).await?;
     let fabric = ready(&state)?;
     let page = page(fabric, &state, &query)?;
     Ok(answer(&state, fabric.at, page))
@@ -274,14 +242,13 @@ async fn listed(
 /// be fresh.
 async fn state_of(
     service: &Service,
-    at: Option<&str>,
-    fresh: bool,
+    query: &TimeQuery,
     tables: EarlierTables,
 ) -> core::result::Result<Arc<State>, ApiError> {
-    match at {
-        Some(_) if fresh => Err(list::invalid("fresh is about now: leave out `at`")),
+    match query.at.as_deref() {
+        Some(_) if query.fresh => Err(list::invalid("fresh is about now: leave out `at`")),
         Some(text) => service.published.state_at(list::time(text)?, tables),
-        None if fresh => {
+        None if query.fresh => {
             refresh(service).await?;
             let mut state = service.published.state();
             Arc::make_mut(&mut state).read_again_at = Some(SystemTime::now());

@@ -42,7 +42,7 @@ pub struct ReplicationLink {
     /// Sender and receiver of finished replica loads.
     load_sender: mpsc::UnboundedSender<LoadedReplica>,
     loads: mpsc::UnboundedReceiver<LoadedReplica>,
-    /// Rotated M_Keys in the records that a standby received.
+    /// Rotated keys in the records that a standby received.
     rotations: mpsc::UnboundedReceiver<RotationReport>,
     /// Main-loop stall after which standbys may consider this node dead.
     stall_limit: Duration,

@@ -9,9 +9,9 @@
 //! In an incomplete grid, a switch whose next link is missing sends packets along another
 //! dimension, or the long way round a ring, and the next switches continue in dimension order. The
 //! hop after a turn against dimension order has a VL of its own, which switches derive from the
-//! input and output port. So detours use the SLs of the complete grid (ADR 0042). Detours whose
-//! turns would close a credit loop are not taken. If there is no other, the pair of switches uses
-//! an additional SL and VL.
+//! input and output port. So detours use the SLs of the complete grid (ADR 0042). The engine
+//! rejects detours whose turns would close a credit loop. If there is no other, the pair of
+//! switches uses an additional SL and VL.
 //!
 //! | module | content |
 //! |---|---|
