@@ -2,7 +2,7 @@
 //! others read it (`tests/tests/tidy/components.rs`). The node discards them when the device may
 //! have lost them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_routing::Lft;
@@ -17,6 +17,8 @@ pub struct WrittenLft {
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which
     /// have their old entries.
     pub last_known: Option<Arc<Lft>>,
+    /// Blocks whose last Set had no response: the switch has either their old or their new entries.
+    pub unanswered_blocks: BTreeSet<u16>,
     /// How often it was discarded: what was read of it before is outdated.
     pub times_forgotten: u32,
 }
@@ -32,6 +34,7 @@ impl WrittenLft {
     pub(super) fn discard(&mut self) {
         self.installed = None;
         self.last_known = None;
+        self.unanswered_blocks.clear();
     }
 }
 

@@ -88,6 +88,7 @@ impl LftReadback {
             {
                 node.lft.installed = Some(Arc::new(Lft::from_entries(read.entries)));
                 node.lft.last_known = None;
+                node.lft.unanswered_blocks.clear();
             }
         }
     }

@@ -196,7 +196,12 @@ impl LftUpdate {
         } else {
             node.lft.installed.as_ref()
         };
-        let differing = blocks_to_write(present, wanted);
+        let mut differing = blocks_to_write(present, wanted);
+        if node.is_unresponsive {
+            let unknown = node.lft.unanswered_blocks.iter().copied();
+            let unknown: Vec<u16> = unknown.filter(|b| !differing.contains(b)).collect();
+            differing.extend(unknown);
+        }
         let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
         // Blocks that the switch keeps are written again from time to time, usually with the
         // entries that they have.
@@ -341,6 +346,9 @@ impl LftUpdate {
                 if ctx.record_acceptance(n, table) {
                     ctx.effects.reroute_now();
                 }
+                if let Some(node) = ctx.fabric.get_mut(n) {
+                    node.lft.unanswered_blocks.remove(&block);
+                }
                 ctx.effects.set_echoed(port0, id::LFT, echo);
             }
             Err(kind) => {
@@ -350,6 +358,9 @@ impl LftUpdate {
                         return;
                     }
                     RejectionEffect::Unanswered => {
+                        if let Some(node) = ctx.fabric.get_mut(n) {
+                            node.lft.unanswered_blocks.insert(block);
+                        }
                         ctx.effects.push(Effect::RereadSwitchLater(n));
                         ctx.effects.problem(port0, kind);
                     }

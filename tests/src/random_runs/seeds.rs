@@ -19,6 +19,14 @@ pub enum Run {
     Checked,
 }
 
+impl Run {
+    /// Whether every MAD is printed.
+    #[must_use]
+    pub fn prints_mads(self) -> bool {
+        self == Self::Traced && std::env::var_os("FERROSM_TRACE").is_some()
+    }
+}
+
 /// Parses an environment variable as a number.
 ///
 /// # Panics

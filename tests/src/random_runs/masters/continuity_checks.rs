@@ -3,17 +3,17 @@
 //! of it can have been lost.
 //!
 //! Continuity begins when a host and its master have been in a correct state for a second. It
-//! extends to the next term if the new master has every record of its predecessor, which has ceased
-//! to be master. It ends when reregistration is justified: the host's link went down, the master
-//! cannot have the acknowledged records, another master wrote to the host's port, or the host was
-//! partitioned or MADs were lost, and the master has seen the host leave. These conditions are read
-//! from devices and from the replication that this harness performs; only the master's knowledge of
-//! such a host is read from its view.
+//! extends to the next term if the new master has every record of its predecessor and a saved view,
+//! and the predecessor has ceased to be master. It ends when reregistration is justified: the
+//! host's link went down, the master cannot have the acknowledged records, another master wrote to
+//! the host's port, or the host was partitioned or MADs were lost, and the master has seen the host
+//! leave. These conditions are read from devices and from the replication that this harness
+//! performs; only the master's knowledge of such a host is read from its view.
 //!
 //! A host that is partitioned from its master remains continuous only if the records that the next
 //! master has loaded still contain the host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,14 +61,11 @@ impl ContinuityTracker {
         }
         let fragments = Rc::clone(&sim.fragments);
         let masters = Self::masters_by_fragment(sim, &fragments);
-        for term_start in core::mem::take(&mut self.term_starts) {
-            self.continue_in_new_term(sim, &term_start);
+        let term_starts = core::mem::take(&mut self.term_starts);
+        for term_start in &term_starts {
+            self.continue_in_new_term(sim, term_start);
         }
-        let masters_now = sim.sms.iter();
-        self.last_masters = masters_now
-            .filter_map(|s| Some((s.term?, s.plan.at.node)))
-            .collect();
-        self.last_fragments = Rc::clone(&fragments);
+        self.record_masters_apart(sim, &fragments, &term_starts);
         let terms = sim.foreign.as_ref().map_or(0, |f| f.terms);
         let foreign_sm_became_master = core::mem::replace(&mut self.foreign_terms, terms) != terms;
         let lossy = sim.loses_mads || core::mem::take(&mut self.sm_was_stalled);
@@ -102,6 +99,35 @@ impl ContinuityTracker {
         all.collect()
     }
 
+    /// Records the masters of other fragments than each host's, also those that ended since the last
+    /// update.
+    fn record_masters_apart(
+        &mut self,
+        sim: &Simulation,
+        fragments: &Fragments,
+        term_starts: &[TermStart],
+    ) {
+        if fragments.len() < 2 {
+            return;
+        }
+        let started = term_starts.iter().map(|start| (start.term, start.node));
+        let running = sim.sms.iter();
+        let running = running.filter_map(|s| Some((s.term?, s.plan.at.node)));
+        let masters: BTreeMap<u32, NodeIdx> = started.chain(running).collect();
+        let fragment_of = |node| {
+            fragments
+                .iter()
+                .position(|(nodes, _)| nodes.contains(&node))
+        };
+        for (at, continuity) in &mut self.by_host {
+            let own = fragment_of(at.node);
+            let is_apart = |(_, node): &(&u32, &NodeIdx)| fragment_of(**node) != own;
+            continuity
+                .masters_apart
+                .extend(masters.iter().filter(is_apart));
+        }
+    }
+
     /// Extends continuity to a new term for hosts whose records the new master has.
     fn continue_in_new_term(&mut self, sim: &mut Simulation, term_start: &TermStart) {
         let reach = reachable(sim.lab.world.fabric(), term_start.node);
@@ -119,22 +145,16 @@ impl ContinuityTracker {
             }
             let guid = sim.lab.world.fabric().port_guid(*at);
             let in_view = |view: &Arc<Snapshot>| view.by_guid(guid).is_some();
-            let known = !continuity.cut_off || term_start.view.as_ref().is_some_and(in_view);
-            // The host's fragment was joined with that of another SM, which was master until now.
-            let fragment_of = |node| {
-                self.last_fragments
-                    .iter()
-                    .position(|(nodes, _)| nodes.contains(&node))
+            let has_view = term_start.view.is_some();
+            let known = if continuity.cut_off {
+                term_start.view.as_ref().is_some_and(in_view)
+            } else {
+                has_view
             };
-            let has_merged = |(term, node): &(u32, NodeIdx)| {
-                *term != own_term
-                    && reach.contains(node)
-                    && fragment_of(*node) != fragment_of(at.node)
-            };
-            if term_start.from != Some(own_term)
-                || !known
-                || self.last_masters.iter().any(has_merged)
-            {
+            // The host's fragment was joined with that of another SM, which was master meanwhile.
+            let mut apart = continuity.masters_apart.iter();
+            let has_merged = apart.any(|(term, node)| *term != own_term && reach.contains(node));
+            if term_start.from != Some(own_term) || !known || has_merged {
                 continuity.reset();
                 continue;
             }
@@ -280,7 +300,11 @@ impl HostContinuity {
         let since = self.settled_since.filter(|(before, _)| *before == term);
         let (_, since) = *self.settled_since.insert(since.unwrap_or((term, now)));
         let same = self.term == Some(term) && !self.cut_off && (!self.lossy || lossy);
-        if now.since(since) < SETTLE_TIME || same {
+        if now.since(since) < SETTLE_TIME {
+            return;
+        }
+        self.masters_apart.clear();
+        if same {
             return;
         }
         let master = sim.sms.iter().find(|s| s.term == Some(term));

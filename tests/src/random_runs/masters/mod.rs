@@ -161,7 +161,7 @@ pub fn run(seed: u64, mode: Run) -> (u64, Tally) {
     for (i, plan) in s.plans.iter().enumerate() {
         sim.log(format_args!("{i}: {plan:?}"));
     }
-    if mode == Run::Traced && std::env::var_os("FERROSM_TRACE").is_some() {
+    if mode.prints_mads() {
         sim.lab.world.observe(|event| println!("{event}"));
     }
     // Hosts that the foreign SM managed have to register again.

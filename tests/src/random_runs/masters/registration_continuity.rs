@@ -1,14 +1,11 @@
 //! State of registration continuity per host; `continuity_checks` updates it.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-
-use crate::random_runs::masters::fragments::Fragments;
 
 /// An SM has become master.
 #[derive(Debug)]
@@ -35,6 +32,8 @@ pub(super) struct HostContinuity {
     pub(super) cut_off: bool,
     /// MADs were lost, or an SM was stalled.
     pub(super) lossy: bool,
+    /// Masters of other fragments since the state was last correct: terms, with their nodes.
+    pub(super) masters_apart: BTreeMap<u32, NodeIdx>,
     /// The master had no withdrawn registrations of the host.
     pub(super) exact: bool,
     pub(super) reregister_requests: u32,
@@ -58,9 +57,6 @@ pub(crate) struct ContinuityTracker {
     /// An SM was stalled since the last update.
     pub(crate) sm_was_stalled: bool,
     pub(super) foreign_terms: u32,
-    /// Masters at the last update, with their nodes, and the subnet fragments then.
-    pub(super) last_masters: Vec<(u32, NodeIdx)>,
-    pub(super) last_fragments: Rc<Fragments>,
     pub(super) updates: u64,
 }
 

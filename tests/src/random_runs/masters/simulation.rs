@@ -679,6 +679,11 @@ impl Simulation {
     }
 
     fn on_role_change(&mut self, i: usize, state: SmState) {
+        if state == SmState::Standby {
+            // Replication begins again, and reports again when the replica is in sync.
+            self.sms[i].replica = self.replica_of(i);
+            self.sms[i].leader = None;
+        }
         let slot = &mut self.sms[i];
         let was_master = slot.term.take().is_some();
         if state == SmState::Master {

@@ -22,6 +22,8 @@ pub(super) struct InvariantMonitor {
     /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port,
     /// because that port cannot have used it (docs/sm-behaviour.md 2.9 and 2.11).
     configured: BTreeSet<PortGuid>,
+    /// Switches whose replies were corrupted at some time.
+    misreporting: BTreeSet<PortGuid>,
     /// Number of events of the SM that were printed or skipped.
     events_read: usize,
 }
@@ -33,8 +35,15 @@ impl InvariantMonitor {
             mode,
             lids: BTreeMap::new(),
             configured: BTreeSet::new(),
+            misreporting: BTreeSet::new(),
             events_read: 0,
         }
+    }
+
+    /// The replies of a switch are corrupted from now on. Its LMC depends on whether its port 0 is
+    /// enhanced, which it may misreport, and another LMC needs a base LID that is aligned to it.
+    pub(super) fn on_corrupted_replies(&mut self, switch: PortGuid) {
+        self.misreporting.insert(switch);
     }
 
     /// The SM has restarted with its durable records.
@@ -54,17 +63,12 @@ impl InvariantMonitor {
                 let other = owner.insert(l, guid);
                 assert!(other.is_none(), "{run} LID {l} assigned twice");
             }
-            let subnet = sm.core().fabric();
-            let node = subnet.port_by_guid(*guid).and_then(|p| subnet.get(p.node));
-            // The LMC of a switch depends on whether its port 0 is enhanced, which a switch with
-            // corrupted replies may misreport. Another LMC needs a base LID that is aligned to it.
-            let may_change = node.is_some_and(ferrosm_fabric::observed::Node::is_switch);
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc))
                 && before != (*lid, *lmc)
             {
                 let was_configured = self.configured.remove(guid);
                 assert!(
-                    !was_configured || (may_change && before.1 != *lmc),
+                    !was_configured || self.misreporting.contains(guid),
                     "{run} {guid} was assigned another LID: {before:?}, {:?}",
                     (*lid, *lmc)
                 );

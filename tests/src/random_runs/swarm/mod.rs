@@ -75,6 +75,9 @@ fn run_to_end_of_faults(seed: u64, mode: Run) -> SwarmRun {
         "{shape} from {at:?}, faults end at {faults_end:?}, {:?}",
         run.cfg
     ));
+    if mode.prints_mads() {
+        run.lab.world.observe(|event| println!("{event}"));
+    }
     if rng.one_in(2) {
         let time = seconds(rng.unit() * 2.0);
         run.apply(FabricAction::LinkTraining(time));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::lab::store::StoreFault;
 use crate::lab::{Lab, Sm, expect_of, is_up};
 use ferrosm_core::SmConfig;
-use ferrosm_sim::faults::FabricAction;
+use ferrosm_sim::faults::{AgentFault, FabricAction, Garbage};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 use ferrosm_sim::world::{LivenessTiming, World};
 
@@ -50,6 +50,13 @@ impl SwarmRun {
     /// Applies an action if possible.
     pub(super) fn apply(&mut self, action: FabricAction) {
         let text = format!("{action:?}");
+        if let FabricAction::Agent(Some(node), AgentFault::Garbage(Some(garbage), _)) = action
+            && matches!(garbage, Garbage::Data | Garbage::Any)
+        {
+            let port0 = PortAt { node, port: 0 };
+            let switch = self.lab.world.fabric().port_guid(port0);
+            self.monitor.on_corrupted_replies(switch);
+        }
         match self.lab.world.act(action) {
             Ok(()) => self.log(text),
             Err(error) => self.log(format_args!("{text}: {error}")),
