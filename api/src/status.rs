@@ -142,6 +142,31 @@ pub struct Sm {
     /// has not compared them, as SMs other than ferrosm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differing_config: Option<Vec<String>>,
+    /// What it has of the records of the SM that answers; absent if that SM is not master, or does
+    /// not replicate to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica: Option<ReplicaState>,
+}
+
+/// What a standby has of the records of its master.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplicaState {
+    /// All of them: it takes over without losing a registration.
+    InSync,
+    /// Records are missing.
+    Incomplete,
+}
+
+impl ReplicaState {
+    /// The name, as in JSON, with spaces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InSync => "in sync",
+            Self::Incomplete => "incomplete",
+        }
+    }
 }
 
 /// Limits, and how near they are.

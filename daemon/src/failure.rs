@@ -141,8 +141,21 @@ impl From<ConfigErrors> for Failure {
 const DISK_FULL: &str = "The disk is full. The persisted state is unchanged: free space, then start again. Rings and captures in the state \
                          directory may be removed.";
 
+const DOWNGRADE: &str = "Install the version that wrote it. To continue with this version without the LIDs of absent ports, changed M_Keys and \
+                         registrations, move the file away, or return to a backup of this version (`ferrosm state restore`).";
+
 impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
+        if let StateError::Store {
+            source: StoreError::Newer { .. },
+            ..
+        } = error
+        {
+            return Self::Unconfigured {
+                message: error.to_string(),
+                hint: DOWNGRADE.to_owned(),
+            };
+        }
         let hint = match &error {
             StateError::Directory { source, .. }
                 if source.kind() == io::ErrorKind::PermissionDenied =>
@@ -161,6 +174,7 @@ impl From<StateError> for Failure {
                     "Close the program that has the file open, or name another directory with --state-dir."
                 }
                 StoreError::Io(e) if e.kind() == io::ErrorKind::StorageFull => DISK_FULL,
+                StoreError::Newer { .. } => DOWNGRADE,
                 StoreError::Unreadable(_) | StoreError::Io(_) => {
                     "The user of this process needs read and write access."
                 }
@@ -171,6 +185,7 @@ impl From<StateError> for Failure {
                 StoreError::Unreadable(_) => {
                     "The file is unchanged. The subnet manager renames it at its next start and starts without it."
                 }
+                StoreError::Newer { .. } => DOWNGRADE,
                 StoreError::Io(_) => "Run as the user of the subnet manager.",
             },
             StateError::Changing { .. } => {

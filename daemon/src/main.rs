@@ -30,9 +30,23 @@ fn parse() -> Result<Cli, Failure> {
             .skip(1)
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        match opensm_flags::explain(&words) {
-            Some(text) if error.use_stderr() => Err(Failure::Usage(text)),
-            Some(_) | None => error.exit(),
+        if let Some(text) = needs_simulator(&words).or_else(|| opensm_flags::explain(&words))
+            && error.use_stderr()
+        {
+            return Err(Failure::Usage(text));
         }
+        error.exit()
+    })
+}
+
+/// What to use for a command that this build does not have.
+fn needs_simulator(words: &[String]) -> Option<String> {
+    let command = words.first()?;
+    let is_missing = cfg!(not(feature = "simulator"))
+        && ["attach", "demo", "route", "sim", "sim-ctl"].contains(&command.as_str());
+    is_missing.then(|| {
+        format!(
+            "this ferrosm was built without the simulator: install the package ferrosm-simulator, and run `ferrosm-simulator {command}`"
+        )
     })
 }

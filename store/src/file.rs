@@ -47,9 +47,17 @@ const WRITTEN: &str = "written-unix-s";
 /// Why the store cannot be used.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The file is damaged, foreign or of another version.
+    /// The file is damaged, foreign or of an earlier version.
     #[error("{0}")]
     Unreadable(String),
+    /// A later version of ferrosm wrote the file.
+    #[error("a later version of ferrosm wrote it: format {found} instead of {expected}")]
+    Newer {
+        /// The format of the file.
+        found: String,
+        /// The format of this version.
+        expected: String,
+    },
     /// Another process has it open.
     #[error("another process has it open")]
     Busy,
@@ -62,7 +70,9 @@ impl From<StoreError> for io::Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Io(e) => e,
-            StoreError::Unreadable(_) | StoreError::Busy => Self::other(error),
+            StoreError::Unreadable(_) | StoreError::Newer { .. } | StoreError::Busy => {
+                Self::other(error)
+            }
         }
     }
 }
@@ -359,12 +369,15 @@ pub(crate) fn read_contents(database: &Database) -> Result<StoreContents, StoreE
         }
     };
     let format = value_of(FORMAT)?;
-    let expected = format_bytes();
-    if format != expected {
+    if format != format_bytes() {
         let version = |b: &[u8]| b.iter().map(u8::to_string).collect::<Vec<_>>().join(".");
-        let found_version = version(&format);
-        let expected = version(&expected);
-        return unreadable(format!("format {found_version} instead of {expected}"));
+        let is_newer = format.as_slice() > format_bytes().as_slice();
+        let found = version(&format);
+        let expected = version(&format_bytes());
+        if is_newer {
+            return Err(StoreError::Newer { found, expected });
+        }
+        return unreadable(format!("format {found} instead of {expected}"));
     }
     let checksum = value_of(CHECKSUM)?;
     contents.epoch = read_u64(&value_of(EPOCH)?);

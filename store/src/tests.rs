@@ -66,16 +66,14 @@ fn unreadable_store_is_renamed_each_time() {
     }
 }
 
-/// The first layout had only a view.
-#[test]
-fn store_of_another_layout_is_renamed() {
-    let dir = tempfile::tempdir().unwrap();
+/// Writes a store of another version.
+fn write_store_of_format(dir: &Path, format: [u8; 2]) {
     let about: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("about");
-    let database = redb::Database::create(dir.path().join("store.redb")).unwrap();
+    let database = redb::Database::create(dir.join("store.redb")).unwrap();
     let transaction = database.begin_write().unwrap();
     {
         let mut about = transaction.open_table(about).unwrap();
-        let mut value = vec![1, 1];
+        let mut value = format.to_vec();
         let mut crc = crc32fast::Hasher::new();
         crc.update(b"format");
         crc.update(&value);
@@ -83,13 +81,35 @@ fn store_of_another_layout_is_renamed() {
         about.insert("format", &*value).unwrap();
     }
     transaction.commit().unwrap();
-    drop(database);
+}
+
+/// The first layout had only a view.
+#[test]
+fn store_of_an_earlier_layout_is_renamed() {
+    let dir = tempfile::tempdir().unwrap();
+    write_store_of_format(dir.path(), [1, 1]);
     let message = StateInspection::open(dir.path()).unwrap_err().to_string();
     assert!(message.contains("format 1.1 instead of "), "{message}");
     assert!(!dir.path().join("store.redb.broken-1").exists());
     let mut state = StateDir::open(dir.path()).unwrap();
     assert_eq!(state.restored().lids, LidMap::new());
     assert!(dir.path().join("store.redb.broken-1").exists());
+}
+
+/// A downgrade is refused, and changes nothing.
+#[test]
+fn store_of_a_later_version_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    write_store_of_format(dir.path(), [200, 1]);
+    let file = dir.path().join("store.redb");
+    let before = std::fs::read(&file).unwrap();
+    let inspected = StateInspection::open(dir.path()).unwrap_err().to_string();
+    let opened = StateDir::open(dir.path()).unwrap_err().to_string();
+    for message in [inspected, opened] {
+        assert!(message.contains("a later version of ferrosm"), "{message}");
+    }
+    assert!(file.exists() && !dir.path().join("store.redb.broken-1").exists());
+    assert_eq!(std::fs::read(&file).unwrap().len(), before.len());
 }
 
 /// One record was changed by another program.

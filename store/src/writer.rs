@@ -455,7 +455,9 @@ impl StoreThread {
                         .map_err(io::Error::other)?;
                     warn!(renamed_to = %renamed_to.display(), reason = why, "unreadable store renamed");
                 }
-                Err(e @ (StoreError::Io(_) | StoreError::Busy)) => return Err(e.into()),
+                Err(e @ (StoreError::Io(_) | StoreError::Busy | StoreError::Newer { .. })) => {
+                    return Err(e.into());
+                }
             }
         }
         let everything = self.everything();

@@ -7,7 +7,8 @@ use ferrosm_api::answer::Role;
 use ferrosm_api::event::EventSeverity;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::status::{
-    FabricSize, Finding, Health, HealthState, Limit, Limits, Sm, Sms, Status, SweepSummary,
+    FabricSize, Finding, Health, HealthState, Limit, Limits, ReplicaState, Sm, Sms, Status,
+    SweepSummary,
 };
 use ferrosm_core::SweepReport;
 use ferrosm_core::config::sections::ConfigSection;
@@ -15,7 +16,7 @@ use ferrosm_core::report::Problem;
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_fabric::tables::mft::mft_index;
 use ferrosm_mad::attr::{NodeType, SmState};
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_sa::registry::multicast::MulticastGroups;
 
@@ -243,9 +244,22 @@ pub(super) fn sms(state: &State) -> Sms {
                 let names = sections.iter().map(ConfigSection::name);
                 names.map(str::to_owned).collect()
             }),
+        replica: replica(state, sm.guid).filter(|_| i > 0),
     });
     Sms {
         items: items.collect(),
+    }
+}
+
+/// What another SM has of the records of this master.
+fn replica(state: &State, guid: PortGuid) -> Option<ReplicaState> {
+    let replicas = &state.replicas;
+    let is_in_sync = replicas.is_in_etcd || replicas.in_sync.contains(&guid);
+    let is_incomplete = replicas.out_of_sync.contains(&guid);
+    match (is_in_sync, is_incomplete) {
+        (true, _) => Some(ReplicaState::InSync),
+        (false, true) => Some(ReplicaState::Incomplete),
+        (false, false) => None,
     }
 }
 

@@ -90,7 +90,7 @@ pub enum ConfigFileCommand {
     /// Check configuration files, the files that they name, and those of several subnets against
     /// each other; report all errors (exit status 78).
     Check {
-        /// Configuration files [default: /etc/ferrosm.toml and /etc/ferrosm/*.toml].
+        /// Configuration files [default: /etc/ferrosm/*.toml].
         #[arg(value_name = "FILE")]
         files: Vec<PathBuf>,
         /// Also read the input files by OpenSM's own rules, and report what it ignores or drops.
@@ -102,7 +102,7 @@ pub enum ConfigFileCommand {
         override_usage = "ferrosm config print [--effective] [FILE]\n       ferrosm config print --default"
     )]
     Print {
-        /// Configuration file [default: /etc/ferrosm.toml, if it exists].
+        /// Configuration file [default: /etc/ferrosm/ferrosm.toml, if it exists].
         file: Option<PathBuf>,
         /// Print every key with its default and description.
         #[arg(long, conflicts_with_all = ["effective", "file"])]
@@ -173,7 +173,7 @@ pub struct ExportArgs {
     /// The format.
     #[arg(value_enum)]
     pub format: ExportFormat,
-    /// Configuration file [default: /etc/ferrosm.toml, if it exists].
+    /// Configuration file [default: /etc/ferrosm/ferrosm.toml, if it exists].
     pub file: Option<PathBuf>,
     /// Directory for opensm.conf (mode 0600) and, with partitions, partitions.conf.
     #[arg(short, long, value_name = "DIR")]

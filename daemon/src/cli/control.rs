@@ -14,8 +14,8 @@ pub struct ServiceDirArgs {
     /// files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Configuration file of the service [default: /etc/ferrosm.toml]. It is read for its state
-    /// directory, so it must be valid; use --state-dir otherwise.
+    /// Configuration file of the service [default: /etc/ferrosm/ferrosm.toml]. It is read for its
+    /// state directory, so it must be valid; use --state-dir otherwise.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
     /// Address of a service on another host, such as https://sm1:7473 [default:

@@ -22,6 +22,7 @@ mod sa;
 mod simulator;
 mod state;
 mod time;
+mod upgrade;
 mod what_if;
 
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ pub use sa::{RateArg, SaArgs, SaCommand};
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
 pub use time::TimeArgs;
+pub use upgrade::{ManArgs, UpgradeArgs, UpgradeCommand};
 pub use what_if::WhatIfArgs;
 
 /// An InfiniBand subnet manager.
@@ -228,6 +230,11 @@ pub enum CliCommand {
     State(StateArgs),
     /// Check, print, import or export configuration; change that of the running service.
     Config(ConfigArgs),
+    /// Check whether another version of ferrosm can take the place of the running one.
+    Upgrade(UpgradeArgs),
+    /// Write the manual pages to a directory.
+    #[command(hide = true)]
+    Man(ManArgs),
     /// Print shell completions.
     Completions {
         /// The shell.
@@ -255,8 +262,8 @@ pub struct PortArgs {
 /// Flags of commands that run a subnet manager; they override the configuration file.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SmArgs {
-    /// Configuration file; without one, `run` reads /etc/ferrosm.toml if it exists. `demo` ignores
-    /// its state directory and metrics address.
+    /// Configuration file; without one, `run` reads /etc/ferrosm/ferrosm.toml if it exists. `demo`
+    /// ignores its state directory and metrics address.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Exit after the first sweep: status 0 if the fabric is fully up, otherwise 1. If the local
@@ -355,7 +362,7 @@ pub struct PlanArgs {
     /// The local port to read from.
     #[command(flatten)]
     pub port: PortArgs,
-    /// Configuration to plan with [default: /etc/ferrosm.toml, if it exists].
+    /// Configuration to plan with [default: /etc/ferrosm/ferrosm.toml, if it exists].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// State directory with the LIDs to keep, instead of files.state-dir; it is only read.
@@ -514,6 +521,8 @@ impl CliCommand {
             | Self::Capture(_)
             | Self::State(_)
             | Self::Config(_)
+            | Self::Upgrade(_)
+            | Self::Man(_)
             | Self::Completions { .. } => None,
         };
         match engines {

@@ -10,7 +10,7 @@ pub struct StateArgs {
     /// State directory [default: files.state-dir of the configuration file].
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
-    /// Configuration file of the service [default: /etc/ferrosm.toml].
+    /// Configuration file of the service [default: /etc/ferrosm/ferrosm.toml].
     #[arg(long, value_name = "FILE", global = true, conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
     /// The subcommand.

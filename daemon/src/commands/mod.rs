@@ -12,6 +12,7 @@ pub mod control;
 pub mod explain;
 pub mod group;
 pub mod keys;
+pub mod man;
 pub mod plan;
 pub mod ports;
 pub mod replay;
@@ -25,6 +26,7 @@ pub mod simulator;
 pub mod state;
 mod state_backup;
 pub mod topology;
+pub mod upgrade;
 pub mod what_if;
 
 use clap::CommandFactory;
@@ -88,6 +90,8 @@ pub fn run(mut cli: Cli) -> Result<(), Failure> {
             ConfigCommand::Files(command) => config::run(command),
             ConfigCommand::Running(command) => config_change::run(command),
         },
+        CliCommand::Upgrade(args) => upgrade::run(&args.command),
+        CliCommand::Man(args) => man::run(&args.dir),
         CliCommand::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "ferrosm", &mut text);

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use super::{ConfigErrors, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
 
-/// The existing configuration files of the services of this host: `/etc/ferrosm.toml` and
-/// `/etc/ferrosm/NAME.toml`.
+/// The existing configuration files of the services of this host: [`DEFAULT_PATH`], and
+/// `/etc/ferrosm/NAME.toml` of several subnets.
 ///
 /// # Errors
 /// The directory exists, but cannot be read.
 pub fn files_of_host() -> io::Result<Vec<PathBuf>> {
+    let default = PathBuf::from(DEFAULT_PATH);
     let mut files = Vec::new();
     match std::fs::read_dir(INSTANCE_DIR) {
         Ok(entries) => {
@@ -26,11 +27,7 @@ pub fn files_of_host() -> io::Result<Vec<PathBuf>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
-    files.sort();
-    let default = PathBuf::from(DEFAULT_PATH);
-    if default.exists() {
-        files.insert(0, default);
-    }
+    files.sort_by_key(|file| (*file != default, file.clone()));
     Ok(files)
 }
 

@@ -47,8 +47,10 @@ pub use settings::{
 pub use value::{names_no_engine, parse_engine};
 
 /// Default configuration file of `ferrosm run`, used if it exists.
-pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
-/// Directory of the configuration files of a host with several subnets. The service `ferrosm@NAME`
+pub const DEFAULT_PATH: &str = "/etc/ferrosm/ferrosm.toml";
+/// The default configuration file of versions before 0.2, which is not read any more.
+pub const FORMER_DEFAULT_PATH: &str = "/etc/ferrosm.toml";
+/// Directory of the configuration files. The service `ferrosm@NAME` of a host with several subnets
 /// reads `NAME.toml`.
 pub const INSTANCE_DIR: &str = "/etc/ferrosm";
 
@@ -146,7 +148,7 @@ impl ConfigSource {
         let Some(path) = self.absolute_path() else {
             return;
         };
-        if path.parent() != Some(Path::new(INSTANCE_DIR)) {
+        if path.parent() != Some(Path::new(INSTANCE_DIR)) || path == Path::new(DEFAULT_PATH) {
             return;
         }
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {

@@ -11,7 +11,7 @@ use ferrosm_api::maintenance::MaintenanceItems;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
-use ferrosm_api::status::{Health, HealthState, Limits, Sms, Status};
+use ferrosm_api::status::{Health, HealthState, Limits, ReplicaState, Sms, Status};
 
 use super::json;
 use super::table::{self, count};
@@ -334,6 +334,7 @@ pub fn sms(answer: &Answer<Sms>) -> String {
         "Port GUID",
         "Priority",
         "State",
+        "Replica",
         "Configuration",
     ]);
     table::right(&mut out, &[3]);
@@ -350,6 +351,7 @@ pub fn sms(answer: &Answer<Sms>) -> String {
             sm.port.guid.clone(),
             sm.priority.to_string(),
             sm.state.name().to_owned(),
+            sm.replica.map_or("", ReplicaState::name).to_owned(),
             match &sm.differing_config {
                 None => String::new(),
                 Some(sections) if sections.is_empty() => "equal".to_owned(),

@@ -11,7 +11,7 @@ Every option of `opensm.conf`, its flag and its default in OpenSM 3.3.23, and wh
 table to a site's files ([operation](operations.md#migration-from-opensm)); a test compares it with the file that the installed `opensm -c`
 writes.
 
-* **Key**: `config import` writes this key of `/etc/ferrosm.toml`. A difference is stated behind it.
+* **Key**: `config import` writes this key of `/etc/ferrosm/ferrosm.toml`. A difference is stated behind it.
 * **Not needed**: ferrosm does the same, or better, without a setting.
 * **None**: nothing replaces it. \"Fabric\" means that devices, paths or replies to clients differ from OpenSM if the option is not at its
   default; \"operation\" that only the operation of the SM differs.

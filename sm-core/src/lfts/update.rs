@@ -198,9 +198,9 @@ impl LftUpdate {
         };
         let mut differing = blocks_to_write(present, wanted);
         if node.is_unresponsive {
-            let unknown = node.lft.unanswered_blocks.iter().copied();
-            let unknown: Vec<u16> = unknown.filter(|b| !differing.contains(b)).collect();
-            differing.extend(unknown);
+            differing.extend(&node.lft.unanswered_blocks);
+            differing.sort_unstable();
+            differing.dedup();
         }
         let may_write = |block: u16| node.rejections.may_write(DeviceTable::Lft(block), ctx.now);
         // Blocks that the switch keeps are written again from time to time, usually with the

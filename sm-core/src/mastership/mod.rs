@@ -75,8 +75,8 @@ pub(crate) struct Mastership {
     ferrosm_peers: BTreeSet<PortGuid>,
     /// Requests whose senders are being queried.
     sender_queries: SenderQueries,
-    /// The SMs that the last scan as master reported, and whether they responded.
-    reported_sms: BTreeMap<PortGuid, bool>,
+    /// The SMs that the last scan as master reported, with their states; `None` without a response.
+    reported_sms: BTreeMap<PortGuid, Option<SmState>>,
     /// Those of them that it reported to have another M_Key.
     reported_m_keys: BTreeSet<PortGuid>,
     /// The digests of this SM's configuration.
@@ -265,7 +265,7 @@ impl Mastership {
 
     /// Whether a master knows another SM, as of the last scan.
     pub(crate) fn knew_other_sm(&self) -> bool {
-        self.reported_sms.values().any(|responds| *responds)
+        self.reported_sms.values().any(Option::is_some)
     }
 
     /// Whether the SMs that could take over have this SM's M_Key.

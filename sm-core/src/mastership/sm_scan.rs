@@ -112,13 +112,15 @@ impl Mastership {
     /// are the SMs, and whether they respond.
     fn add_other_configs(
         &mut self,
-        found: &BTreeMap<PortGuid, bool>,
+        found: &BTreeMap<PortGuid, Option<SmState>>,
         notices: &mut Vec<ElectionNotice>,
     ) {
         let differing: BTreeMap<PortGuid, ConfigSections> = self
             .other_configs
             .iter()
-            .filter(|(guid, sections)| found.get(guid) == Some(&true) && !sections.is_empty())
+            .filter(|(guid, sections)| {
+                found.get(guid).is_some_and(Option::is_some) && !sections.is_empty()
+            })
             .map(|(guid, sections)| (*guid, *sections))
             .collect();
         for (guid, sections) in &differing {
@@ -140,24 +142,32 @@ impl Mastership {
         }
         let ports = sm_ports(ctx.fabric);
         let guids = ports.into_iter().filter_map(|p| sm_guid(ctx.fabric, p));
-        let mut found: BTreeMap<PortGuid, bool> = guids
+        let state_of = |guid: &PortGuid| self.other_sms.get(guid).map(|(_, info)| info.sm_state);
+        let mut found: BTreeMap<PortGuid, Option<SmState>> = guids
             .filter(|guid| !self.election.ignores(*guid))
-            .map(|guid| (guid, self.other_sms.contains_key(&guid)))
+            .map(|guid| (guid, state_of(&guid)))
             .collect();
         let mut notices = Vec::new();
-        for (guid, responds) in &found {
-            let before = self.reported_sms.get(guid);
-            match self.other_sms.get(guid).filter(|_| *responds) {
-                Some((_, info)) if before != Some(&true) => {
+        // An SM that was about to become master, or was it, may have written to devices after they
+        // were read.
+        let may_have_written = |state| matches!(state, SmState::Discovering | SmState::Master);
+        let mut is_read_again = false;
+        for guid in found.keys() {
+            let before = self.reported_sms.get(guid).copied().flatten();
+            match (self.other_sms.get(guid), before) {
+                (Some((_, info)), None) => {
                     let (state, priority) = (info.sm_state, info.priority);
                     notices.push(ElectionNotice::SmAppeared(*guid, state, priority));
                 }
-                None if before == Some(&true) => notices.push(ElectionNotice::SmSilent(*guid)),
-                Some(_) | None => {}
+                (None, Some(before)) => {
+                    notices.push(ElectionNotice::SmSilent(*guid));
+                    is_read_again |= may_have_written(before);
+                }
+                (Some(_), Some(_)) | (None, None) => {}
             }
         }
-        for (guid, responds) in &found {
-            let lacks_key = *responds && self.m_key_of(*guid) == SmMKey::Other;
+        for (guid, state) in &found {
+            let lacks_key = state.is_some() && self.m_key_of(*guid) == SmMKey::Other;
             if lacks_key && self.reported_m_keys.insert(*guid) {
                 notices.push(ElectionNotice::OtherMKey(*guid));
             } else if !lacks_key {
@@ -166,11 +176,15 @@ impl Mastership {
         }
         self.add_other_configs(&found, &mut notices);
         core::mem::swap(&mut self.reported_sms, &mut found);
-        for (guid, responded) in found {
+        for (guid, state) in found {
             let is_gone = !self.reported_sms.contains_key(&guid) && !self.election.ignores(guid);
-            if responded && is_gone {
+            if let Some(state) = state.filter(|_| is_gone) {
                 notices.push(ElectionNotice::SmGone(guid));
+                is_read_again |= may_have_written(state);
             }
+        }
+        if is_read_again {
+            ctx.effects.push(Effect::RequestFullSweep);
         }
         for notice in notices {
             self.emit_notice(ctx, notice);

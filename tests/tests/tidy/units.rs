@@ -37,7 +37,7 @@ fn units_of_one_and_several_subnets_are_alike() {
     let one = settings("dist/ferrosm.service").join("\n");
     let several = one
         .replace("(ferrosm)", "(ferrosm, %i)")
-        .replace("/etc/ferrosm.toml", "/etc/ferrosm/%i.toml")
+        .replace("/etc/ferrosm/ferrosm.toml", "/etc/ferrosm/%i.toml")
         .replace("StateDirectory=ferrosm\n", "StateDirectory=ferrosm/%i\n")
         .replace(
             "RuntimeDirectory=ferrosm\n",

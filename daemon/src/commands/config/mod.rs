@@ -7,7 +7,9 @@ mod opensm_rules;
 use std::path::{Path, PathBuf};
 
 use crate::cli::ConfigFileCommand;
-use crate::config::{self, ConfigSource, DEFAULT_PATH, INSTANCE_DIR, Settings};
+use crate::config::{
+    self, ConfigSource, DEFAULT_PATH, FORMER_DEFAULT_PATH, INSTANCE_DIR, Settings,
+};
 use crate::failure::Failure;
 use crate::output::{self, table};
 
@@ -83,12 +85,15 @@ fn summary(settings: &Settings) -> String {
 /// The given file; without one, [`DEFAULT_PATH`] if it exists, otherwise default settings.
 ///
 /// # Errors
-/// All errors of the file.
+/// All errors of the file; only [`FORMER_DEFAULT_PATH`] exists.
 pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
     let default = Path::new(DEFAULT_PATH);
     match file {
         Some(path) => Ok(config::read(path)?),
         None if default.exists() => Ok(config::read(default)?),
+        None if Path::new(FORMER_DEFAULT_PATH).exists() => Err(Failure::Usage(format!(
+            "{FORMER_DEFAULT_PATH} is not read any more: move it to {DEFAULT_PATH}, or name it with --config"
+        ))),
         None => Ok(ConfigSource::default()),
     }
 }

@@ -99,8 +99,8 @@ impl ContinuityTracker {
         all.collect()
     }
 
-    /// Records the masters of other fragments than each host's, also those that ended since the last
-    /// update.
+    /// Records the masters of other fragments than each host's, also those that ended since the
+    /// last update.
     fn record_masters_apart(
         &mut self,
         sim: &Simulation,
@@ -111,8 +111,8 @@ impl ContinuityTracker {
             return;
         }
         let started = term_starts.iter().map(|start| (start.term, start.node));
-        let running = sim.sms.iter();
-        let running = running.filter_map(|s| Some((s.term?, s.plan.at.node)));
+        let slots = sim.sms.iter();
+        let running = slots.filter_map(|s| Some((s.term?, s.plan.at.node)));
         let masters: BTreeMap<u32, NodeIdx> = started.chain(running).collect();
         let fragment_of = |node| {
             fragments

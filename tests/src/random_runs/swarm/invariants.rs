@@ -8,7 +8,7 @@ use ferrosm_core::Event;
 use ferrosm_mad::attr::{PortState, SmState};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::random_runs::seeds::Run;
 
@@ -22,8 +22,9 @@ pub(super) struct InvariantMonitor {
     /// Ports that had their assigned LID at a check. The SM may reassign the LID of any other port,
     /// because that port cannot have used it (docs/sm-behaviour.md 2.9 and 2.11).
     configured: BTreeSet<PortGuid>,
-    /// Switches whose replies were corrupted at some time.
-    misreporting: BTreeSet<PortGuid>,
+    /// Nodes whose replies were corrupted at some time, and the port GUIDs that they have had
+    /// since.
+    misreporting: (BTreeSet<NodeIdx>, BTreeSet<PortGuid>),
     /// Number of events of the SM that were printed or skipped.
     events_read: usize,
 }
@@ -35,15 +36,16 @@ impl InvariantMonitor {
             mode,
             lids: BTreeMap::new(),
             configured: BTreeSet::new(),
-            misreporting: BTreeSet::new(),
+            misreporting: (BTreeSet::new(), BTreeSet::new()),
             events_read: 0,
         }
     }
 
-    /// The replies of a switch are corrupted from now on. Its LMC depends on whether its port 0 is
-    /// enhanced, which it may misreport, and another LMC needs a base LID that is aligned to it.
-    pub(super) fn on_corrupted_replies(&mut self, switch: PortGuid) {
-        self.misreporting.insert(switch);
+    /// The replies of a node are corrupted from now on. The LMC of a switch depends on whether its
+    /// port 0 is enhanced, which it may misreport, and another LMC needs a base LID that is aligned
+    /// to it.
+    pub(super) fn on_corrupted_replies(&mut self, node: NodeIdx) {
+        self.misreporting.0.insert(node);
     }
 
     /// The SM has restarted with its durable records.
@@ -55,6 +57,9 @@ impl InvariantMonitor {
 
     pub(super) fn check(&mut self, sm: &Sm, fabric: &Fabric) {
         self.print_events(sm);
+        let (nodes, guids) = &mut self.misreporting;
+        let port0 = nodes.iter().map(|node| PortAt::new(*node, 0));
+        guids.extend(port0.map(|at| fabric.port_guid(at)));
         let run = &self.run;
         let map = sm.core().lid_map();
         let mut owner = BTreeMap::new();
@@ -67,8 +72,10 @@ impl InvariantMonitor {
                 && before != (*lid, *lmc)
             {
                 let was_configured = self.configured.remove(guid);
+                // The LMC of a switch follows from its SwitchInfo, which may be read later.
+                let has_same_lid = before.0 == *lid;
                 assert!(
-                    !was_configured || self.misreporting.contains(guid),
+                    !was_configured || has_same_lid || self.misreporting.1.contains(guid),
                     "{run} {guid} was assigned another LID: {before:?}, {:?}",
                     (*lid, *lmc)
                 );

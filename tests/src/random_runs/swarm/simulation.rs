@@ -53,9 +53,7 @@ impl SwarmRun {
         if let FabricAction::Agent(Some(node), AgentFault::Garbage(Some(garbage), _)) = action
             && matches!(garbage, Garbage::Data | Garbage::Any)
         {
-            let port0 = PortAt { node, port: 0 };
-            let switch = self.lab.world.fabric().port_guid(port0);
-            self.monitor.on_corrupted_replies(switch);
+            self.monitor.on_corrupted_replies(node);
         }
         match self.lab.world.act(action) {
             Ok(()) => self.log(text),
