@@ -15,7 +15,7 @@ pub struct WrittenLft {
     /// The LFT in the switch; `None` if unknown.
     pub installed: Option<Arc<Lft>>,
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which
-    /// have their old entries.
+    /// have their old entries, or because it does not respond to this SM, which restored the LFT.
     pub last_known: Option<Arc<Lft>>,
     /// How often it was discarded: what was read of it before is outdated.
     pub times_forgotten: u32,
