@@ -134,7 +134,8 @@ impl Planned {
             return;
         };
         self.devices[from.0].connect(*out, device);
-        // The way back reaches a channel adapter at this port, which may not be the one that was read.
+        // The way back reaches a channel adapter at this port, which may not be the one that was
+        // read.
         if self.devices[from.0].is_switch() {
             self.devices[device.0].connect(info.local_port_num.0, from);
         }

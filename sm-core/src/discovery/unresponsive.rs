@@ -84,7 +84,6 @@ impl Discovery {
             UnresponsivePolicy::Keep => fabric.peer(from).is_some() && is_up(fabric, from),
             UnresponsivePolicy::Restore => self.restorable(fabric, from).is_some(),
         };
-        let may_stay = may_stay && !self.is_local();
         if may_stay {
             self.unresponsive.unanswered.push(from);
         }
