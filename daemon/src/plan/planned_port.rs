@@ -168,8 +168,8 @@ impl Planned {
         let (ReachedDevice(number), attr, modifier) = at;
         let device = &mut self.devices[number];
         let key = (attr, modifier);
-        let before = device.written.get(&key).or_else(|| device.read.get(&key));
-        let before = before.copied();
+        let present = device.written.get(&key).or_else(|| device.read.get(&key));
+        let before = present.copied();
         let after = result(attr, before.as_ref(), data);
         device.written.insert(key, after);
         self.sets.push(PlannedSet {
