@@ -277,7 +277,8 @@ impl Mad {
 #[cfg(feature = "serde")]
 impl serde::Serialize for Mad {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        self.bytes.as_slice().serialize(s)
+        // Formats without a type for bytes write a sequence, as they do for a slice.
+        s.serialize_bytes(&self.bytes)
     }
 }
 

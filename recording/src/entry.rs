@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::digest_of_result;
+use crate::digest::OutputDigest;
 use crate::extent::RecordingExtent;
 use crate::restored::RecordedRestored;
 use ferrosm_core::{Input, SmConfig};
@@ -71,11 +71,11 @@ pub(crate) enum RecordedInput<I> {
 
 impl<'a> RecordedInput<&'a Input> {
     /// An input other than [`ferrosm_core::ReplicaEvent::Loaded`].
-    pub(crate) fn new(input: &'a Input) -> Self {
+    pub(crate) fn new(input: &'a Input, outputs: &OutputDigest) -> Self {
         if let Input::RoutingComputed(computed) = input {
             Self::RoutingComputed {
                 job: computed.id,
-                digest: digest_of_result(computed),
+                digest: outputs.of_result(computed),
             }
         } else {
             Self::Whole(input)

@@ -53,13 +53,16 @@ pub use replay::{Ending, Replay, ReplayError};
 /// The first bytes of a recording.
 pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
 /// Version of the format. A reader accepts only its own version.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// Inputs of a recording of [`RecordingExtent::Traffic`] for each that has a digest of the outputs.
 const INPUTS_PER_DIGEST: u32 = 256;
 
 /// Bytes before the payload of an entry.
 const ENTRY_HEADER: usize = 12;
+
+/// Bytes of a payload that holds a MAD, or a little more.
+const USUAL_ENTRY: usize = 320;
 
 /// In place of the checksum of an entry.
 const NO_CHECKSUM: u64 = 0;
@@ -217,7 +220,7 @@ impl Recorder {
     /// Records an input. Returns it as a replay passes it to the SM.
     fn record(&mut self, input: Input, now: Instant) -> Input {
         let Input::Replica(ReplicaEvent::Loaded(loaded)) = input else {
-            self.append_input(RecordedInput::new(&input), now);
+            self.append_input(RecordedInput::new(&input, &self.digest), now);
             return input;
         };
         let load = loaded.load;
@@ -272,24 +275,27 @@ impl Drop for Recorder {
 impl<I: Serialize> Entry<I> {
     /// The entry with its header.
     fn encode(&self, extent: RecordingExtent) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(ENTRY_HEADER + USUAL_ENTRY);
+        bytes.extend_from_slice(&[0; ENTRY_HEADER]);
         // Serialisation cannot fail: `RecordedInput::Whole` never contains a variant that serde
         // skips.
-        let payload = postcard::to_allocvec(self).unwrap_or_default();
-        frame(&payload, extent)
+        let mut bytes = postcard::to_extend(self, bytes).unwrap_or_default();
+        write_header(&mut bytes, extent);
+        bytes
     }
 }
 
-/// A payload with its header.
-fn frame(payload: &[u8], extent: RecordingExtent) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(ENTRY_HEADER + payload.len());
+/// Writes the header of an entry, in front of its payload.
+fn write_header(entry: &mut [u8], extent: RecordingExtent) {
+    let Some((header, payload)) = entry.split_first_chunk_mut::<ENTRY_HEADER>() else {
+        return;
+    };
     // saturates: readers stop at an entry that is longer than the recording.
     let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-    bytes.extend_from_slice(&len.to_le_bytes());
     let checksum = match extent {
         RecordingExtent::Everything => digest::hash(payload),
         RecordingExtent::Traffic => NO_CHECKSUM,
     };
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    bytes.extend_from_slice(payload);
-    bytes
+    header[..4].copy_from_slice(&len.to_le_bytes());
+    header[4..].copy_from_slice(&checksum.to_le_bytes());
 }

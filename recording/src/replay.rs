@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_mad::time::Instant;
 
-use crate::digest::{OutputDigest, digest_of_result, hash};
+use crate::digest::{OutputDigest, hash};
 use crate::entry::{Entry, Outputs, RecordedInput, RecordingStart};
 use crate::{ENTRY_HEADER, MAGIC, NO_CHECKSUM, VERSION};
 use ferrosm_core::{Input, LoadedReplica, Output, ReplicaEvent, RoutingJob, SubnetManager};
@@ -282,7 +282,7 @@ impl<'a> Replay<'a> {
                     .ok_or_else(|| {
                         self.damaged(format!("result of routing job {job}, which is unknown"))
                     })?;
-                if digest_of_result(&computed) != digest {
+                if self.digest.of_result(&computed) != digest {
                     return Err(ReplayError::RoutingDiffers {
                         entry: self.entry,
                         job,

@@ -8,7 +8,10 @@ use ferrosm_fabric::snapshot::{
 use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::NodeGuid;
 
+use serde_json::Value;
+
 use super::history::{LinkChanges, LinkKey, NodeChange, link_key};
+use super::list::Row;
 use super::maintenance;
 use super::names::{end_port_name, link_end, node_kind, node_location, port_location};
 use super::published::FabricState;
@@ -74,16 +77,47 @@ fn absent_node(guid: NodeGuid, node: &NodeChange) -> Node {
     }
 }
 
+/// A port whose PortInfo was read.
+pub(super) struct PortRow<'f> {
+    snapshot: &'f Snapshot,
+    at: PortIdx,
+}
+
 /// The rows of all ports whose PortInfo was read: of switches with port 0, of other nodes from
-/// port 1. They make the object of such a port.
-pub(super) fn port_rows(
-    snapshot: &Snapshot,
-) -> impl Iterator<Item = impl FnOnce() -> Option<Port>> {
+/// port 1.
+pub(super) fn port_rows(snapshot: &Snapshot) -> impl Iterator<Item = PortRow<'_>> {
     let all = snapshot
         .slots()
         .flat_map(|slot| snapshot.ports_of_node(slot));
     all.filter(|(_, port)| port.has_port_info)
-        .map(move |(at, _)| move || port(snapshot, at))
+        .map(|(at, _)| PortRow { snapshot, at })
+}
+
+impl Row for PortRow<'_> {
+    type Object = Option<Port>;
+
+    fn object(self) -> Option<Port> {
+        port(self.snapshot, self.at)
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        let snapshot = self.snapshot;
+        let port = snapshot.port(self.at);
+        let end_port = || snapshot.end_port_at(self.at);
+        Some(match name {
+            "name" => snapshot.node(self.at.node()).name().into(),
+            "port" => port.num.0.into(),
+            "lid" => end_port()
+                .map_or(0, |at| snapshot.end_port(at).lid.0)
+                .into(),
+            "state" => PortInfo::port_state.read(&port.raw).to_string().into(),
+            "physical_state" => PortInfo::port_physical_state
+                .read(&port.raw)
+                .to_string()
+                .into(),
+            _ => return None,
+        })
+    }
 }
 
 /// A port; `None` if its PortInfo was not read.
@@ -294,5 +328,32 @@ pub(super) fn place(snapshot: &Snapshot, at: EndPortIdx) -> Place {
         gid: snapshot.gid(at).to_string(),
         attached_to: peer.map(|peer| link_end(snapshot, peer)),
         p_keys: p_keys.map(|keys| keys.as_slice().iter().map(ToString::to_string).collect()),
+    }
+}
+
+#[cfg(all(test, feature = "simulator"))]
+mod tests {
+    use ferrosm_sim::generate;
+
+    use super::*;
+    use crate::offline::spec;
+
+    /// What rows show is what their objects have.
+    #[test]
+    fn rows_of_ports_show_the_fields_of_their_objects() {
+        let fabric = spec::observed(&generate::from_spec("fat-tree:4").unwrap());
+        let snapshot = spec::snapshot(&fabric, None, None);
+        let mut shown = 0;
+        for row in port_rows(&snapshot) {
+            let at = row.at;
+            let object = serde_json::to_value(port(&snapshot, at).unwrap()).unwrap();
+            for (name, value) in object.as_object().unwrap() {
+                if let Some(field) = row.field(name) {
+                    assert_eq!(field, *value, "{name} of {object}");
+                    shown += 1;
+                }
+            }
+        }
+        assert!(shown > 100, "{shown}");
     }
 }

@@ -16,6 +16,27 @@ const CONDITIONS_MAX: usize = 64;
 /// Largest `limit`.
 const LIMIT_MAX: usize = 100_000;
 
+/// A row of a list, which makes its object. That is only done if a condition or the page needs it.
+pub(super) trait Row {
+    type Object: Serialize;
+
+    fn object(self) -> Self::Object;
+
+    /// What the object has in this field; `None` if only the object shows it. It lets conditions
+    /// leave out rows of long lists without making their objects.
+    fn field(&self, _name: &str) -> Option<Value> {
+        None
+    }
+}
+
+impl<T: Serialize, F: FnOnce() -> T> Row for F {
+    type Object = T;
+
+    fn object(self) -> T {
+        self()
+    }
+}
+
 /// The objects that a query selects.
 pub(super) fn page<T: Serialize>(
     objects: impl IntoIterator<Item = T>,
@@ -24,10 +45,9 @@ pub(super) fn page<T: Serialize>(
     page_of_rows(objects.into_iter().map(|object| move || object), query)
 }
 
-/// The objects that a query selects. A row makes its object; that is only done if a condition or
-/// the page needs it.
-pub(super) fn page_of_rows<T: Serialize>(
-    rows: impl IntoIterator<Item = impl FnOnce() -> T>,
+/// The objects that a query selects.
+pub(super) fn page_of_rows(
+    rows: impl IntoIterator<Item = impl Row>,
     query: &ListQuery,
 ) -> Result<Page<Value>, ApiError> {
     if query.at.is_some() || query.fresh {
@@ -56,10 +76,7 @@ pub(super) fn page_of_rows<T: Serialize>(
     {
         return Err(invalid(format!("at most {CONDITIONS_MAX} fields")));
     }
-    let condition_fields: Vec<&str> = conditions
-        .iter()
-        .filter_map(|c| c.path.first().copied())
-        .collect();
+    let condition_fields: Vec<&str> = conditions.iter().map(|condition| condition.field).collect();
     let mut are_names_checked = false;
     let mut total = 0;
     let mut items = Vec::new();
@@ -70,7 +87,14 @@ pub(super) fn page_of_rows<T: Serialize>(
             total += 1;
             continue;
         }
-        let object = row();
+        let is_left_out = |condition: &Condition<'_>| {
+            let field = row.field(condition.field);
+            field.is_some_and(|field| !condition.holds_for(&field))
+        };
+        if are_names_checked && conditions.iter().any(is_left_out) {
+            continue;
+        }
+        let object = row.object();
         if !are_names_checked {
             check_names(&encoded(&object)?, &conditions, fields.as_deref())?;
             are_names_checked = true;
@@ -109,16 +133,22 @@ fn not_encoded(error: serde_json::Error) -> ApiError {
 
 /// A condition on one field.
 struct Condition<'q> {
-    /// Names of the field and of the objects that contain it, outermost first.
-    path: Vec<&'q str>,
+    field: &'q str,
+    /// Names of objects in the field, outermost first; the last one is compared.
+    inner: Vec<&'q str>,
     is_negated: bool,
     pattern: &'q str,
 }
 
 impl Condition<'_> {
     fn holds(&self, object: &Value) -> bool {
-        let mut at = object;
-        for name in &self.path {
+        self.holds_for(object.get(self.field).unwrap_or(&Value::Null))
+    }
+
+    /// Whether it holds for an object with this in the field.
+    fn holds_for(&self, field: &Value) -> bool {
+        let mut at = field;
+        for name in &self.inner {
             at = at.get(name).unwrap_or(&Value::Null);
         }
         let matches = match at {
@@ -156,8 +186,13 @@ fn conditions(text: &str) -> Result<Vec<Condition<'_>>, ApiError> {
                 Some(name) => (name, true),
                 None => (name, false),
             };
+            let (field, inner) = match name.split_once('.') {
+                Some((field, inner)) => (field, inner.split('.').collect()),
+                None => (name, Vec::new()),
+            };
             Ok(Condition {
-                path: name.split('.').collect(),
+                field,
+                inner,
                 is_negated,
                 pattern,
             })
@@ -185,7 +220,7 @@ fn check_names(
     let Some(object) = object.as_object() else {
         return Ok(());
     };
-    let of_conditions = conditions.iter().filter_map(|c| c.path.first().copied());
+    let of_conditions = conditions.iter().map(|condition| condition.field);
     let of_fields = fields.unwrap_or_default().iter().copied();
     for name in of_conditions.chain(of_fields) {
         if !object.contains_key(name) && !OPTIONAL.contains(&name) {
@@ -283,6 +318,54 @@ mod tests {
         assert_eq!((page.total, page.next.as_deref()), (1000, Some("7")));
         // The first object has the names of the fields.
         assert_eq!(made.get(), 3);
+    }
+
+    struct NumberRow<'a> {
+        number: u64,
+        made: &'a Cell<usize>,
+    }
+
+    impl Row for NumberRow<'_> {
+        type Object = Value;
+
+        fn object(self) -> Value {
+            self.made.set(self.made.get() + 1);
+            json!({"number": self.number, "parity": {"odd": self.number % 2}})
+        }
+
+        fn field(&self, name: &str) -> Option<Value> {
+            (name == "number").then(|| self.number.into())
+        }
+    }
+
+    /// Conditions on fields that rows show leave out rows without making their objects.
+    #[test]
+    fn objects_of_rows_that_are_left_out_are_not_made() {
+        for (conditions, selected, objects) in [
+            // The first object has the names of the fields.
+            ("number=*7", 100, 101),
+            ("parity.odd=1,number=*7", 100, 101),
+            ("number=*7,parity.odd=0", 0, 101),
+            ("number!=*7,parity.odd=1", 400, 900),
+            ("parity.odd=1", 500, 1000),
+            ("number.odd=1", 0, 1),
+        ] {
+            let made = Cell::new(0);
+            let rows = (0..1000).map(|number| NumberRow {
+                number,
+                made: &made,
+            });
+            let query = ListQuery {
+                conditions: Some(conditions.to_owned()),
+                ..ListQuery::default()
+            };
+            let page = page_of_rows(rows, &query).unwrap();
+            assert_eq!(
+                (page.total, made.get()),
+                (selected, objects),
+                "{conditions}"
+            );
+        }
     }
 
     /// A list that is known only as it is now does not pretend to be of an earlier time.

@@ -13,14 +13,9 @@ use ferrosm_umad::transport::{Received, TransportError};
 
 use crate::port::MadPort;
 
-/// A device, as requests reach it.
+/// A device that requests reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReachedDevice {
-    /// A node, and the port that requests arrive at; of a switch, port 0.
-    Node { guid: NodeGuid, port: PortGuid },
-    /// What a directed route leads to, if no NodeInfo of it was read.
-    Unknown(DrPath),
-}
+pub struct ReachedDevice(usize);
 
 /// An attribute of a device, and its modifier.
 pub type DeviceAttr = (ReachedDevice, AttrId, AttrMod);
@@ -42,32 +37,75 @@ pub struct PlannedSet {
 /// What was read, and what would be written.
 #[derive(Debug, Default)]
 pub struct Planned {
-    /// What the devices have.
-    pub read: BTreeMap<DeviceAttr, AttrData>,
-    /// What they would have, where it was written.
-    written: BTreeMap<DeviceAttr, AttrData>,
-    /// All writes in their order.
-    pub sets: Vec<PlannedSet>,
+    devices: Vec<Device>,
+    /// The device with this node GUID, as requests arrive at its port with this GUID; of a switch,
+    /// port 0.
+    nodes: BTreeMap<(NodeGuid, PortGuid), ReachedDevice>,
+    /// What a directed route leads to, if no NodeInfo of it was read.
+    unknown: BTreeMap<DrPath, ReachedDevice>,
     /// The local device, as NodeInfo shows it.
     local: Option<ReachedDevice>,
-    /// The device that a port of a node leads to.
-    neighbours: BTreeMap<(NodeGuid, u8), ReachedDevice>,
+    /// All writes in their order.
+    pub sets: Vec<PlannedSet>,
+}
+
+/// A device. Large fabrics have hundreds of thousands of LFT blocks: a map for each device keeps
+/// the search for one short.
+#[derive(Debug, Default)]
+struct Device {
+    /// What it has.
+    read: AttrsOfDevice,
+    /// What it would have, where it was written.
+    written: AttrsOfDevice,
+    /// The devices that its ports lead to, by port number.
+    neighbours: Vec<Option<ReachedDevice>>,
+}
+
+type AttrsOfDevice = BTreeMap<(AttrId, AttrMod), AttrData>;
+
+impl Device {
+    fn is_switch(&self) -> bool {
+        let info = self.node_info();
+        info.is_some_and(|info| info.node_type == NodeType::Switch)
+    }
+
+    fn node_info(&self) -> Option<NodeInfo> {
+        let info = self.read.get(&(id::NODE_INFO, AttrMod(0)));
+        info.map(NodeInfo::decode)
+    }
+
+    fn connect(&mut self, port: u8, to: ReachedDevice) {
+        let port = usize::from(port);
+        if self.neighbours.len() <= port {
+            self.neighbours.resize(port + 1, None);
+        }
+        self.neighbours[port] = Some(to);
+    }
 }
 
 impl Planned {
     /// The device at the end of a directed route. The SM may write to it along another route than
     /// it read.
-    fn device(&self, path: DrPath) -> ReachedDevice {
-        let mut device = self.local;
-        for port in path.hops() {
-            device = match device {
-                Some(ReachedDevice::Node { guid, .. }) => {
-                    self.neighbours.get(&(guid, *port)).copied()
-                }
-                Some(ReachedDevice::Unknown(_)) | None => None,
-            };
+    fn device(&mut self, path: DrPath) -> ReachedDevice {
+        match self.known_device(path) {
+            Some(device) => device,
+            None => {
+                let devices = &mut self.devices;
+                *self
+                    .unknown
+                    .entry(path)
+                    .or_insert_with(|| add_device(devices))
+            }
         }
-        device.unwrap_or(ReachedDevice::Unknown(path))
+    }
+
+    /// The device at the end of a directed route whose devices were all read.
+    fn known_device(&self, path: DrPath) -> Option<ReachedDevice> {
+        let hops = path.hops().iter();
+        hops.fold(self.local, |device, port| {
+            let neighbours = &self.devices[device?.0].neighbours;
+            neighbours.get(usize::from(*port)).copied().flatten()
+        })
     }
 
     /// A device responded.
@@ -75,15 +113,16 @@ impl Planned {
         if attr == id::NODE_INFO {
             self.locate(path, &NodeInfo::decode(data));
         }
-        let device = self.device(path);
-        self.read.insert((device, attr, modifier), *data);
+        let ReachedDevice(device) = self.device(path);
+        self.devices[device].read.insert((attr, modifier), *data);
     }
 
     fn locate(&mut self, path: DrPath, info: &NodeInfo) {
-        let device = ReachedDevice::Node {
-            guid: info.node_guid,
-            port: info.port_guid,
-        };
+        let devices = &mut self.devices;
+        let device = *self
+            .nodes
+            .entry((info.node_guid, info.port_guid))
+            .or_insert_with(|| add_device(devices));
         let Some((out, way)) = path.hops().split_last() else {
             self.local = Some(device);
             return;
@@ -91,41 +130,67 @@ impl Planned {
         let way = way
             .iter()
             .try_fold(DrPath::LOCAL, |way, hop| way.extend(PortNum(*hop)));
-        let Some(from @ ReachedDevice::Node { guid, .. }) = way.map(|way| self.device(way)) else {
+        let Some(from) = way.and_then(|way| self.known_device(way)) else {
             return;
         };
-        self.neighbours.insert((guid, *out), device);
-        let leads_back = self.node_info(from).map(|info| info.node_type) == Some(NodeType::Switch);
-        if leads_back {
-            self.neighbours
-                .insert((info.node_guid, info.local_port_num.0), from);
+        self.devices[from.0].connect(*out, device);
+        // The way back reaches a channel adapter at this port, which may not be the one that was
+        // read.
+        if self.devices[from.0].is_switch() {
+            self.devices[device.0].connect(info.local_port_num.0, from);
         }
     }
 
-    /// NodeInfo of a device.
-    #[must_use]
-    pub fn node_info(&self, device: ReachedDevice) -> Option<NodeInfo> {
-        let info = self.read.get(&(device, id::NODE_INFO, AttrMod(0)));
-        info.map(NodeInfo::decode)
+    /// What the devices have.
+    pub fn read(&self) -> impl Iterator<Item = (DeviceAttr, &AttrData)> {
+        let devices = self.devices.iter().enumerate();
+        devices.flat_map(|(number, device)| {
+            let attrs = device.read.iter();
+            attrs.map(move |((attr, modifier), data)| {
+                ((ReachedDevice(number), *attr, *modifier), data)
+            })
+        })
     }
 
-    fn current(&self, at: &DeviceAttr) -> Option<&AttrData> {
-        self.written.get(at).or_else(|| self.read.get(at))
+    /// An attribute with modifier 0 that a device has.
+    #[must_use]
+    pub fn attr(&self, device: ReachedDevice, attr: AttrId) -> Option<&AttrData> {
+        self.devices[device.0].read.get(&(attr, AttrMod(0)))
+    }
+
+    #[must_use]
+    pub fn is_switch(&self, device: ReachedDevice) -> bool {
+        self.devices[device.0].is_switch()
     }
 
     /// Keeps a write; returns what the device would answer.
     fn set(&mut self, at: DeviceAttr, path: DrPath, data: &AttrData) -> AttrData {
-        let before = self.current(&at).copied();
-        let after = result(at.1, before.as_ref(), data);
+        let (ReachedDevice(number), attr, modifier) = at;
+        let device = &mut self.devices[number];
+        let key = (attr, modifier);
+        let present = device.written.get(&key).or_else(|| device.read.get(&key));
+        let before = present.copied();
+        let after = result(attr, before.as_ref(), data);
+        device.written.insert(key, after);
         self.sets.push(PlannedSet {
             at,
             path,
             before,
             after,
         });
-        self.written.insert(at, after);
         after
     }
+
+    /// What was written to an attribute.
+    fn written(&self, at: DeviceAttr) -> Option<&AttrData> {
+        let (ReachedDevice(number), attr, modifier) = at;
+        self.devices[number].written.get(&(attr, modifier))
+    }
+}
+
+fn add_device(devices: &mut Vec<Device>) -> ReachedDevice {
+    devices.push(Device::default());
+    ReachedDevice(devices.len() - 1)
 }
 
 /// What a device has after a write (IBA vol. 1, 14.2.5).
@@ -189,11 +254,11 @@ impl<P: MadPort> MadPort for PlannedPort<P> {
         let Some(path) = route(&request.mad) else {
             return Ok(());
         };
-        let device = self.planned.borrow().device(path);
+        let device = self.planned.borrow_mut().device(path);
         let at = (device, request.mad.attr_id(), request.mad.attr_mod());
         let method = request.mad.method();
         if method == Method::Get {
-            let written = self.planned.borrow().written.get(&at).copied();
+            let written = self.planned.borrow().written(at).copied();
             return match written {
                 Some(data) => {
                     self.answer(request, &data);

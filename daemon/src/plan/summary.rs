@@ -9,7 +9,7 @@ use ferrosm_core::SweepReport;
 use ferrosm_mad::attr::{
     NodeDescription, NodeInfo, NodeType, PKeyBlock, PortInfo, PortState, SmInfo, SmState, id,
 };
-use ferrosm_mad::ids::{AttrId, AttrMod, Lid, PortGuid};
+use ferrosm_mad::ids::{AttrId, Lid, PortGuid};
 
 use super::planned_port::{AttrData, Planned, PlannedSet, ReachedDevice};
 use crate::api::role;
@@ -91,29 +91,23 @@ fn of<'a, 'b>(changes: &'b Changes<'a>, attr: AttrId) -> &'b [Change<'a>] {
 }
 
 fn name(planned: &Planned, device: ReachedDevice) -> String {
-    let at = (device, id::NODE_DESCRIPTION, AttrMod(0));
-    let description = planned.read.get(&at).map(NodeDescription::decode);
-    description.map_or_else(String::new, |description| description.to_string())
-}
-
-fn is_switch(planned: &Planned, device: ReachedDevice) -> bool {
-    planned
-        .node_info(device)
-        .is_some_and(|info| info.node_type == NodeType::Switch)
+    let description = planned.attr(device, id::NODE_DESCRIPTION);
+    description.map_or_else(String::new, |data| {
+        NodeDescription::decode(data).to_string()
+    })
 }
 
 /// Whether a PortInfo is that of an end port: of a channel adapter, a router, or port 0 of a
 /// switch.
 fn is_end_port(planned: &Planned, device: ReachedDevice, modifier: u32) -> bool {
-    modifier & 0xFF == 0 || !is_switch(planned, device)
+    modifier & 0xFF == 0 || !planned.is_switch(device)
 }
 
 fn present_sms(planned: &Planned, own: OwnSm, awaits_consent: bool) -> Vec<PresentSm> {
     let infos = planned
-        .read
-        .iter()
+        .read()
         .filter(|((_, attr, _), _)| *attr == id::SM_INFO);
-    let found = infos.map(|((device, ..), data)| (SmInfo::decode(data), *device));
+    let found = infos.map(|((device, ..), data)| (SmInfo::decode(data), device));
     let others: BTreeMap<PortGuid, (SmInfo, ReachedDevice)> = found
         .filter(|(info, _)| info.guid != own.guid)
         .map(|(info, device)| (info.guid, (info, device)))
@@ -176,8 +170,7 @@ fn lids(planned: &Planned, changes: &Changes<'_>) -> PlannedLids {
             lids.changed += 1;
         }
     }
-    let read = planned.read.iter();
-    let unwritten = read.filter(|((device, attr, modifier), data)| {
+    let unwritten = planned.read().filter(|((device, attr, modifier), data)| {
         *attr == id::PORT_INFO
             && is_end_port(planned, *device, modifier.0)
             && PortInfo::lid.read(data) != Lid::NONE
@@ -191,7 +184,7 @@ fn p_keys(planned: &Planned, changes: &Changes<'_>) -> Vec<PlannedPKey> {
     // The tables of end ports; those of switch ports follow from them.
     let mut tables: BTreeMap<ReachedDevice, [BTreeSet<u16>; 2]> = BTreeMap::new();
     for change in of(changes, id::PKEY_TABLE) {
-        if is_switch(planned, change.device) && change.modifier >> 16 != 0 {
+        if planned.is_switch(change.device) && change.modifier >> 16 != 0 {
             continue;
         }
         let [before, after] = tables.entry(change.device).or_default();
@@ -229,7 +222,7 @@ fn ports(planned: &Planned, changes: &Changes<'_>) -> PlannedPorts {
         let link = |info: &PortInfo| (info.neighbor_mtu, info.operational_vls);
         let is_end_port = is_end_port(planned, change.device, change.modifier);
         // Port 0 of a switch has no link.
-        let has_link = !is_end_port || !is_switch(planned, change.device);
+        let has_link = !is_end_port || !planned.is_switch(change.device);
         let is_changed = is_active && link(&before) != link(&after);
         ports.link_changed += usize::from(has_link && is_changed);
         if !is_end_port {
@@ -255,8 +248,8 @@ fn tables(planned: &Planned, changes: &Changes<'_>) -> PlannedTables {
             .count(),
         None => change.after.iter().filter(|port| **port != 0xFF).count(),
     });
-    let nodes = planned.read.iter();
-    let switches: BTreeSet<_> = nodes
+    let switches: BTreeSet<_> = planned
+        .read()
         .filter(|((_, attr, _), _)| *attr == id::NODE_INFO)
         .map(|(_, data)| NodeInfo::decode(data))
         .filter(|info| info.node_type == NodeType::Switch)

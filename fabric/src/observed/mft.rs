@@ -20,6 +20,16 @@ pub struct Mft {
 }
 
 impl Mft {
+    /// The MFT that a restored snapshot shows.
+    #[must_use]
+    pub fn restored(known: Arc<MftBlocks>) -> Self {
+        Self {
+            known,
+            read: true,
+            ..Self::default()
+        }
+    }
+
     /// Discards what is known of the table in the switch.
     pub fn forget(&mut self) {
         self.known = Arc::default();

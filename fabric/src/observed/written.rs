@@ -15,7 +15,7 @@ pub struct WrittenLft {
     /// The LFT in the switch; `None` if unknown.
     pub installed: Option<Arc<Lft>>,
     /// The last known LFT while `installed` is `None` because the switch rejected blocks, which
-    /// have their old entries.
+    /// have their old entries, or because it does not respond to this SM, which restored the LFT.
     pub last_known: Option<Arc<Lft>>,
     /// Blocks whose last Set had no response: the switch has either their old or their new entries.
     pub unanswered_blocks: BTreeSet<u16>,

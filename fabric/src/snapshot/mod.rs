@@ -10,6 +10,7 @@ mod end_ports;
 mod forwarding;
 mod links;
 pub mod persist;
+mod restore;
 mod service_levels;
 mod system_images;
 

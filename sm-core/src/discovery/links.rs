@@ -191,7 +191,7 @@ impl Discovery {
         }
     }
 
-    fn connect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+    pub(super) fn connect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
         ctx.fabric.connect(from, to);
         for port_ref in [from, to] {
             let is_switch = ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch);

@@ -42,12 +42,13 @@ impl LftReadback {
         readback
     }
 
-    /// Reads all blocks up to LinearFDBTop, if they are unknown and not being read.
+    /// Reads all blocks up to LinearFDBTop, if they are unknown and not being read. A switch that
+    /// does not respond is read when it does.
     pub(crate) fn read_switch(&mut self, ctx: &mut Ctx<'_>, n: NodeIdx) {
         let Some(node) = ctx
             .fabric
             .get(n)
-            .filter(|node| node.lft.installed.is_none())
+            .filter(|node| node.lft.installed.is_none() && !node.is_unresponsive)
         else {
             return;
         };

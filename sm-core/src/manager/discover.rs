@@ -135,14 +135,16 @@ impl SubnetManager {
         discovery.is_some_and(Discovery::keeps_unresponsive)
     }
 
-    /// What a full sweep does with known devices that do not respond. A new master excludes them,
-    /// because it does not know their tables.
+    /// What a full sweep does with devices that do not respond. A new master does not know their
+    /// tables, except by the snapshot of the last one.
     pub(super) fn unresponsive_policy(&self) -> UnresponsivePolicy {
         let knows_tables = self.is_master() && !self.mastership.is_first_as_master();
-        if knows_tables && !self.commands.excludes_unresponsive() {
+        if self.commands.excludes_unresponsive() {
+            UnresponsivePolicy::Exclude
+        } else if knows_tables {
             UnresponsivePolicy::Keep
         } else {
-            UnresponsivePolicy::Exclude
+            UnresponsivePolicy::Restore
         }
     }
 
@@ -172,9 +174,7 @@ impl SubnetManager {
         // An SM that reaches nothing, and knows another SM, yields to it.
         let is_isolated =
             from.is_some() && from == self.own_link_port() && self.mastership.knew_other_sm();
-        if let Some(from) = from.filter(|_| !is_isolated)
-            && self.keeps_unresponsive()
-        {
+        if let Some(from) = from.filter(|_| !is_isolated) {
             if self.activity().is_full_discovery() {
                 let fabric = &self.fabric;
                 let discovery = self.activity.discovery();
@@ -182,7 +182,9 @@ impl SubnetManager {
                     return;
                 }
             }
-            scope = Some(SweepKind::Local);
+            if self.keeps_unresponsive() {
+                scope = Some(SweepKind::Local);
+            }
         }
         with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, scope));
     }

@@ -538,7 +538,8 @@ impl RoutingJob {
         }
     }
 
-    /// Adopts the inherited routing; returns the reason if it is rejected.
+    /// Adopts the inherited routing, if it has what switches keep; returns the reason if it is
+    /// rejected.
     fn adopt(
         &self,
         request: &RoutingRequest<'_>,
@@ -546,12 +547,15 @@ impl RoutingJob {
         let Some(inherited) = self
             .inherited
             .as_ref()
-            .filter(|_| self.has_installed_routes() && self.kept.is_empty())
+            .filter(|_| self.has_installed_routes())
         else {
             return (None, None);
         };
         match inherited.adopt(request, &self.installed, &self.limited) {
-            Ok(adopted) => (Some(adopted), None),
+            Ok(adopted) => {
+                let has_kept_tables = self.kept.are_in(request.topo, &adopted.routing);
+                (has_kept_tables.then_some(adopted), None)
+            }
             Err(rejection) => (None, Some(rejection)),
         }
     }

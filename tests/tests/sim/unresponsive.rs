@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
+use ferrosm_core::records::RecordRestorer;
 use ferrosm_core::report::SweepKind;
-use ferrosm_core::{Command, Event, Problem, ProblemKind, SmConfig};
+use ferrosm_core::{Command, Event, Problem, ProblemKind, RestoredState, SmConfig};
 use ferrosm_fabric::location::Location;
-use ferrosm_mad::attr::id;
+use ferrosm_mad::attr::{SmState, id};
 use ferrosm_sim::faults::{FabricAction, Faults};
 use ferrosm_sim::oracle::judge_fabric;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
@@ -67,7 +68,10 @@ fn run_until_delivered(lab: &mut Lab, max_s: u64) {
     loop {
         lab.world.run_for(Duration::from_millis(250));
         let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
-        if verdict.is_good() {
+        // A new master cannot write its LID to a switch that hangs.
+        let text = verdict.to_string();
+        let mut violations = text.lines().skip(1);
+        if verdict.is_good() || violations.all(|line| line.contains("MasterSMLID")) {
             return;
         }
         assert!(
@@ -269,4 +273,141 @@ fn replaced_switch_is_not_kept() {
     sweep(&mut lab, Command::Sweep);
     let known = |guid| lab.manager().core().fabric().node_by_guid(guid).is_some();
     assert!(known(guid) && !known(before));
+}
+
+/// Where a new master runs, and what it knows of the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NewMaster {
+    /// After a restart, with the records.
+    Restarted,
+    /// On another host, with a replica of the records.
+    Elsewhere,
+    /// A standby that read the fabric while all devices responded, without a replica.
+    StandbyWithoutRecords,
+}
+
+/// Ends the master. Returns the state of its records.
+fn end_with_records(lab: &mut Lab) -> RestoredState {
+    let now = lab.world.now();
+    let mut restorer = RecordRestorer::new(now.as_nanos() / 1_000_000_000);
+    for (key, value) in &lab.kill_sm().records(now) {
+        restorer.put(key, value);
+    }
+    let (restored, excluded) = restorer.finish();
+    assert_eq!(excluded, []);
+    RestoredState {
+        complete: true,
+        ..restored
+    }
+}
+
+/// The master ends while switches are hung, and another one begins.
+fn replace_master(lab: &mut Lab, new: NewMaster) {
+    if new == NewMaster::StandbyWithoutRecords {
+        lab.kill_sm();
+        return;
+    }
+    let records = end_with_records(lab);
+    if new == NewMaster::Elsewhere {
+        let hosts = lab.hosts();
+        lab.at = *hosts
+            .iter()
+            .find(|at| **at != lab.at)
+            .expect("another host");
+    }
+    lab.world.run_for(Duration::from_secs(1));
+    lab.restart_sm(SmConfig::default(), records);
+}
+
+/// A new master with the records of the last one keeps switches that hang since then, with the
+/// tables that they have and the hosts behind them: it writes no LFT, and all packets arrive.
+#[test]
+fn new_master_keeps_hung_switches_of_the_records() {
+    for new in [NewMaster::Restarted, NewMaster::Elsewhere] {
+        for hung in [&["core-1"][..], &["leaf-3-1"], &["core-1", "leaf-3-1"]] {
+            let mut lab = up();
+            let nodes: Vec<NodeIdx> = hung.iter().map(|name| hang(&mut lab, name)).collect();
+            let before = lab.sets(id::LFT);
+            replace_master(&mut lab, new);
+            lab.run_until("a sweep", 120, |lab| !lab.manager().reports().is_empty());
+            let mut named = unresponsive(&lab);
+            named.sort_unstable();
+            named.dedup();
+            assert_eq!(named, hung, "{new:?}");
+            for node in &nodes {
+                assert!(is_known(&lab, *node), "{new:?} {hung:?}");
+            }
+            let messages = lab.last_report().routing_messages;
+            assert_eq!(lab.sets(id::LFT), before, "{new:?} {hung:?} {messages:?}");
+            for _ in 0..2 {
+                run_until_delivered(&mut lab, 10);
+                sweep(&mut lab, Command::Sweep);
+            }
+            assert_eq!(lab.sets(id::LFT), before, "{new:?} {hung:?}");
+            for node in nodes {
+                lab.world.set_node_faults(node, None);
+            }
+            lab.run_until("no problem", 120, |lab| lab.last_report().is_clean());
+            lab.assert_correct();
+            assert_eq!(lab.sets(id::LFT), before, "{new:?} {hung:?}");
+            assert_eq!(removals(&lab), 0, "{new:?} {hung:?}");
+        }
+    }
+}
+
+/// Hosts behind a switch that passes on no directed routes are restored with it.
+#[test]
+fn new_master_keeps_hosts_behind_a_switch_that_passes_no_smps() {
+    let mut lab = up();
+    let leaf = lab.node("leaf-3-1");
+    lab.world.set_node_faults(leaf, Some(Faults::lossy(1.0)));
+    let nodes = lab.manager().core().fabric().node_count();
+    replace_master(&mut lab, NewMaster::Restarted);
+    lab.run_until("a sweep", 120, |lab| !lab.manager().reports().is_empty());
+    assert_eq!(lab.manager().core().fabric().node_count(), nodes);
+    lab.world.set_node_faults(leaf, None);
+    lab.run_until("no problem", 120, |lab| lab.last_report().is_clean());
+    lab.assert_correct();
+}
+
+/// Without records, the tables of a hung switch are not known: the new master excludes it, says so,
+/// and routes around it.
+#[test]
+fn new_master_without_records_excludes_hung_switches() {
+    let mut lab = up();
+    let standby_at = *lab.hosts().last().expect("a host");
+    let standby = lab.add_sm(standby_at, SmConfig::default());
+    lab.world.run_for(Duration::from_secs(20));
+    let core = hang(&mut lab, "core-1");
+    replace_master(&mut lab, NewMaster::StandbyWithoutRecords);
+    lab.select(standby);
+    lab.run_until("a sweep as master", 120, |lab| {
+        lab.role(standby) == SmState::Master && !lab.manager().reports().is_empty()
+    });
+    assert!(!is_known(&lab, core));
+    let problems = lab.last_report().problems;
+    let is_excluded = |p: &Problem| p.to_string().contains("does not respond");
+    assert!(problems.iter().any(is_excluded), "{problems:?}");
+    lab.world.run_for(Duration::from_secs(10));
+    lab.assert_correct_except(&[core]);
+}
+
+/// Another SM has configured the fabric since the records were written: a device that does not
+/// respond is not restored from them.
+#[test]
+fn outdated_records_restore_no_device() {
+    let mut lab = up();
+    let records = end_with_records(&mut lab);
+    let first_at = lab.at;
+    lab.at = *lab.hosts().last().expect("a host");
+    lab.restart_sm(SmConfig::default(), RestoredState::default());
+    lab.run_until_correct(120);
+    lab.kill_sm();
+    lab.at = first_at;
+    let core = hang(&mut lab, "core-1");
+    lab.restart_sm(SmConfig::default(), records);
+    lab.run_until("a sweep", 120, |lab| !lab.manager().reports().is_empty());
+    assert!(!is_known(&lab, core));
+    lab.world.run_for(Duration::from_secs(10));
+    lab.assert_correct_except(&[core]);
 }

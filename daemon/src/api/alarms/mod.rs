@@ -1,8 +1,8 @@
 //! Alarms: what is wrong, from the time that it is noticed until it ends.
 //!
 //! A thread follows the published state: `conditions` computes what is wrong, `book` compares
-//! it with the alarms, and what changes is an event. The thread also keeps `history_file`. The
-//! thread of the SM only wakes it.
+//! it with the alarms, and what changes is an event. The thread also keeps `history_file`, and
+//! returns free memory between sweeps. The thread of the SM only wakes it.
 
 mod book;
 mod conditions;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ferrosm_api::alarm::{
     ACKNOWLEDGED_S_MAX, AcknowledgeQuery, Acknowledgement, Alarm, AlarmChange,
@@ -21,6 +21,7 @@ use ferrosm_api::alarm::{
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::event::EventSeverity;
 use ferrosm_core::event::FieldValue;
+use ferrosm_core::report::ActivityKind;
 use ferrosm_replication::Replication;
 use tracing::{error, warn};
 
@@ -32,6 +33,7 @@ use super::list::invalid;
 use super::published::{Published, State};
 use super::replicas::ReplicationWatch;
 use super::rfc3339;
+use crate::allocator::FreeMemory;
 use crate::notify::Notifier;
 
 pub(super) use self::conditions::{Condition, conditions};
@@ -153,6 +155,8 @@ impl AlarmThread {
             is_suppressing: false,
             term: None,
             saved_revisions: (0, 0),
+            free_memory: FreeMemory::default(),
+            idle_since: None,
         };
         let is_stopping = Arc::clone(&stop);
         let started = thread::Builder::new()
@@ -210,6 +214,9 @@ struct Follower {
     term: Option<u64>,
     /// What the file has: revisions of the state and of the alarms.
     saved_revisions: (u64, u64),
+    free_memory: FreeMemory,
+    /// Since when each look found the SM idle; `None` if it was busy at the last one.
+    idle_since: Option<Instant>,
 }
 
 impl Follower {
@@ -226,8 +233,22 @@ impl Follower {
             if is_last {
                 return;
             }
+            let is_idle = matches!(
+                state.activity,
+                ActivityKind::Idle | ActivityKind::NoLink | ActivityKind::Standby
+            );
             drop(state);
+            self.give_back_memory(is_idle);
             thread::park_timeout(TICK);
+        }
+    }
+
+    /// Sweeps free much memory. While one follows the other, the next one uses it.
+    fn give_back_memory(&mut self, is_idle: bool) {
+        let since = self.idle_since.filter(|_| is_idle);
+        self.idle_since = since.or_else(|| is_idle.then(Instant::now));
+        if since.is_some_and(|since| since.elapsed() >= TICK) {
+            self.free_memory.give_back();
         }
     }
 
