@@ -34,6 +34,7 @@ mod opensm;
 mod opensm_election;
 mod opensm_import;
 mod opensm_state;
+mod operators;
 mod osmtest;
 mod plan;
 mod ports;
