@@ -63,14 +63,17 @@ pub struct Page<T> {
     pub items: Vec<T>,
 }
 
+/// Most objects on a page of a list.
+pub const PAGE_LIMIT_MAX: usize = 10_000;
+
 /// The query of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListQuery {
-    /// Most objects on a page, 1 to 100000; 1000 if absent.
+    /// Most objects on a page, 1 to 10000; 1000 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[param(minimum = 1, maximum = 100_000)]
+    #[param(minimum = 1, maximum = 10_000)]
     pub limit: Option<usize>,
     /// `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]

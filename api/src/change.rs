@@ -153,4 +153,8 @@ pub struct Difference {
     pub after: String,
     /// How often it changed between them.
     pub changes: usize,
+    /// The links that are up in place of it, if a cable was moved (`after` is `moved`), or two were
+    /// swapped (`swapped`; `object` then names both).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced_by: Vec<String>,
 }

@@ -162,6 +162,8 @@ pub enum CommandKind {
     CaptureStop,
     /// Limit the requests of a client of the SA.
     SaLimit,
+    /// Send a test to the targets of notifications.
+    NotifyTest,
 }
 
 impl CommandKind {
@@ -190,6 +192,7 @@ impl CommandKind {
             Self::CaptureStart => "capture-start",
             Self::CaptureStop => "capture-stop",
             Self::SaLimit => "sa-limit",
+            Self::NotifyTest => "notify-test",
         }
     }
 }

@@ -74,6 +74,9 @@ pub struct ConfigChange {
     /// If it has to be confirmed: until when, and what is in force otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverts: Option<Reverts>,
+    /// Copies of files that were edited by hand and are replaced (`force`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copies: Vec<String>,
     /// Keys that change.
     pub keys: Vec<ChangedKey>,
     /// Input files that change.

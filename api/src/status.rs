@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::alarm::Alarm;
 use crate::answer::Role;
 use crate::maintenance::MaintenanceItem;
 use crate::object::ObjectName;
@@ -36,6 +37,21 @@ pub struct Status {
     /// The last complete sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_sweep: Option<SweepSummary>,
+    /// The open alarms; absent at an earlier time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarms: Option<OpenAlarms>,
+}
+
+/// How many alarms are open, and the worst one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpenAlarms {
+    /// Alarms that are not acknowledged.
+    pub active: usize,
+    /// Alarms that an operator has acknowledged.
+    pub acknowledged: usize,
+    /// The worst: one that is not acknowledged, if there is any; then an error; then the oldest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<Alarm>,
 }
 
 /// Sizes of the fabric.
@@ -146,6 +162,9 @@ pub struct Sm {
     /// not replicate to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica: Option<ReplicaState>,
+    /// Why this SM ignores it: it takes no part in the election; none if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<String>,
 }
 
 /// What a standby has of the records of its master.

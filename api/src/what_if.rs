@@ -18,6 +18,10 @@ pub struct WhatIfQuery {
     /// Routing engines to try in this order, separated by commas; absent: as the SM would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
+    /// Compute all routes anew, without regard to the routing in force: the answer then depends on
+    /// the fabric and the configuration only.
+    #[serde(default)]
+    pub reroute: bool,
 }
 
 /// A prediction with a body: as the query, and with what is added.
@@ -30,6 +34,10 @@ pub struct WhatIfRequest {
     /// Routing engines to try in this order; empty: as the SM would.
     #[serde(default)]
     pub engine: Vec<String>,
+    /// Compute all routes anew, without regard to the routing in force: the answer then depends on
+    /// the fabric and the configuration only.
+    #[serde(default)]
+    pub reroute: bool,
     /// What is added after the loss.
     #[serde(default)]
     pub added: AddedEquipment,
@@ -142,6 +150,10 @@ pub struct NamedPorts {
 pub struct RoutingInForce {
     /// Engine that computed it.
     pub engine: String,
+    /// Whether it was rerouted since an engine computed it, because something was lost, drained or
+    /// came back: it depends on the order in which that happened.
+    #[serde(default)]
+    pub is_rerouted: bool,
     /// Data VLs that it uses.
     pub vls: u8,
     /// Routes over the busiest link in one direction: pairs of ports.

@@ -113,7 +113,8 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         | Record::AwaitsConsent
         | Record::Partition(_)
         | Record::Maintenance(_)
-        | Record::KeyRotation(_) => None,
+        | Record::KeyRotation(_)
+        | Record::PortToEnable(..) => None,
     };
     ExportLine {
         description,

@@ -316,6 +316,22 @@ impl History {
         self.links.insert(key, changes);
     }
 
+    /// Records that a link that is up went down for a moment.
+    pub(super) fn record_interruption(&mut self, of: &Snapshot, key: LinkKey, now: SystemTime) {
+        let port = |(guid, num): (NodeGuid, PortNum)| {
+            let slot = of.by_node_guid(guid)?;
+            of.port_by_num(slot, num)
+        };
+        let [a, b] = key.map(port);
+        if let (Some(at), Some(peer)) = (a, b) {
+            self.record_link(of, key, at, peer, now, true);
+        }
+        if let Some(link) = self.links.get_mut(&key) {
+            link.since = now;
+            link.times_down += 1;
+        }
+    }
+
     fn record_node(&mut self, of: &Snapshot, slot: u32, now: SystemTime, is_present: bool) {
         let guid = of.node(slot).guid;
         if self.nodes.len() >= ENTRIES_MAX {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use ferrosm_api::answer::{ApiError, ErrorKind, ListQuery, Page};
+use ferrosm_api::answer::{ApiError, ErrorKind, ListQuery, PAGE_LIMIT_MAX, Page};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -13,8 +13,6 @@ use crate::pattern::is_match;
 const LIMIT_DEFAULT: usize = 1000;
 /// Most conditions, and most fields. Each row is compared with all of them.
 const CONDITIONS_MAX: usize = 64;
-/// Largest `limit`.
-const LIMIT_MAX: usize = 100_000;
 
 /// A row of a list, which makes its object. That is only done if a condition or the page needs it.
 pub(super) trait Row {
@@ -59,8 +57,8 @@ pub(super) fn page_of_rows(
     }
     let conditions = conditions(query.conditions.as_deref().unwrap_or(""))?;
     let limit = query.limit.unwrap_or(LIMIT_DEFAULT);
-    if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(invalid(format!("limit must be 1 to {LIMIT_MAX}")));
+    if !(1..=PAGE_LIMIT_MAX).contains(&limit) {
+        return Err(limit_exceeded(limit));
     }
     let skipped = match query.cursor.as_deref() {
         None => 0,
@@ -120,6 +118,15 @@ pub(super) fn page_of_rows(
         next: (shown < total && !items.is_empty()).then(|| shown.to_string()),
         items,
     })
+}
+
+/// A page would be too large, or empty.
+pub(super) fn limit_exceeded(limit: usize) -> ApiError {
+    ApiError::new(
+        ErrorKind::InvalidRequest,
+        format!("limit is {limit}, and must be 1 to {PAGE_LIMIT_MAX}"),
+        "Ask for the next page: `cursor` is `next` of the page before.",
+    )
 }
 
 fn encoded<T: Serialize>(object: &T) -> Result<Value, ApiError> {
@@ -401,6 +408,22 @@ mod tests {
             page(rows(), &only).unwrap().items[0],
             json!({"state": "up"})
         );
+    }
+
+    /// A client cannot make the service build an answer of any size.
+    #[test]
+    fn page_size_is_bounded() {
+        let with = |limit| {
+            let query = ListQuery {
+                limit: Some(limit),
+                ..ListQuery::default()
+            };
+            page(rows(), &query)
+        };
+        assert_eq!(with(PAGE_LIMIT_MAX).unwrap().items.len(), 5);
+        let error = with(PAGE_LIMIT_MAX + 1).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::InvalidRequest);
+        assert!(error.remedy.contains("cursor"), "{error:?}");
     }
 
     #[test]

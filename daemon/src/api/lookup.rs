@@ -65,12 +65,33 @@ fn not_found(fabric: &FabricState, text: &str) -> ApiError {
             ),
             "`ferrosm links --problems` shows the state of its links.",
         ),
-        None => (
-            format!("no port is named `{text}`"),
-            "Use a GUID, a LID, a name or `name/port`; `ferrosm nodes` lists the names.",
-        ),
+        None => match missing_port(&fabric.snapshot, text) {
+            Some(error) => return error,
+            None => (
+                format!("no port is named `{text}`"),
+                "Use a GUID, a LID, a name or `name/port`; `ferrosm nodes` lists the names.",
+            ),
+        },
     };
     ApiError::new(ErrorKind::NotFound, message, remedy)
+}
+
+/// The error for the port of a node that does not have it; `None` if the text does not name a node.
+fn missing_port(snapshot: &Snapshot, text: &str) -> Option<ApiError> {
+    let (name, port) = text.rsplit_once('/')?;
+    let number: u32 = port.parse().ok()?;
+    let first = by_name(snapshot, name, None).first().copied()?;
+    let node = snapshot.node(snapshot.end_port(first).node);
+    let ports = match node.node_info().num_ports {
+        1 => "Its port is 1.".to_owned(),
+        last => format!("Its ports are 1 to {last}."),
+    };
+    let message = match (1..=u32::from(node.node_info().num_ports)).contains(&number) {
+        // The port of a channel adapter without a link.
+        true => format!("port {number} of {name} has no LID"),
+        false => format!("{name} has no port {number}"),
+    };
+    Some(ApiError::new(ErrorKind::NotFound, message, ports))
 }
 
 /// The end ports that a text names. A whole name outranks its first word, which is the host in
@@ -107,8 +128,11 @@ fn by_name(snapshot: &Snapshot, name: &str, port: Option<PortNum>) -> Vec<EndPor
         let ends = named.flat_map(|slot| snapshot.end_ports_of_node(slot));
         ends.filter(|at| {
             let end_port = snapshot.end_port(*at);
-            let is_switch = snapshot.is_switch(end_port.node);
-            is_switch || port.is_none_or(|port| end_port.port.num() == port)
+            let node = snapshot.node(end_port.node);
+            port.is_none_or(|port| match node.is_switch() {
+                true => port.0 <= node.node_info().num_ports,
+                false => end_port.port.num() == port,
+            })
         })
         .collect()
     };

@@ -8,6 +8,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`published`], `history`, `problems` | published state; what went down or left; problems that last |
+//! | `enabled_ports`, `interruptions` | ports that were enabled a moment ago; links that were down between sweeps |
 //! | `past` | states published earlier |
 //! | `replicas` | whether standbys have what this master has written |
 //! | `seen` | what was seen, as it is kept across restarts |
@@ -38,6 +39,7 @@ pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod config;
+mod enabled_ports;
 pub mod events;
 mod explain;
 mod fabric;
@@ -46,6 +48,7 @@ pub mod group;
 mod history;
 pub mod intent;
 pub mod intent_check;
+mod interruptions;
 mod keys;
 mod line_file;
 mod list;
@@ -119,8 +122,10 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub const ADMINS_MAX: usize = 160;
 /// Most other clients connected at the same time.
 pub const VIEWERS_MAX: usize = 32;
-/// Most clients over TCP connected at the same time.
-const REMOTE_CLIENTS_MAX: usize = 128;
+/// Most clients over TCP that may only read connected at the same time.
+const REMOTE_VIEWERS_MAX: usize = 96;
+/// Most other clients over TCP connected at the same time.
+const REMOTE_OPERATORS_MAX: usize = 32;
 /// Most clients of UFM's calls connected at the same time.
 const UFM_CLIENTS_MAX: usize = 16;
 /// Most clients that receive streams of events at the same time. Fewer than viewers, so that others

@@ -20,6 +20,7 @@ use ferrosm_fabric::location::PortName;
 use ferrosm_fabric::snapshot::{EarlierTables, Snapshot};
 use ferrosm_mad::attr::SmState;
 
+use super::enabled_ports::EnabledPorts;
 use super::history::{ForgottenEntries, History, LinkKey};
 use super::intent::{ComparedIntent, Intent};
 use super::list::invalid;
@@ -82,6 +83,8 @@ pub struct State {
     pub added_partitions: Arc<BTreeSet<u16>>,
     /// What is out of service.
     pub maintenance: Arc<[Maintenance]>,
+    /// Ports that were disabled until a moment ago.
+    pub(super) enabled_ports: Arc<EnabledPorts>,
     /// Which keys and configurations ports and other SMs have.
     pub sm_reports: Arc<SmReports>,
     /// The SM_Key is the default, which is known to all.
@@ -161,6 +164,7 @@ impl Default for Published {
             partitions: Arc::default(),
             added_partitions: Arc::default(),
             maintenance: Arc::default(),
+            enabled_ports: Arc::default(),
             sm_reports: Arc::default(),
             is_sm_key_default: true,
             awaits_consent: None,
@@ -410,13 +414,15 @@ impl Published {
         let limit = now.checked_sub(state.expect).unwrap_or(UNIX_EPOCH);
         let fabric = state.fabric.as_ref();
         let is_over = fabric.is_some_and(|fabric| fabric.history.has_gone_before(limit));
-        if !is_over && !state.problems.has_quiet(state.quiet, now) {
+        let is_trained = state.enabled_ports.has_expired(now);
+        if !is_over && !is_trained && !state.problems.has_quiet(state.quiet, now) {
             return;
         }
         drop(state);
         self.publish(|state, now| {
             let quiet = state.quiet;
             Arc::make_mut(&mut state.problems).remove_quiet(quiet, now);
+            Arc::make_mut(&mut state.enabled_ports).expire(now);
             if let Some(fabric) = &mut state.fabric {
                 History::remove_gone_before(&mut fabric.history, limit);
             }
@@ -474,9 +480,11 @@ impl Published {
         if is_same {
             return;
         }
-        self.publish(|state, _| {
+        self.publish(|state, now| {
             state.partitions = Arc::clone(partitions);
             state.added_partitions = Arc::new(added);
+            let enabled = Arc::make_mut(&mut state.enabled_ports);
+            enabled.update(&state.maintenance, &maintenance, now);
             state.maintenance = maintenance;
         });
     }
@@ -524,7 +532,7 @@ impl Published {
     }
 
     /// Publishes a change that leaves the fabric as it is, and of which there may be many.
-    fn publish_detail(&self, change: impl FnOnce(&mut State, SystemTime)) {
+    pub(super) fn publish_detail(&self, change: impl FnOnce(&mut State, SystemTime)) {
         self.publish_change(true, change);
     }
 
@@ -658,7 +666,7 @@ pub(super) fn ready(state: &State) -> Result<&FabricState, ApiError> {
 }
 
 /// The key of a link of two named ports.
-fn key_of_ends(ends: [PortName; 2]) -> Option<LinkKey> {
+pub(super) fn key_of_ends(ends: [PortName; 2]) -> Option<LinkKey> {
     let [a, b] = ends;
     let mut key = [(a.node?.guid, a.port), (b.node?.guid, b.port)];
     key.sort_unstable();

@@ -17,6 +17,9 @@ use super::published::{FabricState, State};
 use super::{lookup, members, names, partition};
 use crate::config::PartitionEntry;
 
+/// Names that a message lists.
+const NAMES_SHOWN: usize = 5;
+
 /// The change that creates or replaces a partition.
 pub(super) fn put_partition(
     fabric: &FabricState,
@@ -173,20 +176,75 @@ fn end(
     if let (Some(entry), None) = (named.next(), named.next()) {
         return Ok(OperatorChange::EndMaintenance(entry.target));
     }
+    let of_kind = || {
+        let entries = state.maintenance.iter();
+        entries.filter(|entry| is_of_kind(entry.target))
+    };
     let not_found = || {
+        let names: Vec<&str> = of_kind().map(|entry| &*entry.name).collect();
+        let known = match names.is_empty() {
+            true => String::new(),
+            false => format!("; {done}: {}", some_of(&names)),
+        };
         ApiError::new(
             ErrorKind::NotFound,
-            format!("nothing named `{text}` is {done}"),
+            format!("nothing named `{text}` is {done}{known}"),
             "`ferrosm maintenance` lists what is out of service.",
         )
     };
     let fabric = state.fabric.as_ref().ok_or_else(not_found)?;
-    let target = resolve(fabric)?;
-    let mut entries = state.maintenance.iter();
-    if entries.any(|entry| entry.target == target) {
+    let at_host: Vec<&Maintenance> = of_kind()
+        .filter(|entry| led_to(fabric, entry.target, text))
+        .collect();
+    match at_host[..] {
+        [] => {}
+        [entry] => return Ok(OperatorChange::EndMaintenance(entry.target)),
+        [..] => {
+            let names: Vec<&str> = at_host.iter().map(|entry| &*entry.name).collect();
+            return Err(ApiError::new(
+                ErrorKind::Ambiguous,
+                format!("several ports of `{text}` are {done}: {}", some_of(&names)),
+                "Name one of them.",
+            ));
+        }
+    }
+    let target = match resolve(fabric) {
+        Ok(target) => target,
+        Err(error) if error.kind == ErrorKind::NotFound => return Err(not_found()),
+        Err(error) => return Err(error),
+    };
+    if of_kind().any(|entry| entry.target == target) {
         return Ok(OperatorChange::EndMaintenance(target));
     }
     Err(not_found())
+}
+
+/// Whether the link that is down because of a maintenance led to a node with this name or GUID. A
+/// host whose only port is disabled has left the subnet.
+fn led_to(fabric: &FabricState, target: MaintenanceTarget, text: &str) -> bool {
+    let MaintenanceTarget::Port(guid, port) = target else {
+        return false;
+    };
+    let is_meant = |name: &str| name == text || name.split_whitespace().next() == Some(text);
+    let mut links = fabric.history.down_links();
+    links.any(|(ends, link)| {
+        let far = match ends.iter().position(|end| *end == (guid, port)) {
+            Some(0) => 1,
+            Some(_) => 0,
+            None => return false,
+        };
+        is_meant(&link.names[far]) || ends[far].0.to_string() == text
+    })
+}
+
+/// The first of some names, separated by commas.
+fn some_of(names: &[&str]) -> String {
+    let more = match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).copied().collect();
+    shown.join(", ") + &more
 }
 
 /// The switch that a text names, or the link at the switch port that it names.

@@ -24,8 +24,8 @@ use super::access::{Client, ClientRoles};
 use super::routes::{self, Failed};
 use super::ufm::{self, Login};
 use super::{
-    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REMOTE_CLIENTS_MAX, REQUEST_BODY_MAX,
-    REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX, WHAT_IF_BODY_MAX,
+    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REMOTE_OPERATORS_MAX, REMOTE_VIEWERS_MAX,
+    REQUEST_BODY_MAX, REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX, WHAT_IF_BODY_MAX,
 };
 use crate::config::Settings;
 use crate::http::endpoint::{self, Slots};
@@ -164,6 +164,8 @@ fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
     service.client_roles.configure(settings.api_clients.clone());
     let tls = Arc::new(ServerTls::read(settings.api_files()));
     let router = router(service);
+    let roles = service.client_roles.clone();
+    let slots = RemoteSlots::new();
     let admit = move |connection: &ServerConnection, address| {
         let certificates = connection.peer_certificates();
         // The TLS library refuses clients without one.
@@ -172,12 +174,33 @@ fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
             Some(certificate) => Client::of_certificate(certificate, address),
             None => Client::without_name(address),
         };
-        router.clone().layer(Extension(client))
+        let slots = slots.of(roles.of(&client)).clone();
+        (router.clone().layer(Extension(client)), slots)
     };
-    let slots = Slots::new(REMOTE_CLIENTS_MAX);
-    http.serve(|closing| {
-        endpoint::serve_tls(listen, ferrosm_api::PREFIX, tls, admit, slots, closing)
-    });
+    http.serve(|closing| endpoint::serve_tls(listen, ferrosm_api::PREFIX, tls, admit, closing));
+}
+
+/// Connections over TCP. Clients that may only read, or have no role, cannot take those of
+/// operators.
+struct RemoteSlots {
+    viewers: Slots,
+    operators: Slots,
+}
+
+impl RemoteSlots {
+    fn new() -> Self {
+        Self {
+            viewers: Slots::new(REMOTE_VIEWERS_MAX),
+            operators: Slots::new(REMOTE_OPERATORS_MAX),
+        }
+    }
+
+    const fn of(&self, role: Option<ClientRole>) -> &Slots {
+        match role {
+            None | Some(ClientRole::View) => &self.viewers,
+            Some(ClientRole::Operate | ClientRole::Admin) => &self.operators,
+        }
+    }
 }
 
 /// Serves UFM's calls, if an address is configured. A failure is logged.
@@ -196,10 +219,12 @@ fn start_ufm(http: &HttpThread, settings: &Settings, service: &Service) {
     let tls = Arc::new(ServerTls::read(settings.ufm_files()));
     let receive = middleware::from_fn_with_state(service.clone(), receive_body);
     let router = ufm::router(service, login).layer(receive);
-    let admit =
-        move |_: &ServerConnection, address| router.clone().layer(Extension(ConnectInfo(address)));
     let slots = Slots::new(UFM_CLIENTS_MAX);
-    http.serve(|closing| endpoint::serve_tls(listen, "/ufmRest", tls, admit, slots, closing));
+    let admit = move |_: &ServerConnection, address| {
+        let router = router.clone().layer(Extension(ConnectInfo(address)));
+        (router, slots.clone())
+    };
+    http.serve(|closing| endpoint::serve_tls(listen, "/ufmRest", tls, admit, closing));
 }
 
 async fn serve(
@@ -354,6 +379,23 @@ mod tests {
         assert!(response.starts_with(&head), "{response}");
         let kind = format!("\"kind\":\"{kind}\"");
         assert!(response.contains(&kind), "{response}");
+    }
+
+    /// Clients that only read take no connection of an operator.
+    #[test]
+    fn viewers_leave_connections_for_operators() {
+        let slots = RemoteSlots::new();
+        let mut taken = Vec::new();
+        for role in [None, Some(ClientRole::View)].into_iter().cycle() {
+            match slots.of(role).take() {
+                Some(slot) => taken.push(slot),
+                None => break,
+            }
+        }
+        assert_eq!(taken.len(), REMOTE_VIEWERS_MAX);
+        for role in [ClientRole::Operate, ClientRole::Admin] {
+            assert!(slots.of(Some(role)).take().is_some(), "{role:?}");
+        }
     }
 
     /// Before the fabric is discovered, the service answers for itself; errors are JSON; idle and

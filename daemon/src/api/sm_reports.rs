@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_core::SubnetManager;
 use ferrosm_core::config::sections::ConfigSections;
+use ferrosm_core::report::ignored_sm::IgnoredSm;
 use ferrosm_core::report::m_keys::{MKeyReport, SmKeyReport};
 use ferrosm_mad::ids::PortGuid;
 
@@ -16,6 +17,8 @@ pub struct SmReports {
     pub sm_keys: SmKeyReport,
     /// The other SMs that compared their configuration, and the sections that differ.
     pub other_configs: BTreeMap<PortGuid, ConfigSections>,
+    /// The other SMs that the election ignores.
+    pub ignored: Vec<IgnoredSm>,
 }
 
 impl SmReports {
@@ -24,6 +27,7 @@ impl SmReports {
             m_keys: sm.m_key_report(),
             sm_keys: sm.sm_key_report(),
             other_configs: sm.other_configs(),
+            ignored: sm.ignored_sms(),
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
+use ferrosm_api::alarm::{Alarm, AlarmState};
 use ferrosm_api::answer::Role;
 use ferrosm_api::event::EventSeverity;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::status::{
-    FabricSize, Finding, Health, HealthState, Limit, Limits, ReplicaState, Sm, Sms, Status,
-    SweepSummary,
+    FabricSize, Finding, Health, HealthState, Limit, Limits, OpenAlarms, ReplicaState, Sm, Sms,
+    Status, SweepSummary,
 };
 use ferrosm_core::SweepReport;
 use ferrosm_core::config::sections::ConfigSection;
@@ -46,14 +47,14 @@ pub(super) fn other_master(state: &State) -> Option<ObjectName> {
     let snapshot = &state.fabric.as_ref()?.snapshot;
     let mut others = snapshot.sms.iter().skip(1);
     let master = others.find(|sm| sm.sm_state == SmState::Master)?;
-    Some(sm_port(snapshot, master))
+    Some(sm_port(snapshot, master.guid))
 }
 
-fn sm_port(snapshot: &Snapshot, sm: &SmInfoRecord) -> ObjectName {
-    let known = snapshot.by_guid(sm.guid);
+fn sm_port(snapshot: &Snapshot, guid: PortGuid) -> ObjectName {
+    let known = snapshot.by_guid(guid);
     known.map_or_else(
         || ObjectName {
-            guid: sm.guid.to_string(),
+            guid: guid.to_string(),
             name: String::new(),
             location: String::new(),
         },
@@ -61,8 +62,8 @@ fn sm_port(snapshot: &Snapshot, sm: &SmInfoRecord) -> ObjectName {
     )
 }
 
-/// The service and what it does.
-pub(super) fn status(state: &State) -> Status {
+/// The service and what it does. `alarms` are those of now; `None` at an earlier time.
+pub(super) fn status(state: &State, alarms: Option<&Alarms>) -> Status {
     let fabric = state.fabric.as_ref();
     let local = fabric.and_then(|fabric| {
         let snapshot = &fabric.snapshot;
@@ -80,6 +81,21 @@ pub(super) fn status(state: &State) -> Status {
         activity: state.activity.to_string(),
         fabric: fabric.map(|fabric| size(&fabric.snapshot)),
         last_sweep: fabric.and_then(|fabric| Some(summary(fabric.report.as_ref()?, fabric.at))),
+        alarms: alarms.map(|alarms| open_alarms(alarms.list())),
+    }
+}
+
+fn open_alarms(mut alarms: Vec<Alarm>) -> OpenAlarms {
+    alarms.retain(|alarm| alarm.state != AlarmState::Cleared);
+    let active = alarms
+        .iter()
+        .filter(|alarm| alarm.state == AlarmState::Active)
+        .count();
+    OpenAlarms {
+        active,
+        acknowledged: alarms.len() - active,
+        // The first of equal ones: the list has the worst first.
+        worst: alarms.into_iter().min_by_key(|alarm| alarm.state),
     }
 }
 
@@ -225,29 +241,40 @@ fn findings(state: &State, fabric: &FabricState, alarms: Option<&Alarms>) -> Vec
     findings
 }
 
-/// The SMs of the subnet, this one first; none before the fabric is discovered.
+/// The SMs of the subnet: this one first, those that it ignores last. None before the fabric is
+/// discovered.
 pub(super) fn sms(state: &State) -> Sms {
     let Some(fabric) = &state.fabric else {
         return Sms { items: Vec::new() };
     };
     let snapshot = &fabric.snapshot;
-    let items = snapshot.sms.iter().enumerate().map(|(i, sm)| Sm {
-        port: sm_port(snapshot, sm),
+    let reports = &state.sm_reports;
+    let is_ignored = |sm: &SmInfoRecord| reports.ignored.iter().any(|i| i.info.guid == sm.guid);
+    let known = snapshot.sms.iter().enumerate();
+    let elected = known.filter(|(i, sm)| *i == 0 || !is_ignored(sm));
+    let taking_part = elected.map(|(i, sm)| Sm {
+        port: sm_port(snapshot, sm.guid),
         is_self: i == 0,
         priority: if i == 0 { state.priority } else { sm.priority },
         state: role(if i == 0 { state.role } else { sm.sm_state }),
-        differing_config: state
-            .sm_reports
-            .other_configs
-            .get(&sm.guid)
-            .map(|sections| {
-                let names = sections.iter().map(ConfigSection::name);
-                names.map(str::to_owned).collect()
-            }),
+        differing_config: reports.other_configs.get(&sm.guid).map(|sections| {
+            let names = sections.iter().map(ConfigSection::name);
+            names.map(str::to_owned).collect()
+        }),
         replica: replica(state, sm.guid).filter(|_| i > 0),
+        ignored: None,
+    });
+    let ignored = reports.ignored.iter().map(|ignored| Sm {
+        port: sm_port(snapshot, ignored.info.guid),
+        is_self: false,
+        priority: ignored.info.priority,
+        state: role(ignored.info.sm_state),
+        differing_config: None,
+        replica: None,
+        ignored: Some(ignored.reason.to_string()),
     });
     Sms {
-        items: items.collect(),
+        items: taking_part.chain(ignored).collect(),
     }
 }
 

@@ -4,6 +4,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_api::access::ClientRole;
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::invariant::InvariantStatus;
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery, WhatIfRequest};
@@ -32,16 +33,19 @@ const QUEUE_TIME_MAX: Duration = Duration::from_secs(2);
 /// Routes computed anew, or why no engine finds any.
 pub(super) type ComputedRoutes = Result<PredictedRoutes, Box<RoutingFailure>>;
 
-/// Computes predictions. Clones share the one that may run at a time.
+/// Computes predictions. One may run at a time for clients that may only read, and one for all
+/// others: a client that only reads cannot keep an operator waiting. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Predictor {
-    running: Arc<Semaphore>,
+    of_viewers: Arc<Semaphore>,
+    of_operators: Arc<Semaphore>,
 }
 
 impl Default for Predictor {
     fn default() -> Self {
         Self {
-            running: Arc::new(Semaphore::new(1)),
+            of_viewers: Arc::new(Semaphore::new(1)),
+            of_operators: Arc::new(Semaphore::new(1)),
         }
     }
 }
@@ -56,6 +60,7 @@ pub(super) fn request(query: &WhatIfQuery) -> WhatIfRequest {
     WhatIfRequest {
         without: list(&query.without),
         engine: list(&query.engine),
+        reroute: query.reroute,
         ..WhatIfRequest::default()
     }
 }
@@ -102,11 +107,12 @@ impl Predictor {
         &self,
         state: &State,
         request: WhatIfRequest,
+        role: ClientRole,
     ) -> Result<WhatIf, ApiError> {
         let shared = SharedFabric::new(state)?;
-        let names_loss = !request.without.is_empty() || !request.engine.is_empty();
-        if !names_loss && request.added.is_empty() {
-            return Err(invalid("without, engine or added is needed".to_owned()));
+        let asks_for_routing = !request.engine.is_empty() || request.reroute;
+        if request.without.is_empty() && !asks_for_routing && request.added.is_empty() {
+            return Err(invalid("without, engine, reroute or added is needed"));
         }
         for engine in &request.engine {
             parse_engine(engine).map_err(invalid)?;
@@ -115,7 +121,21 @@ impl Predictor {
         let compute = move |cancellation: &Cancellation| {
             what_if::predict(shared.as_routed(), &request, cancellation)
         };
-        self.run(budget, compute).await?
+        self.run(role, budget, compute).await?
+    }
+
+    /// What it would do to take a switch or link out of the routes.
+    pub(super) async fn predict_drain(
+        &self,
+        state: &State,
+        name: String,
+    ) -> Result<WhatIf, ApiError> {
+        let shared = SharedFabric::new(state)?;
+        let budget = shared.basis.budget();
+        let compute = move |cancellation: &Cancellation| {
+            what_if::predict_drain(shared.as_routed(), &name, cancellation)
+        };
+        self.run(ClientRole::Operate, budget, compute).await?
     }
 
     /// The invariants that hold now and would be violated with these partitions, on the routes as
@@ -132,12 +152,16 @@ impl Predictor {
         let state = Arc::clone(state);
         let compute =
             move |_: &Cancellation| intent_check::violations(&state, &invariants, &partitions);
-        self.run(TIME_MAX, compute).await
+        self.run(ClientRole::Operate, TIME_MAX, compute).await
     }
 
     /// The routes as the configured engines compute them anew, without regard to the installed
     /// ones.
-    pub(super) async fn reroute(&self, state: &State) -> Result<ComputedRoutes, ApiError> {
+    pub(super) async fn reroute(
+        &self,
+        state: &State,
+        role: ClientRole,
+    ) -> Result<ComputedRoutes, ApiError> {
         let shared = SharedFabric::new(state)?;
         let question = WhatIfQuestion {
             from_scratch: true,
@@ -148,31 +172,40 @@ impl Predictor {
             let predicted = predict(&shared.basis, &question, cancellation);
             predicted.routes.map_err(Box::new)
         };
-        self.run(budget, compute).await
+        self.run(role, budget, compute).await
     }
 
     /// What each single loss would do.
     pub(super) async fn single_losses(
         &self,
         state: &State,
+        role: ClientRole,
     ) -> Result<Vec<SingleLossEffect>, ApiError> {
         let shared = SharedFabric::new(state)?;
         let compute = move |_: &Cancellation| what_if::single_loss_effects(shared.as_routed());
-        self.run(TIME_MAX, compute).await
+        self.run(role, TIME_MAX, compute).await
     }
 
     /// Runs a computation on a thread of its own. It stops the comparison of engines after
     /// `budget`.
     async fn run<T: Send + 'static>(
         &self,
+        role: ClientRole,
         budget: Duration,
         compute: impl FnOnce(&Cancellation) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let running = Arc::clone(&self.running).acquire_owned();
+        let permits = match role {
+            ClientRole::View => &self.of_viewers,
+            ClientRole::Operate | ClientRole::Admin => &self.of_operators,
+        };
+        let running = Arc::clone(permits).acquire_owned();
         let Ok(Ok(permit)) = timeout(QUEUE_TIME_MAX, running).await else {
             return Err(ApiError::new(
                 ErrorKind::Busy,
-                "another prediction is being computed",
+                format!(
+                    "another prediction is being computed for a client with the role {}",
+                    role.name()
+                ),
                 "Try again in a few seconds.",
             ));
         };
@@ -213,5 +246,34 @@ impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.comparison.cancel();
         self.0.all.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client that only reads and computes all the time keeps no operator waiting.
+    #[test]
+    fn viewers_do_not_keep_operators_waiting() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let predictor = Predictor::default();
+            let _computing = Arc::clone(&predictor.of_viewers)
+                .acquire_owned()
+                .await
+                .unwrap();
+            for role in [ClientRole::Operate, ClientRole::Admin] {
+                let computed = predictor.run(role, TIME_MAX, |_| 7).await;
+                assert_eq!(computed.unwrap(), 7);
+            }
+            let refused = predictor.run(ClientRole::View, TIME_MAX, |_| 7).await;
+            let error = refused.unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Busy);
+            assert!(error.message.contains("view"), "{error:?}");
+        });
     }
 }

@@ -41,7 +41,7 @@ pub struct ListArgs {
     #[arg(long = "where", value_name = "CONDITIONS")]
     pub conditions: Option<String>,
     /// Most rows.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub limit: u32,
 }
 

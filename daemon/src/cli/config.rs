@@ -64,7 +64,7 @@ pub enum RunningConfigCommand {
         /// Its revision [default: the one that is tried].
         #[arg(value_name = "REVISION")]
         revision: Option<u64>,
-        /// Replace files that were changed by hand; what was changed is lost.
+        /// Replace files that were changed by hand. Each is copied to FILE.before-REVISION first.
         #[arg(long)]
         force: bool,
         /// How to send it.
@@ -116,7 +116,8 @@ pub enum ConfigFileCommand {
     ///
     /// The result keeps what OpenSM did: options that it ignored stay at their defaults, and the
     /// result does not name files that it dropped. Exit status: 0 if ferrosm will do the same, 1 if
-    /// a line changes behaviour or has no equivalent (with --accept 0).
+    /// a line changes behaviour or has no equivalent, or OpenSM dropped a file as a whole (with
+    /// --accept 0).
     #[command(
         override_usage = "ferrosm config import [OPTIONS] FILE...\n       ferrosm config import [OPTIONS] [FILE...] -- opensm -B -g GUID ..."
     )]

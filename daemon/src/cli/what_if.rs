@@ -21,6 +21,10 @@ pub struct WhatIfArgs {
     /// Routing engines to try in this order, instead of what the SM would do.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_engine)]
     pub engine: Vec<String>,
+    /// Compute all routes anew, as `ferrosm sweep --reroute` would, without regard to the routing
+    /// in force: the answer then depends on the fabric and the configuration only.
+    #[arg(long, conflicts_with = "n_1")]
+    pub reroute: bool,
     /// Each single switch and link: what its loss cuts off and what loses its redundancy, and the
     /// routing for one of each class of equal position.
     #[arg(long = "n-1", conflicts_with_all = ["without", "engine"])]

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::fs;
 
-use ferrosm_api::answer::Page;
+use ferrosm_api::answer::{PAGE_LIMIT_MAX, Page};
 use ferrosm_api::fabric::{Link, Node};
 use hyper::Method;
 use serde::de::DeserializeOwned;
@@ -21,7 +21,7 @@ use crate::offline::{fabric, spec};
 use crate::output::{self, cabling as text, json};
 
 /// Most objects of a page.
-const PAGE_LIMIT: usize = 100_000;
+const PAGE_LIMIT: usize = PAGE_LIMIT_MAX;
 
 /// Runs the command.
 ///

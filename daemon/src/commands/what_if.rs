@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 #[cfg(feature = "simulator")]
 use std::sync::Arc;
 
-use ferrosm_api::answer::Page;
+use ferrosm_api::answer::{PAGE_LIMIT_MAX, Page};
 use ferrosm_api::what_if::{
     LossPrediction, SingleLossEffect, SingleLossSurvey, WhatIf, WhatIfRequest,
 };
@@ -38,7 +38,7 @@ use crate::output::{self, json, what_if as text};
 /// Time to wait for a prediction beyond that for any answer.
 const PREDICTION_WAIT: Duration = Duration::from_secs(10);
 /// Most objects of a page.
-const PAGE_LIMIT: usize = 100_000;
+const PAGE_LIMIT: usize = PAGE_LIMIT_MAX;
 
 /// Runs the command.
 ///
@@ -47,8 +47,8 @@ const PAGE_LIMIT: usize = 100_000;
 /// a routing.
 pub fn run(args: &WhatIfArgs) -> Result<(), Failure> {
     let names_change = !args.without.is_empty() || args.with.is_some();
-    if !names_change && args.engine.is_empty() && !args.n_1 {
-        let message = "no change is named: use --without, --with, --engine or --n-1";
+    if !names_change && args.engine.is_empty() && !args.reroute && !args.n_1 {
+        let message = "no change is named: use --without, --with, --engine, --reroute or --n-1";
         return Err(Failure::Usage(message.to_owned()));
     }
     let source = Source::open(args)?;
@@ -145,6 +145,7 @@ impl<'a> Source<'a> {
         let request = WhatIfRequest {
             without: args.without.clone(),
             engine: args.engine.clone(),
+            reroute: args.reroute,
             ..WhatIfRequest::default()
         };
         #[cfg(feature = "simulator")]

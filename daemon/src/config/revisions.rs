@@ -72,6 +72,9 @@ struct StoredRevision {
     #[serde(flatten)]
     record: RevisionRecord,
     files: ConfigFiles,
+    /// Files that did not exist before its installation.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    created: BTreeSet<PathBuf>,
 }
 
 /// What is known of a revision without its file.
@@ -79,6 +82,7 @@ struct StoredRevision {
 struct RevisionEntry {
     record: RevisionRecord,
     size: usize,
+    created: BTreeSet<PathBuf>,
 }
 
 /// The revisions of a service.
@@ -130,6 +134,7 @@ impl RevisionStore {
                 let entry = RevisionEntry {
                     size: stored.files.size(),
                     record: stored.record,
+                    created: stored.created,
                 };
                 entries.insert(number, entry);
             }
@@ -228,7 +233,8 @@ impl RevisionStore {
             .ok_or(RevisionError::Unknown(number))
     }
 
-    /// Stores a new revision; `record` has its number from [`Self::next_number`].
+    /// Stores a new revision; `record` has its number from [`Self::next_number`], `created` are
+    /// its [`missing_files`].
     ///
     /// # Errors
     /// The files are too large, or the folder cannot be written.
@@ -236,6 +242,7 @@ impl RevisionStore {
         &mut self,
         record: RevisionRecord,
         files: &ConfigFiles,
+        created: BTreeSet<PathBuf>,
     ) -> Result<(), RevisionError> {
         let size = files.size();
         if size > FILES_LEN_MAX {
@@ -245,9 +252,15 @@ impl RevisionStore {
         let stored = StoredRevision {
             record: record.clone(),
             files: files.clone(),
+            created: created.clone(),
         };
         write_json(&self.file(number), &stored)?;
-        self.entries.insert(number, RevisionEntry { record, size });
+        let entry = RevisionEntry {
+            record,
+            size,
+            created,
+        };
+        self.entries.insert(number, entry);
         self.remove_old();
         Ok(())
     }
@@ -316,6 +329,29 @@ impl RevisionStore {
             return Err(error);
         }
         Ok(())
+    }
+
+    /// Removes the files of `old` that a revision created, that `new` does not have, and that
+    /// nobody has edited since. Returns those that are gone; a file that stays is harmless.
+    pub fn remove_created(
+        &self,
+        new: &ConfigFiles,
+        old: &ConfigFiles,
+        path: &Path,
+    ) -> Vec<PathBuf> {
+        let kept: BTreeSet<&Path> = new.texts(path).map(|(file, _)| file).collect();
+        let is_created = |file: &Path| {
+            let mut entries = self.entries.values();
+            entries.any(|entry| entry.created.contains(file))
+        };
+        let unused = old.texts(path).filter(|(file, text)| {
+            let is_unedited = || text_at(file).is_ok_and(|found| found.as_deref() == Some(*text));
+            !kept.contains(file) && is_created(file) && is_unedited()
+        });
+        unused
+            .filter(|(file, _)| std::fs::remove_file(file).is_ok())
+            .map(|(file, _)| file.to_owned())
+            .collect()
     }
 
     fn set_state(&mut self, state: StoreState) -> Result<(), RevisionError> {
@@ -396,6 +432,50 @@ pub fn check_files(
         }
     }
     Ok(())
+}
+
+/// The files of a configuration that do not exist.
+///
+/// # Errors
+/// A file cannot be read.
+pub fn missing_files(files: &ConfigFiles, path: &Path) -> Result<BTreeSet<PathBuf>, RevisionError> {
+    let mut missing = BTreeSet::new();
+    for (file, _) in files.texts(path) {
+        if text_at(file)?.is_none() {
+            missing.insert(file.to_owned());
+        }
+    }
+    Ok(missing)
+}
+
+/// Copies the files that revision `number` is about to replace and that others edited: their
+/// content is in no revision. Returns the copies, `FILE.before-NUMBER`.
+///
+/// # Errors
+/// A file cannot be read, or its copy not be written.
+pub fn copy_edited(
+    new: &ConfigFiles,
+    old: &ConfigFiles,
+    path: &Path,
+    number: u64,
+) -> Result<Vec<PathBuf>, RevisionError> {
+    let old_texts: BTreeMap<&Path, &str> = old.texts(path).collect();
+    let mut copies = Vec::new();
+    for (file, new_text) in new.texts(path) {
+        let Some(found) = text_at(file)? else {
+            continue;
+        };
+        if found == new_text || old_texts.get(file) == Some(&&*found) {
+            continue;
+        }
+        let mut name = file.as_os_str().to_owned();
+        name.push(format!(".before-{number}"));
+        let copy = PathBuf::from(name);
+        atomic::write_private(&copy, |out| out.write_all(found.as_bytes()))
+            .map_err(file_error("write", &copy))?;
+        copies.push(copy);
+    }
+    Ok(copies)
 }
 
 /// Writes the files that differ. The configuration file is the last: if the others cannot be
@@ -510,7 +590,7 @@ mod tests {
 
     fn add(store: &mut RevisionStore, files: &ConfigFiles) -> u64 {
         let number = store.next_number();
-        store.add(record(number), files).unwrap();
+        store.add(record(number), files, BTreeSet::new()).unwrap();
         number
     }
 
@@ -629,6 +709,33 @@ mod tests {
         );
     }
 
+    /// What `--force` replaces is copied first; what an applied configuration created goes away
+    /// with it, unless someone edited it.
+    #[test]
+    fn edits_are_copied_and_created_files_removed() {
+        let site = Site::new();
+        let old = site.files("1", &["a"]);
+        write_files(&old, &site.toml()).unwrap();
+        let new = site.files("2", &["a", "b", "c"]);
+        let created = missing_files(&new, &site.toml()).unwrap();
+        let names: Vec<&PathBuf> = created.iter().collect();
+        assert_eq!(names, [&site.path("b"), &site.path("c")]);
+        std::fs::write(site.path("a"), "by hand\n").unwrap();
+        let copies = copy_edited(&new, &old, &site.toml(), 7).unwrap();
+        assert_eq!(copies, [site.path("a.before-7")]);
+        assert_eq!(site.text("a.before-7"), "by hand\n");
+        let mut store = site.store();
+        store.add(record(1), &old, BTreeSet::new()).unwrap();
+        store.add(record(2), &new, created).unwrap();
+        store.install(2, &new, &old, &site.toml()).unwrap();
+        std::fs::write(site.path("c"), "c by hand\n").unwrap();
+        let store = site.store();
+        let removed = store.remove_created(&old, &new, &site.toml());
+        assert_eq!(removed, [site.path("b")]);
+        assert!(!site.path("b").exists() && site.path("a").exists());
+        assert_eq!(site.text("c"), "c by hand\n");
+    }
+
     #[test]
     fn old_revisions_are_removed() {
         let site = Site::new();
@@ -652,7 +759,8 @@ mod tests {
         assert_eq!(store.files(1).unwrap(), first);
         large.toml.push('#');
         let number = store.next_number();
-        let error = store.add(record(number), &large).unwrap_err();
+        let added = store.add(record(number), &large, BTreeSet::new());
+        let error = added.unwrap_err();
         assert!(matches!(error, RevisionError::TooLarge { .. }), "{error}");
     }
 }

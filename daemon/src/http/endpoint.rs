@@ -55,7 +55,7 @@ impl Slots {
         Self(Arc::new(Semaphore::new(n)))
     }
 
-    fn take(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0).try_acquire_owned().ok()
     }
 }
@@ -124,7 +124,8 @@ pub async fn serve_unix(
     connections.shutdown().await;
 }
 
-/// Serves a TCP address over TLS. `admit` selects what the client with a certificate may use.
+/// Serves a TCP address over TLS. `admit` selects what the client with a certificate may use, and
+/// the slots of its kind.
 /// Binding is retried: an address may not exist yet.
 ///
 /// A client beyond the bound gets an error once it has shown its certificate. If too many clients
@@ -133,8 +134,7 @@ pub async fn serve_tls(
     address: SocketAddr,
     path: &str,
     tls: Arc<ServerTls>,
-    admit: impl Fn(&ServerConnection, SocketAddr) -> Router,
-    slots: Slots,
+    admit: impl Fn(&ServerConnection, SocketAddr) -> (Router, Slots),
     mut closing: Closing,
 ) {
     let listener = tokio::select! {
@@ -165,7 +165,7 @@ pub async fn serve_tls(
                 let Ok(Some((stream, peer))) = ended else {
                     continue;
                 };
-                let router = admit(stream.get_ref().1, peer);
+                let (router, slots) = admit(stream.get_ref().1, peer);
                 match slots.take() {
                     Some(slot) => serve_connection(stream, router, slot, &connections),
                     None => drop(tokio::spawn(reject_tls(stream))),

@@ -2,6 +2,7 @@
 
 use core::fmt::Write;
 
+use ferrosm_api::alarm::Alarm;
 use ferrosm_api::answer::{Answer, Page};
 use ferrosm_api::change::{Change, Changes, Diff};
 use ferrosm_api::command::{Command, Commands};
@@ -11,7 +12,7 @@ use ferrosm_api::maintenance::MaintenanceItems;
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
-use ferrosm_api::status::{Health, HealthState, Limits, ReplicaState, Sms, Status};
+use ferrosm_api::status::{Health, HealthState, Limits, OpenAlarms, ReplicaState, Sms, Status};
 
 use super::json;
 use super::table::{self, count};
@@ -93,8 +94,35 @@ pub fn status(answer: &Answer<Status>) -> String {
             ),
         ));
     }
+    if let Some(alarms) = &status.alarms {
+        rows.push(("alarms", open_alarms(alarms)));
+    }
     rows.push(("revision", answer.revision.to_string()));
     aligned(&rows)
+}
+
+/// `2, and 1 acknowledged; worst: 7, error, leaf-0-0/5: link down`.
+fn open_alarms(alarms: &OpenAlarms) -> String {
+    let Some(worst) = &alarms.worst else {
+        return "none".to_owned();
+    };
+    let acknowledged = match alarms.acknowledged {
+        0 => String::new(),
+        n => format!(", and {n} acknowledged"),
+    };
+    let Alarm {
+        id,
+        severity,
+        object: ObjectName { name, guid, .. },
+        text,
+        ..
+    } = worst;
+    let name = if name.is_empty() { guid } else { name };
+    format!(
+        "{}{acknowledged}; worst: alarm {id}, {}, {name}: {text}",
+        alarms.active,
+        severity.name()
+    )
 }
 
 /// `health`.
@@ -258,7 +286,10 @@ pub fn diff(answer: &Answer<Diff>) -> String {
                 item.kind.name().to_owned(),
                 item.object.clone(),
                 item.before.clone(),
-                item.after.clone(),
+                match item.replaced_by.is_empty() {
+                    true => item.after.clone(),
+                    false => format!("{}: now {}", item.after, item.replaced_by.join(", ")),
+                },
                 item.changes.to_string(),
             ]);
         }
@@ -352,10 +383,11 @@ pub fn sms(answer: &Answer<Sms>) -> String {
             sm.priority.to_string(),
             sm.state.name().to_owned(),
             sm.replica.map_or("", ReplicaState::name).to_owned(),
-            match &sm.differing_config {
-                None => String::new(),
-                Some(sections) if sections.is_empty() => "equal".to_owned(),
-                Some(sections) => format!("other {}", sections.join(", ")),
+            match (&sm.ignored, &sm.differing_config) {
+                (Some(reason), _) => format!("ignored: {reason}"),
+                (None, None) => String::new(),
+                (None, Some(sections)) if sections.is_empty() => "equal".to_owned(),
+                (None, Some(sections)) => format!("other {}", sections.join(", ")),
             },
         ]);
     }

@@ -66,7 +66,15 @@ pub fn rolled_back(change: &ConfigChange, to: u64) -> String {
 #[must_use]
 pub fn confirmed(change: &ConfigChange) -> String {
     let number = change.in_force.unwrap_or_default();
-    format!("revision {number} confirmed\n")
+    format!("{}revision {number} confirmed\n", copies(change))
+}
+
+/// Copies of files that were edited by hand, a line each.
+fn copies(change: &ConfigChange) -> String {
+    let copies = change.copies.iter();
+    copies
+        .map(|copy| format!("replaced a file that was edited by hand; its copy: {copy}\n"))
+        .collect()
 }
 
 /// `config history`.
@@ -142,6 +150,7 @@ fn differences(change: &ConfigChange) -> String {
             input.lines_removed
         );
     }
+    text.push_str(&copies(change));
     for status in &change.violations {
         let _ = writeln!(text, "{}", invariants::violation(status));
     }

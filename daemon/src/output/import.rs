@@ -35,6 +35,17 @@ impl ImportReport<'_> {
         self.all().any(|finding| finding.outcome.is_difference())
     }
 
+    /// Files that OpenSM dropped as a whole.
+    #[must_use]
+    pub fn dropped_files(&self) -> Vec<&str> {
+        let is_dropped = |finding: &&Finding| finding.outcome == LineOutcome::FileDropped;
+        let dropped = self.all().filter(is_dropped);
+        let mut files: Vec<&str> = dropped.map(|finding| &*finding.place.file).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     fn all(&self) -> impl Iterator<Item = &Finding> {
         let of_sms = self.sms.iter().flat_map(|sm| &sm.imported.findings);
         self.findings.iter().chain(of_sms)
@@ -64,6 +75,13 @@ impl ImportReport<'_> {
         }
         if self.has_differences() {
             text.push_str("Lines with `changes behaviour` or `no equivalent` make ferrosm differ from OpenSM (docs/opensm-options.md).\n");
+        }
+        let dropped = self.dropped_files();
+        if !dropped.is_empty() {
+            text.push_str(&format!(
+                "OpenSM dropped {} as a whole, and the result has nothing of it. Correct the file and import again, or use --accept.\n",
+                dropped.join(", ")
+            ));
         }
         text
     }

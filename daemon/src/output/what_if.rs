@@ -104,13 +104,16 @@ fn routing(what_if: &WhatIf, after: &RoutingInForce) -> Vec<(char, String)> {
     let before = &what_if.before;
     let changes = &what_if.changes;
     let how = engine(what_if, after);
-    let mut lines = vec![(
-        ' ',
-        format!(
-            "busiest link {} -> {} routes; routing: {how}; VLs {} -> {}",
-            before.busiest_routes, after.busiest_routes, before.vls, after.vls
+    let mut lines = vec![
+        (' ', compared_with(before)),
+        (
+            ' ',
+            format!(
+                "busiest link {} -> {} routes; routing: {how}; VLs {} -> {}",
+                before.busiest_routes, after.busiest_routes, before.vls, after.vls
+            ),
         ),
-    )];
+    ];
     lines.push((
         ' ',
         format!(
@@ -143,6 +146,20 @@ fn routing(what_if: &WhatIf, after: &RoutingInForce) -> Vec<(char, String)> {
         ),
     ));
     lines
+}
+
+/// What the figures are compared with.
+fn compared_with(before: &RoutingInForce) -> String {
+    let history = match before.is_rerouted {
+        true => {
+            ", rerouted since: `--reroute` predicts routes that do not depend on earlier changes"
+        }
+        false => "",
+    };
+    format!(
+        "compared with the routing in force, computed by {}{history}",
+        before.engine
+    )
 }
 
 /// The engine, and whether it would run.

@@ -6,6 +6,7 @@
 //! with the process: the files that a start reads are changed only for good.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -254,8 +255,10 @@ impl Keeper {
         }
         let record = new_record(store, origin, by.to_owned(), None);
         let number = record.number;
+        // They exist: they were read.
+        let created = BTreeSet::new();
         let stored = store
-            .add(record, files)
+            .add(record, files, created)
             .and_then(|()| store.confirm(number));
         match stored {
             Ok(()) => info!(revision = number, by, "configuration revision stored"),
@@ -449,15 +452,15 @@ impl Keeper {
         let store = self.store()?;
         let record = new_record(store, origin, by, reason);
         let number = record.number;
-        store.add(record, &config.files).map_err(refused)?;
+        let created = revisions::missing_files(&config.files, &path).map_err(refused)?;
+        store.add(record, &config.files, created).map_err(refused)?;
         match options.confirm_within {
             Some(within) => {
                 self.begin_trial(number, config, within)?;
                 change.reverts = self.reverts();
             }
             None => {
-                let installed = self.store()?.install(number, &config.files, &old, &path);
-                installed.map_err(refused)?;
+                change.copies = self.install(number, &config.files, &path, before)?;
                 // Also if the SM stops now: the next start finds the files.
                 let settings = config.settings.clone();
                 self.last_good = config;
@@ -561,7 +564,25 @@ impl Keeper {
                 });
             }
         }
-        self.change_to(config, RevisionOrigin::Rollback(number), options)
+        let replaced = self.last_good.files.clone();
+        let change = self.change_to(config, RevisionOrigin::Rollback(number), options)?;
+        if change.new_revision.is_some() && self.trial.is_none() {
+            self.remove_created(&replaced)?;
+        }
+        Ok(change)
+    }
+
+    /// Removes the files that an applied configuration created, and that the one in force does not
+    /// name.
+    fn remove_created(&mut self, replaced: &ConfigFiles) -> Result<(), ApiError> {
+        let path = self.path()?.to_owned();
+        let new = self.last_good.files.clone();
+        for file in self.store()?.remove_created(&new, replaced, &path) {
+            let reason =
+                "`config apply` created it, and the configuration in force does not name it";
+            info!(file = %file.display(), reason, "input file removed");
+        }
+        Ok(())
     }
 
     /// Writes the configuration that is tried to the files.
@@ -573,10 +594,13 @@ impl Keeper {
             return Err(not_applicable(message, remedy));
         };
         let installed = self.install_trial(&trial, number, &path, options);
-        if let Err(error) = installed {
-            self.trial = Some(trial);
-            return Err(error);
-        }
+        let copies = match installed {
+            Ok(copies) => copies,
+            Err(error) => {
+                self.trial = Some(trial);
+                return Err(error);
+            }
+        };
         self.last_good = trial.config;
         info!(
             revision = number,
@@ -585,6 +609,7 @@ impl Keeper {
         );
         Ok(ConfigChange {
             in_force: Some(number),
+            copies,
             ..ConfigChange::default()
         })
     }
@@ -595,7 +620,7 @@ impl Keeper {
         number: u64,
         path: &Path,
         options: &ConfigOptions,
-    ) -> Result<(), ApiError> {
+    ) -> Result<Vec<String>, ApiError> {
         if trial.number != number {
             return Err(not_applicable(
                 format!("revision {} is tried, not {number}", trial.number),
@@ -608,10 +633,27 @@ impl Keeper {
         };
         let refused = |error| refusal(error, before);
         let new = &trial.config.files;
+        let old = &self.last_good.files;
+        revisions::check_files(new, old, path, before).map_err(refused)?;
+        self.install(number, new, path, before)
+    }
+
+    /// Writes the files of a revision in place of those in force. Returns the copies of files that
+    /// were edited by hand.
+    fn install(
+        &mut self,
+        number: u64,
+        new: &ConfigFiles,
+        path: &Path,
+        before: FilesBefore,
+    ) -> Result<Vec<String>, ApiError> {
+        let refused = |error| refusal(error, before);
         let old = self.last_good.files.clone();
-        revisions::check_files(new, &old, path, before).map_err(refused)?;
+        let copies = revisions::copy_edited(new, &old, path, number).map_err(refused)?;
         let installed = self.store()?.install(number, new, &old, path);
-        installed.map_err(refused)
+        installed.map_err(refused)?;
+        let shown = copies.iter().map(|copy| copy.display().to_string());
+        Ok(shown.collect())
     }
 
     /// How the trial ends.
@@ -727,7 +769,7 @@ fn refusal(error: RevisionError, before: FilesBefore) -> ApiError {
                 .to_owned()
         }
         (RevisionError::Edited { .. }, FilesBefore::InForceOrNew | FilesBefore::Any) => {
-            "Reload the service to put what was edited in force, or replace it with --force: its content is lost then."
+            "Reload the service to put what was edited in force, or replace it with --force, which copies it to FILE.before-REVISION."
                 .to_owned()
         }
         (RevisionError::File { file, .. }, _) => {

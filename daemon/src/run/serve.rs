@@ -515,6 +515,7 @@ impl ServiceShell {
             Event::ProblemFound(problem) => self.published.problem_found(problem),
             Event::LinkFlapping(flaps) => self.published.link_flaps(flaps),
             Event::LinkStable(ends) => self.published.link_stable(*ends),
+            Event::LinkInterrupted(a, b) => self.published.link_interrupted([*a, *b]),
             Event::RoutingFailed(failure) => self.published.routing_failed(failure.to_string()),
             _ => {}
         }

@@ -55,10 +55,34 @@ pub fn predict(
         loss: lost.loss.clone(),
         additions: added.additions.clone(),
         engines: request.engine.clone(),
-        from_scratch: false,
+        from_scratch: request.reroute,
+        ..WhatIfQuestion::default()
     };
     let prediction = what_if(fabric.basis, &question, cancellation);
     Ok(fabric.answer(lost, added, prediction))
+}
+
+/// Predicts what happens when a switch, or a link, is taken out of the routes. A drained switch
+/// keeps its own LIDs, so the routes differ from those after its loss.
+///
+/// # Errors
+/// If the name is unknown or ambiguous.
+pub fn predict_drain(
+    fabric: RoutedFabric<'_>,
+    name: &str,
+    cancellation: &Cancellation,
+) -> Result<WhatIf, ApiError> {
+    let lost = LostElements::find(fabric, &[name.to_owned()])?;
+    let question = WhatIfQuestion {
+        loss: Loss {
+            links: lost.loss.links.clone(),
+            ..Loss::default()
+        },
+        drained: lost.loss.switches.iter().copied().collect(),
+        ..WhatIfQuestion::default()
+    };
+    let prediction = what_if(fabric.basis, &question, cancellation);
+    Ok(fabric.answer(lost, AddedElements::default(), prediction))
 }
 
 impl RoutedFabric<'_> {
@@ -189,6 +213,11 @@ impl RoutedFabric<'_> {
 fn in_force(run: &VerifiedRun, proof: &Proof) -> RoutingInForce {
     RoutingInForce {
         engine: run.routing.engine.to_owned(),
+        is_rerouted: run
+            .routing
+            .diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.as_reroute().is_some()),
         vls: run.routing.vl_plan.vls,
         busiest_routes: proof.max_load,
         hops: proof.max_hops,

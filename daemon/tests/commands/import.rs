@@ -187,10 +187,17 @@ fn partitions_that_opensm_drops_are_reported_with_their_line() {
         let file = dir.file(name, text);
         let argument = format!("partition_config_file={file}");
         let (code, out, err) = run_ferrosm(&["config", "import", "--json", &argument]);
-        assert_eq!(code, Some(0), "{err}");
+        assert_eq!(code, Some(1), "{err}");
         assert!(err.contains("OpenSM 3.3 stops here"), "{name}: {err}");
         assert!(err.contains(&format!("\"line\": {line},")), "{name}: {err}");
         assert!(!out.contains("\nfile"), "{name}: {out}");
+        let (code, _, err) = run_ferrosm(&["config", "import", &argument]);
+        assert_eq!(code, Some(1), "{err}");
+        let last = err.lines().next_back().unwrap_or_default();
+        let dropped = format!("OpenSM dropped {file} as a whole");
+        assert!(last.contains(&dropped), "{name}: {err}");
+        let (code, _, err) = run_ferrosm(&["config", "import", "--accept", &argument]);
+        assert_eq!(code, Some(0), "{err}");
     }
 }
 

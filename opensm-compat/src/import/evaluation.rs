@@ -405,7 +405,11 @@ impl Evaluation<'_> {
             }
             FileUse::Omitted => {
                 let first = findings.first();
-                let outcome = first.map_or(LineOutcome::Ignored, |finding| finding.outcome);
+                let outcome = match first.map(|finding| finding.outcome) {
+                    // Of the file; the line that names it was read.
+                    None | Some(LineOutcome::FileDropped) => LineOutcome::Ignored,
+                    Some(outcome) => outcome,
+                };
                 let place = first.map_or_else(|| path.clone(), |f| f.place.to_string());
                 let text = format!("{} is left out because of {place}", key.key);
                 let source = self.report_file(assignment, &path, outcome, text.clone());

@@ -13,6 +13,9 @@ pub enum LineOutcome {
     NotNeeded,
     /// OpenSM did not use the line.
     Ignored,
+    /// OpenSM stopped at the line, and used nothing of its file. The fabric has never been what the
+    /// file says.
+    FileDropped,
     /// Nothing replaces it; the fabric does not change.
     NoEquivalent,
     /// The fabric will behave differently.
@@ -21,11 +24,12 @@ pub enum LineOutcome {
 
 impl LineOutcome {
     /// All outcomes, the harmless ones first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Converted,
         Self::Default,
         Self::NotNeeded,
         Self::Ignored,
+        Self::FileDropped,
         Self::NoEquivalent,
         Self::ChangesBehaviour,
     ];
@@ -38,6 +42,7 @@ impl LineOutcome {
             Self::Default => "default",
             Self::NotNeeded => "not needed",
             Self::Ignored => "ignored by OpenSM",
+            Self::FileDropped => "file dropped by OpenSM",
             Self::NoEquivalent => "no equivalent",
             Self::ChangesBehaviour => "changes behaviour",
         }
@@ -48,7 +53,11 @@ impl LineOutcome {
     pub const fn is_difference(self) -> bool {
         match self {
             Self::NoEquivalent | Self::ChangesBehaviour => true,
-            Self::Converted | Self::Default | Self::NotNeeded | Self::Ignored => false,
+            Self::Converted
+            | Self::Default
+            | Self::NotNeeded
+            | Self::Ignored
+            | Self::FileDropped => false,
         }
     }
 }

@@ -100,7 +100,7 @@ fn examine_partitions(name: &str, file: &[u8], qos: bool) -> ExaminedFile {
             dropped.findings.push(Finding {
                 place: place_of_line(name, line),
                 line: line.map_or_else(String::new, |line| line_of(file, line)),
-                outcome: LineOutcome::Ignored,
+                outcome: LineOutcome::FileDropped,
                 text,
             });
             return dropped;

@@ -115,7 +115,7 @@ fn partitions_that_opensm_drops_are_left_out() {
     assert_reported(
         &imported,
         "/etc/opensm/partitions.conf:1",
-        LineOutcome::Ignored,
+        LineOutcome::FileDropped,
         "OpenSM 3.3 stops here (\"no partition definition found\") and drops this file",
     );
     assert!(imported.value("partitions.file").is_none());

@@ -76,7 +76,7 @@ pub use io::{
     AfterHandover, ControlSource, Decision, ElectionInput, ElectionNotice, HandoverReason,
     PollLimit, RoleChangeReason,
 };
-pub use other_sm::{OtherSm, SmMKey, SmRank};
+pub use other_sm::{IgnoreReason, OtherSm, SmMKey, SmRank};
 pub use settings::ElectionSettings;
 
 use ignored_sms::IgnoredSms;
@@ -282,12 +282,22 @@ impl Election {
     }
 
     /// Why an SM is ignored, if it is.
-    fn reason_to_ignore(&self, peer: &OtherSm) -> Option<ElectionNotice> {
+    #[must_use]
+    pub fn ignore_reason(&self, peer: &OtherSm) -> Option<IgnoreReason> {
         let allowed = self.settings.allowed.as_ref();
         if allowed.is_some_and(|a| !a.contains(&peer.guid)) {
-            return Some(ElectionNotice::SmNotAllowed(peer.guid, peer.state));
+            return Some(IgnoreReason::NotAllowed);
         }
-        (!peer.sm_key_matches).then_some(ElectionNotice::SmKeyMismatch(peer.guid))
+        (!peer.sm_key_matches).then_some(IgnoreReason::OtherSmKey)
+    }
+
+    /// The report of an SM that is ignored.
+    fn reason_to_ignore(&self, peer: &OtherSm) -> Option<ElectionNotice> {
+        let reason = self.ignore_reason(peer)?;
+        Some(match reason {
+            IgnoreReason::NotAllowed => ElectionNotice::SmNotAllowed(peer.guid, peer.state),
+            IgnoreReason::OtherSmKey => ElectionNotice::SmKeyMismatch(peer.guid),
+        })
     }
 
     /// Whether an SM that responded takes part in the election. Reports an SM that is ignored.

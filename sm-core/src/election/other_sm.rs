@@ -1,6 +1,7 @@
 //! Other SMs as their SMInfo describes them, and their rank. Pure data.
 
 use core::cmp::{Ordering, Reverse};
+use core::fmt;
 
 use ferrosm_mad::attr::{SmInfo, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -36,6 +37,25 @@ pub enum SmMKey {
     Unknown,
     Same,
     Other,
+}
+
+/// Why the election ignores an SM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IgnoreReason {
+    /// It is not on the allow-list.
+    NotAllowed,
+    /// It has another SM_Key.
+    OtherSmKey,
+}
+
+/// `another SM_Key (sm.sm-key)`.
+impl fmt::Display for IgnoreReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotAllowed => "not on the allow-list (sm.allowed-guids)",
+            Self::OtherSmKey => "another SM_Key (sm.sm-key)",
+        })
+    }
 }
 
 /// Another SM, as of one SMInfo.

@@ -159,6 +159,11 @@ events! {
             LinkDown(a: PortName, b: PortName) => { link: link(*a, *b) } [
                 Warning "link down": "a link was lost" do "check the cable";
             ]
+            /// A link that is up went down for a moment, which no sweep saw: a port of it has left
+            /// the state Active.
+            LinkInterrupted(a: PortName, b: PortName) => { link: link(*a, *b) } [
+                Warning "link interrupted": "a link went down and came up again between two sweeps, or a device was reset" do "check the cable if it happens again";
+            ]
             /// A link was lost repeatedly. It is reported once, until [`Self::LinkStable`].
             LinkFlapping(flaps: LinkFlaps) => {
                 link: link(flaps.ends[0], flaps.ends[1]),

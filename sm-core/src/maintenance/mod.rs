@@ -19,7 +19,7 @@ use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::ctx::Ctx;
 use crate::discovery::port_info::disconnect;
 use crate::effect::Effect;
-use crate::records::{Record, RecordUpdate};
+use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::report::maintenance_refusal::MaintenanceRefusal;
 use crate::smp::op::{PortSetting, SmpOp};
 
@@ -27,23 +27,20 @@ use crate::smp::op::{PortSetting, SmpOp};
 #[derive(Debug, Default)]
 pub(crate) struct MaintenanceList {
     entries: BTreeMap<MaintenanceTarget, Maintenance>,
-    /// Ports to enable, which were disabled.
+    /// Ports to enable, which were disabled, until they are found enabled.
     to_enable: BTreeSet<(NodeGuid, PortNum)>,
     /// Entries that were replaced since the last complete sweep.
     replaced: BTreeMap<MaintenanceTarget, Maintenance>,
 }
 
 impl MaintenanceList {
-    pub(crate) fn new(entries: BTreeMap<MaintenanceTarget, Maintenance>) -> Self {
+    /// As the records of an earlier run, or of the last master, say.
+    pub(crate) fn new(restored: &RestoredState) -> Self {
         Self {
-            entries,
-            ..Self::default()
+            entries: restored.maintenance.clone(),
+            to_enable: restored.ports_to_enable.clone(),
+            replaced: BTreeMap::new(),
         }
-    }
-
-    /// What is out of service is in the records of the last master.
-    pub(crate) fn load_replica(&mut self, entries: BTreeMap<MaintenanceTarget, Maintenance>) {
-        *self = Self::new(entries);
     }
 
     /// What is out of service, by target.
@@ -52,15 +49,20 @@ impl MaintenanceList {
     }
 
     /// Takes something out of service.
-    pub(crate) fn put(&mut self, new: Maintenance) -> RecordUpdate {
-        if let MaintenanceTarget::Port(node, port) = new.target {
-            self.to_enable.remove(&(node, port));
+    pub(crate) fn put(&mut self, new: Maintenance) -> Vec<RecordUpdate> {
+        let mut updates = Vec::new();
+        if let MaintenanceTarget::Port(node, port) = new.target
+            && self.to_enable.remove(&(node, port))
+        {
+            let key = Record::port_to_enable_key(node, port);
+            updates.push(RecordUpdate::Remove(key));
         }
         let replaced = self.entries.insert(new.target, new.clone());
         if let Some(replaced) = replaced {
             self.replaced.entry(new.target).or_insert(replaced);
         }
-        RecordUpdate::Put(Record::Maintenance(Box::new(new)))
+        updates.push(RecordUpdate::Put(Record::Maintenance(Box::new(new))));
+        updates
     }
 
     /// A sweep is complete: routes follow the entries, and no failure restores earlier ones.
@@ -73,17 +75,20 @@ impl MaintenanceList {
         self.replaced.remove(&target)
     }
 
-    /// Ends a maintenance. Returns what it was, and the update of its record.
+    /// Ends a maintenance. Returns what it was, and the updates of the records: a port is to be
+    /// enabled also if the SM restarts first, or another one takes over.
     pub(crate) fn remove(
         &mut self,
         target: MaintenanceTarget,
-    ) -> Option<(Maintenance, RecordUpdate)> {
+    ) -> Option<(Maintenance, Vec<RecordUpdate>)> {
         let entry = self.entries.remove(&target)?;
+        let key = Record::maintenance_key(target);
+        let mut updates = vec![RecordUpdate::Remove(key)];
         if let MaintenanceTarget::Port(node, port) = target {
             self.to_enable.insert((node, port));
+            updates.push(RecordUpdate::Put(Record::PortToEnable(node, port)));
         }
-        let key = Record::maintenance_key(target);
-        Some((entry, RecordUpdate::Remove(key)))
+        Some((entry, updates))
     }
 
     /// Switches that no route passes through.
@@ -113,7 +118,7 @@ impl MaintenanceList {
     }
 
     /// All tables are written, and no route uses a link at a port that is to be disabled: disables
-    /// these ports, and enables others again.
+    /// these ports, and enables others again. Ports that are enabled need no record any more.
     pub(crate) fn write_port_states(&mut self, ctx: &mut Ctx<'_>) {
         let targets = self.entries.keys().filter_map(|target| match target {
             MaintenanceTarget::Port(guid, port) => Some((*guid, *port)),
@@ -135,17 +140,27 @@ impl MaintenanceList {
             ctx.effects.push(Effect::RequestLocalSweep);
         }
         // An absent switch may come back with the port disabled, and a Set may be lost.
+        let mut enabled = Vec::new();
         self.to_enable.retain(|(guid, port)| {
             let Some(p) = switch_port(ctx.fabric, *guid, *port) else {
                 return true;
             };
-            let is_disabled = phys_state(ctx.fabric, p) == Some(PhysState::Disabled);
+            let Some(state) = phys_state(ctx.fabric, p) else {
+                return true;
+            };
+            let is_disabled = state == PhysState::Disabled;
             if is_disabled {
                 ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Enable));
                 ctx.effects.push(Effect::RereadPortLater(p));
+            } else {
+                let key = Record::port_to_enable_key(*guid, *port);
+                enabled.push(RecordUpdate::Remove(key));
             }
             is_disabled
         });
+        if !enabled.is_empty() {
+            ctx.outbox.persist(enabled);
+        }
     }
 }
 

@@ -85,8 +85,8 @@ impl SubnetManager {
             };
             // What was out of service before stays so.
             if let Some(before) = self.maintenance.take_replaced(entry.target) {
-                let record = self.maintenance.put(before);
-                self.outbox.persist(vec![record]);
+                let records = self.maintenance.put(before);
+                self.outbox.persist(records);
             } else if self.end_maintenance(entry.target).is_ok() {
                 self.request_local_sweep();
             }
@@ -221,8 +221,8 @@ impl SubnetManager {
         let name = entry.name.clone();
         let reason = entry.reason.clone();
         let action = entry.target.action();
-        let record = self.maintenance.put(entry);
-        self.outbox.persist(vec![record]);
+        let records = self.maintenance.put(entry);
+        self.outbox.persist(records);
         self.emit(Event::MaintenanceBegan {
             action,
             name,
@@ -233,11 +233,11 @@ impl SubnetManager {
     }
 
     fn end_maintenance(&mut self, target: MaintenanceTarget) -> Result<(), CommandFailure> {
-        let Some((ended, record)) = self.maintenance.remove(target) else {
+        let Some((ended, records)) = self.maintenance.remove(target) else {
             let refusal = Box::new(MaintenanceRefusal::InService);
             return Err(CommandFailure::Maintenance(refusal));
         };
-        self.outbox.persist(vec![record]);
+        self.outbox.persist(records);
         self.emit(Event::MaintenanceEnded {
             action: target.action(),
             name: ended.name,

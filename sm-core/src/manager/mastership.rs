@@ -16,6 +16,7 @@ use crate::effect::Effect;
 use crate::election::{self, AfterHandover};
 use crate::event::AboutSm;
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
+use crate::maintenance::MaintenanceList;
 use crate::mastership::{Mastership, knows_all_sms, sm_ports};
 use crate::records::RestoredState;
 use crate::smp::op::{SmpOp, Target};
@@ -331,7 +332,7 @@ impl SubnetManager {
     fn load_replica(&mut self, restored: RestoredState) {
         self.adoption = Adoption::of_replica(&restored, self.now);
         self.partitions.load_replica(restored.partitions.clone());
-        self.maintenance.load_replica(restored.maintenance.clone());
+        self.maintenance = MaintenanceList::new(&restored);
         self.partitions_changed();
         self.maintenance_changed();
         self.consent.load_replica(&restored);

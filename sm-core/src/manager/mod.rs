@@ -112,6 +112,7 @@ use crate::ports::link_stability::LinkStability;
 use crate::records::RestoredState;
 use crate::records::lid_map::LidMap;
 use crate::report::SweepReport;
+use crate::report::ignored_sm::IgnoredSm;
 use crate::routing::RoutingState;
 use crate::routing::routes::RoutingStart;
 use crate::routing::vl_plan::FabricVlPlan;
@@ -186,6 +187,7 @@ impl SubnetManager {
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let sm_key = RotatableKey::new(cfg.sm_key, restored.rotation_of(KeyKind::SmKey));
         let consent = Consent::new(&restored);
+        let maintenance = MaintenanceList::new(&restored);
         let partitions = AddedPartitions::new(Arc::clone(&cfg.partitions), restored.partitions);
         let digests = ConfigDigests::of(&cfg);
         let cfg = SmConfig {
@@ -194,7 +196,6 @@ impl SubnetManager {
             sm_key: sm_key.in_force(),
             ..cfg
         };
-        let maintenance = MaintenanceList::new(restored.maintenance);
         let mut sm = Self {
             smps: Smps::new(Limits::new(&cfg)),
             mastership: Mastership::new(&cfg, !restored.complete),
@@ -272,6 +273,12 @@ impl SubnetManager {
         other_sms
             .filter_map(|(_, info)| Some((info.guid, *told.get(&info.guid)?)))
             .collect()
+    }
+
+    /// The other SMs that the election ignores, and why.
+    #[must_use]
+    pub fn ignored_sms(&self) -> Vec<IgnoredSm> {
+        self.mastership.ignored_sms(&self.cfg)
     }
 
     /// Enables replication of the records. `timeout`: longest time until a batch is acknowledged,

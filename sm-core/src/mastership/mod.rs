@@ -42,6 +42,7 @@ use ferrosm_mad::time::Instant;
 use crate::config::SmConfig;
 use crate::config::sections::{ConfigDigests, ConfigSections};
 use crate::election::{Election, ElectionSettings, OtherSm, SmMKey};
+use crate::report::ignored_sm::IgnoredSm;
 use replica::StandbyReplica;
 use requesters::SenderQueries;
 pub(crate) use sm_scan::sm_ports;
@@ -226,6 +227,20 @@ impl Mastership {
         let other_sms = self.other_sms.values();
         let matching = other_sms.filter(|(_, info)| sm_key_matches(cfg, info));
         matching.map(|(at, info)| (*at, info))
+    }
+
+    /// The other SMs that the election ignores, as they last responded.
+    pub(crate) fn ignored_sms(&self, cfg: &SmConfig) -> Vec<IgnoredSm> {
+        let infos = self.other_sms.values();
+        let ignored = infos.filter_map(|(_, info)| {
+            let reason = self.election.ignore_reason(&self.peer(cfg, info))?;
+            let info = SmInfo {
+                sm_key: MKey::NONE,
+                ..*info
+            };
+            Some(IgnoredSm { info, reason })
+        });
+        ignored.collect()
     }
 
     /// Numbers of other SMs of the installation that show the SM_Key in force, and that do not.

@@ -160,6 +160,11 @@ impl LinkStability {
             return;
         }
         record.counted = Some((sweep, at));
+        // The loss of a link that is down, or leads elsewhere now, is reported as such.
+        if ctx.fabric.peer(at) == Some(peer) && ctx.fabric.port(at).is_some_and(Port::is_up) {
+            let [a, b] = [at, peer].map(|p| ctx.fabric.port_name(p));
+            ctx.outbox.emit(Event::LinkInterrupted(a, b));
+        }
         let is_first = record.flaps == 0;
         if is_first || (record.hold.is_zero() && now.since(record.last_flap) >= Self::QUIET) {
             (record.flaps, record.first_flap) = (0, now);

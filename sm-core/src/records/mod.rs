@@ -68,11 +68,13 @@ pub enum RecordKind {
     Maintenance = 15,
     /// A key that replaces the configured one; by kind of key.
     KeyRotation = 16,
+    /// A port that was disabled and is to be enabled; by node GUID and port number.
+    PortToEnable = 17,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -89,6 +91,7 @@ impl RecordKind {
         Self::Partition,
         Self::Maintenance,
         Self::KeyRotation,
+        Self::PortToEnable,
     ];
 
     /// Kinds of registrations of SA clients.
@@ -132,6 +135,7 @@ impl fmt::Display for RecordKind {
             Self::Partition => "partition",
             Self::Maintenance => "maintenance",
             Self::KeyRotation => "key rotation",
+            Self::PortToEnable => "port to enable",
         })
     }
 }

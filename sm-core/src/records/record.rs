@@ -11,7 +11,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use ferrosm_fabric::routing_origin::SlToVlEpoch;
-use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, NodeGuid, PortGuid, PortNum};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -65,6 +65,9 @@ pub enum Record {
     Maintenance(Box<Maintenance>),
     /// A key that replaces the configured one.
     KeyRotation(KeyRotation),
+    /// A port of a switch that operators disabled and have enabled since. The record ends when the
+    /// port is not Disabled.
+    PortToEnable(NodeGuid, PortNum),
 }
 
 impl Serialize for Record {
@@ -119,6 +122,7 @@ impl RecordUpdate {
                     | Record::Partition(_)
                     | Record::Maintenance(_)
                     | Record::KeyRotation(_)
+                    | Record::PortToEnable(..)
             )
         )
     }
@@ -197,6 +201,13 @@ impl Record {
         RecordKey::new(RecordKind::KeyRotation, &[&[kind as u8]])
     }
 
+    /// The key of [`Self::PortToEnable`].
+    #[must_use]
+    pub fn port_to_enable_key(node: NodeGuid, port: PortNum) -> RecordKey {
+        let node = node.0.to_be_bytes();
+        RecordKey::new(RecordKind::PortToEnable, &[&node, &[port.0]])
+    }
+
     /// Its key.
     #[must_use]
     pub fn key(&self) -> RecordKey {
@@ -212,6 +223,7 @@ impl Record {
             Self::Partition(partition) => Self::partition_key(partition.number),
             Self::Maintenance(maintenance) => Self::maintenance_key(maintenance.target),
             Self::KeyRotation(rotation) => Self::key_rotation_key(rotation.kind),
+            Self::PortToEnable(node, port) => Self::port_to_enable_key(*node, *port),
         }
     }
 
@@ -245,7 +257,8 @@ impl Record {
                 | RecordKind::AwaitsConsent
                 | RecordKind::Partition
                 | RecordKind::Maintenance
-                | RecordKind::KeyRotation,
+                | RecordKind::KeyRotation
+                | RecordKind::PortToEnable,
             ) => {}
         }
         let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
@@ -286,7 +299,8 @@ impl Record {
             | Self::SlToVlEpoch(_)
             | Self::AwaitsConsent
             | Self::Maintenance(_)
-            | Self::KeyRotation(_) => true,
+            | Self::KeyRotation(_)
+            | Self::PortToEnable(..) => true,
         }
     }
 }
@@ -421,6 +435,7 @@ mod tests {
                 key: MKey::new(78),
                 configured: MKey::new(77),
             }),
+            Record::PortToEnable(NodeGuid(5), PortNum(6)),
         ]
     }
 
@@ -470,6 +485,7 @@ mod tests {
             0x9c3e_d39e_7cab_c38e,
             0x1d0a_9e5f_c45d_fa0b,
             0xf6ee_4227_4be6_f0d4,
+            0xb7be_bc5a_e579_92f9,
         ];
         assert_eq!(digests, expected);
     }

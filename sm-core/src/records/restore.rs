@@ -157,6 +157,9 @@ impl RecordRestorer {
             Record::Maintenance(entry) => {
                 self.restored.maintenance.insert(entry.target, *entry);
             }
+            Record::PortToEnable(node, port) => {
+                self.restored.ports_to_enable.insert((node, port));
+            }
         }
     }
 

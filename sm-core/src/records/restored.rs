@@ -1,11 +1,11 @@
 //! The persisted state with which an SM starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_fabric::routing_origin::SlToVlEpoch;
 use ferrosm_fabric::snapshot::persist::RestoredSnapshot;
-use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{MKey, NodeGuid, PortGuid, PortNum};
 
 use super::Record;
 use super::routing::RoutingRecord;
@@ -41,6 +41,8 @@ pub struct RestoredState {
     pub partitions: BTreeMap<u16, Partition>,
     /// What operators took out of service.
     pub maintenance: BTreeMap<MaintenanceTarget, Maintenance>,
+    /// Ports that operators disabled and have enabled since.
+    pub ports_to_enable: BTreeSet<(NodeGuid, PortNum)>,
     /// Keys that replace the configured ones.
     pub key_rotations: BTreeMap<KeyKind, KeyRotation>,
     /// `registrations` contains every acknowledged registration, so no client has to register
@@ -65,6 +67,7 @@ impl RestoredState {
         let links = links.map(|(&of, &to)| Record::Neighbour { of, to });
         let partitions = self.partitions.values();
         let maintenance = self.maintenance.values();
+        let ports_to_enable = self.ports_to_enable.iter();
         let epoch = Some(self.sl_to_vl_epoch).filter(|epoch| *epoch != SlToVlEpoch::NEVER);
         lids.chain(self.registrations.iter().map(Record::Registration))
             .chain(m_keys)
@@ -79,5 +82,6 @@ impl RestoredState {
                     .map(Record::KeyRotation),
             )
             .chain(maintenance.map(|entry| Record::Maintenance(Box::new(entry.clone()))))
+            .chain(ports_to_enable.map(|(node, port)| Record::PortToEnable(*node, *port)))
     }
 }

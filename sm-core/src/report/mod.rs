@@ -4,6 +4,7 @@ pub mod absent_member;
 mod activity_kind;
 mod exclusion;
 pub mod foreign_settings;
+pub mod ignored_sm;
 pub mod m_keys;
 pub mod maintenance_refusal;
 pub mod partition_change;

@@ -45,7 +45,10 @@ pub struct RoutingBasis {
 pub struct WhatIfQuestion {
     /// What is lost.
     pub loss: Loss,
-    /// What is added after that.
+    /// Switches that no route passes through any more, as when they are drained: their own LIDs
+    /// stay. The connectivity of the answer is that without them.
+    pub drained: BTreeSet<SwitchIdx>,
+    /// What is added after the loss.
     pub additions: Additions,
     /// Engines to route with instead of the configured ones; empty: as the SM would.
     pub engines: Vec<String>,
@@ -203,11 +206,14 @@ impl RoutingBasis {
             }
         };
         let nodes: Vec<NodeIdx> = before.iter().map(node).collect();
-        let stubs: Vec<SwitchIdx> = self
+        let mut stubs: Vec<SwitchIdx> = self
             .stubs
             .iter()
+            .chain(&question.drained)
             .filter_map(|s| remaining.find(*s))
             .collect();
+        stubs.sort_unstable();
+        stubs.dedup();
         let topology = match stubs[..] {
             [] => Arc::clone(&full_topology),
             [..] => Arc::new(without_transit(&full_topology, &stubs)),
@@ -355,13 +361,21 @@ pub fn what_if(
     let topo = basis.graph();
     let connectivity_before = Connectivity::after(topo, &Loss::default());
     let WhatIfQuestion {
-        loss, additions, ..
+        loss,
+        drained,
+        additions,
+        ..
     } = question;
+    let mut out_of_use = loss.clone();
+    out_of_use.switches.extend(drained);
     let connectivity = match additions.is_empty() {
-        true => Connectivity::after(topo, loss),
-        false => Connectivity::after_change(topo, &topo.after_change(loss, additions, |_| true)),
+        true => Connectivity::after(topo, &out_of_use),
+        false => {
+            let remaining = topo.after_change(&out_of_use, additions, |_| true);
+            Connectivity::after_change(topo, &remaining)
+        }
     };
-    let is_reached = |s| connectivity.is_in_main_part(s);
+    let is_reached = |s| connectivity.is_in_main_part(s) || drained.contains(&s);
     let remaining = topo.after_change(loss, additions, is_reached);
     let mut job = basis.job_after(question, &remaining);
     job.cancel = cancellation.comparison.clone();

@@ -160,6 +160,11 @@ fn switch_that_is_gone_is_one_alarm() {
     let tested = ask(&sim, "sm", &["notify", "test"]);
     assert_eq!(tested.expect_success().stdout, "script: sent\n");
     wait_for_notices(&[("raised", id), ("cleared", id), ("test", 0)]);
+    // What leaves the host is in the audit log.
+    let commands = ask(&sim, "sm", &["commands"]).expect_success().stdout;
+    assert!(commands.contains("notify-test"), "{commands}");
+    let audit = fs::read_to_string(sim.dir().join("sm/audit.jsonl")).unwrap();
+    assert!(audit.contains("\"script sent\""), "{audit}");
     let none = ask(&sim, "sm", &["notify", "test", "pager"]);
     assert!(
         none.stderr.contains("no entry [[notify]] is named `pager`"),

@@ -35,6 +35,7 @@ mod opensm;
 mod opensm_election;
 mod opensm_import;
 mod opensm_state;
+mod operators;
 mod osmtest;
 mod packages;
 mod plan;

@@ -7,7 +7,8 @@ use ferrosm_core::event::LinkFlaps;
 use ferrosm_core::{Event, ProblemKind, SmConfig};
 use ferrosm_fabric::location::Location;
 use ferrosm_mad::attr::{PortState, id};
-use ferrosm_sim::faults::FabricAction;
+use ferrosm_mad::ids::NodeGuid;
+use ferrosm_sim::faults::{FabricAction, FaultScope};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::lab::Lab;
 
@@ -42,6 +43,35 @@ fn is_used(lab: &Lab, at: PortAt) -> bool {
 
 fn lft_sets(lab: &Lab) -> u32 {
     lab.world.fabric().all_counters().sets(id::LFT)
+}
+
+/// A link that went down and came up again between two sweeps is reported, once.
+#[test]
+fn link_that_was_down_between_two_sweeps_is_reported() {
+    let mut lab = Lab::up(SPEC, 1, SmConfig::default());
+    lab.run_until_correct(30);
+    let at = lab.redundant_link(0);
+    lab.act(FabricAction::AttrLoss(FaultScope::Fabric, id::NOTICE, 1.0));
+    lab.act(FabricAction::Bounce(at));
+    lab.world.run_for(Duration::from_secs(30));
+    lab.assert_correct();
+    let events = &lab.manager().events;
+    let interrupted: Vec<[NodeGuid; 2]> = events
+        .iter()
+        .filter_map(|event| {
+            if let Event::LinkInterrupted(a, b) = event {
+                Some([a.node?.guid, b.node?.guid])
+            } else {
+                None
+            }
+        })
+        .collect();
+    let [ends] = interrupted[..] else {
+        panic!("{interrupted:?}");
+    };
+    assert!(ends.contains(&lab.world.fabric().node_guid(at.node)));
+    let is_loss = |event: &Event| matches!(event, Event::LinkDown(..));
+    assert!(!events.iter().any(is_loss));
 }
 
 /// One link between switches stays in Initialize or Armed, because one port does not accept a

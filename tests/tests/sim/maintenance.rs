@@ -375,6 +375,31 @@ fn disabled_port_stays_disabled_until_it_is_enabled() {
     lab.run_until_correct(30);
 }
 
+/// The SM stops after the command that enables a port, and before it writes the port: the next one
+/// enables it, and the record ends.
+#[test]
+fn port_is_enabled_although_the_sm_restarts_before() {
+    let mut lab = Lab::up("fat-tree:4", 3, config());
+    let at = lab.redundant_link(3);
+    let what = port(&lab, at);
+    begin(&mut lab, |_| what);
+    lab.world.run_for(Duration::from_secs(5));
+    assert_eq!(phys_state(&lab, at), PhysState::Disabled);
+    lab.command(OperatorChange::EndMaintenance(what).into());
+    let stopped = lab.kill_sm();
+    let restored = stopped.restored(lab.world.now());
+    assert!(restored.maintenance.is_empty());
+    assert_eq!(restored.ports_to_enable.len(), 1);
+    assert_eq!(phys_state(&lab, at), PhysState::Disabled);
+    lab.restart_sm(config(), restored);
+    lab.world.run_for(Duration::from_secs(20));
+    assert_eq!(phys_state(&lab, at), PhysState::LinkUp);
+    lab.run_until_correct(30);
+    let stopped = lab.kill_sm();
+    let restored = stopped.restored(lab.world.now());
+    assert!(restored.ports_to_enable.is_empty());
+}
+
 /// A port that was Disabled when the SM started is enabled by command: of such a port only its
 /// states are known.
 #[test]

@@ -2,13 +2,15 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_core::SmConfig;
 use ferrosm_core::config::DrainPolicy;
+use ferrosm_core::config::maintenance::{Maintenance, MaintenanceTarget};
 use ferrosm_core::routing::what_if::{
     Cancellation, Prediction, RoutingBasis, WhatIfQuestion, what_if,
 };
+use ferrosm_core::{OperatorChange, SmConfig};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
@@ -78,18 +80,48 @@ impl Predicted {
     /// Without traps, so that one light sweep finds all that is lost.
     fn assert_predicted(mut self, loss: &Loss, actions: Vec<FabricAction>) {
         let prediction = self.predict(loss);
-        let routes = prediction.routes.expect("a routing");
         let no_traps = FabricAction::AttrLoss(FaultScope::Fabric, id::NOTICE, 1.0);
         for action in core::iter::once(no_traps).chain(actions) {
             self.lab.act(action);
         }
         self.lab.world.run_for(Duration::from_secs(5));
         self.lab.run_until_correct(60);
+        self.assert_tables(prediction, &format!("{loss:?}"));
+    }
+
+    /// Drains a switch, and compares the tables of the devices with the prediction.
+    fn assert_drain_predicted(&mut self, name: &str) {
+        let sm = self.lab.manager().core();
+        self.basis = sm.routing_basis().expect("a routing");
+        let node = self.lab.node(name);
+        let question = WhatIfQuestion {
+            drained: BTreeSet::from([self.switch(node)]),
+            ..WhatIfQuestion::default()
+        };
+        let prediction = what_if(&self.basis, &question, &Cancellation::default());
+        let entry = Maintenance {
+            target: MaintenanceTarget::Switch(self.lab.world.fabric().node_guid(node)),
+            name: name.to_owned(),
+            reason: String::new(),
+            until_unix_s: None,
+            may_cut_off_host: false,
+        };
+        let change = OperatorChange::BeginMaintenance(Box::new(entry));
+        self.lab.command(change.into());
+        self.lab.world.run_for(Duration::from_secs(5));
+        let predicted = prediction.routes.as_ref().expect("a routing").drained_lids;
+        assert_eq!(self.lab.last_report().drained_lids, predicted, "{name}");
+        self.assert_tables(prediction, name);
+    }
+
+    /// Compares the tables of the devices with a prediction.
+    fn assert_tables(&self, prediction: Prediction, loss: &str) {
+        let routes = prediction.routes.expect("a routing");
         let run = self.lab.describe_run();
         assert_eq!(
             self.lab.last_report().engine,
             routes.run.routing.engine,
-            "{run} {loss:?}"
+            "{run} {loss}"
         );
         let top = routes.run.topo.top_lid().raw();
         for (n, predicted) in routes.nodes.iter().zip(&routes.tables) {
@@ -101,7 +133,7 @@ impl Predicted {
             });
             assert_eq!(
                 differs, None,
-                "{run} {loss:?}: LID of {}",
+                "{run} {loss}: LID of {}",
                 self.lab.spec.nodes[node].description
             );
         }
@@ -112,8 +144,8 @@ impl Predicted {
             .routing_basis()
             .expect("a routing");
         let proof = after.proof();
-        assert_eq!(proof.max_load, routes.proof.max_load, "{run} {loss:?}");
-        assert_eq!(after.nodes().len(), routes.tables.len(), "{run} {loss:?}");
+        assert_eq!(proof.max_load, routes.proof.max_load, "{run} {loss}");
+        assert_eq!(after.nodes().len(), routes.tables.len(), "{run} {loss}");
     }
 }
 
@@ -163,6 +195,20 @@ fn lost_switches_are_predicted() {
                 .map(|node| FabricAction::PowerOff(*node))
                 .collect();
             predicted.assert_predicted(&loss, actions);
+        }
+    }
+}
+
+/// Drained switches, one after the other: the routes with the LIDs of the switches themselves.
+#[test]
+fn drained_switches_are_predicted() {
+    for (spec, names) in [
+        ("fat-tree:6", ["spine-0-0", "spine-1-1"]),
+        ("fat-tree:4", ["core-0", "spine-1-1"]),
+    ] {
+        let mut predicted = Predicted::on(spec, config("auto", DrainPolicy::Avoid));
+        for name in names {
+            predicted.assert_drain_predicted(name);
         }
     }
 }

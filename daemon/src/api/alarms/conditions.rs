@@ -225,11 +225,14 @@ fn of_service(state: &State) -> Vec<Condition> {
 fn add_fabric(state: &State, fabric: &FabricState, items: &mut Vec<Condition>) {
     let mut nodes = absent_nodes(fabric);
     let mut links = Vec::new();
-    // What is down by command is no deviation.
-    let is_disabled = |link: &Link| link.maintenance == Some(MaintenanceKind::DisabledPort);
+    // What is down by command is no deviation, nor is a link that trains after it.
+    let is_disabled = |key: &LinkKey, link: &Link| {
+        link.maintenance == Some(MaintenanceKind::DisabledPort)
+            || key.iter().any(|end| state.enabled_ports.contains(end))
+    };
     let mut disabled_ends = BTreeSet::new();
     for (key, link) in down_links(fabric, &state.maintenance) {
-        if is_disabled(&link) {
+        if is_disabled(&key, &link) {
             disabled_ends.extend(key.map(|(guid, _)| guid));
             continue;
         }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use ferrosm_api::answer::ApiError;
 use ferrosm_api::change::{Change, ChangeKind, Diff, DiffQuery, Difference};
 
+use super::moves;
 use crate::api::list::{invalid, time};
 use crate::api::rfc3339;
 
@@ -49,6 +50,7 @@ pub(super) fn diff(
                 .map_or_else(|| usual_state_before(state), |state| (*state).to_owned()),
             after: String::new(),
             changes: 0,
+            replaced_by: Vec::new(),
         });
         item.after.clone_from(state);
         item.changes += 1;
@@ -58,10 +60,12 @@ pub(super) fn diff(
         known_since: known_since.filter(|at| *at > from),
         from,
         to,
-        items: items
-            .into_values()
-            .filter(|item| item.before != item.after)
-            .collect(),
+        items: moves::with_moved_cables(
+            items
+                .into_values()
+                .filter(|item| item.before != item.after)
+                .collect(),
+        ),
         other,
     })
 }
@@ -141,6 +145,40 @@ mod tests {
         assert_eq!(summary(&all), ["a up down 2", "host present absent 1"]);
         assert_eq!(all.known_since, Some(at(1)));
         assert_eq!(summary(&between(3, 4)), ["c down up 1"]);
+    }
+
+    /// Cables that were moved are one line each, and two that were swapped are one.
+    #[test]
+    fn moved_cables_are_recognized() {
+        use ChangeKind::Link;
+        let changes = [
+            change(1, Link, "leaf-0/3 - spine-0/1", "down"),
+            change(2, Link, "leaf-0/5 - spine-0/1", "up"),
+            change(3, Link, "leaf-1/1 - spine-1/1", "down"),
+            change(4, Link, "leaf-1/2 - spine-1/2", "down"),
+            change(5, Link, "leaf-1/1 - spine-1/2", "up"),
+            change(6, Link, "leaf-1/2 - spine-1/1", "up"),
+            change(7, Link, "leaf-2/1 - spine-2/1", "down"),
+        ];
+        let query = DiffQuery {
+            from: at(0),
+            to: Some(at(8)),
+        };
+        let diff = diff(&changes, &query, UNIX_EPOCH).unwrap();
+        let summary: Vec<String> = diff
+            .items
+            .iter()
+            .map(|i| format!("{}: {} {}", i.object, i.after, i.replaced_by.join(", ")))
+            .collect();
+        assert_eq!(
+            summary,
+            [
+                "leaf-0/3 - spine-0/1: moved leaf-0/5 - spine-0/1",
+                "leaf-1/1 - spine-1/1, leaf-1/2 - spine-1/2: swapped \
+                 leaf-1/1 - spine-1/2, leaf-1/2 - spine-1/1",
+                "leaf-2/1 - spine-2/1: down ",
+            ]
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod diff;
 mod journal;
+mod moves;
 pub(super) mod of_event;
 
 use core::time::Duration;
@@ -12,22 +13,24 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use ferrosm_api::answer::ApiError;
+use ferrosm_api::answer::{ApiError, PAGE_LIMIT_MAX};
 use ferrosm_api::change::{Change, ChangeKind, ChangeQuery, Changes, Diff, DiffQuery};
 use ferrosm_core::Event;
 
 use self::journal::Journal;
 use self::of_event::{Described, describe, effect, has_written, notice};
-use super::list::invalid;
+use super::list::{invalid, limit_exceeded};
 use super::rfc3339;
 use crate::pattern::is_match;
 
-/// Changes that the service remembers.
-const REMEMBERED: usize = 10_000;
+/// Changes that the service remembers: those of one page.
+const REMEMBERED: usize = PAGE_LIMIT_MAX;
 /// Most changes that wait for their sweep. The oldest are then complete without an effect.
 const WAITING_MAX: usize = 1000;
 /// Age from which on a trap that no sweep followed causes nothing.
 const NOTICE_AGE_MAX: Duration = Duration::from_secs(30);
+/// Most changes of links that are searched for the cable that was at a port before.
+const MOVES_SEARCHED_MAX: usize = 1000;
 /// `limit` of a query that has none.
 const LIMIT_DEFAULT: usize = 1000;
 
@@ -112,8 +115,8 @@ impl ChangeLog {
     /// If the query is invalid.
     pub(super) fn select(&self, query: &ChangeQuery, now: SystemTime) -> Result<Changes, ApiError> {
         let limit = query.limit.unwrap_or(LIMIT_DEFAULT);
-        if !(1..=REMEMBERED).contains(&limit) {
-            return Err(invalid(format!("limit must be 1 to {REMEMBERED}")));
+        if !(1..=PAGE_LIMIT_MAX).contains(&limit) {
+            return Err(limit_exceeded(limit));
         }
         let kinds = query.kind.as_deref().map(kinds).transpose()?;
         let since = query.since_s.and_then(|s| {
@@ -172,6 +175,14 @@ impl Inner {
             nodes,
             cause,
         } = described;
+        let replaced = object
+            .as_deref()
+            .filter(|_| kind == ChangeKind::Link && state == Some("up"))
+            .and_then(|object| self.replaced_by(object));
+        let what = match replaced {
+            Some(replaced) => format!("{what} in place of {replaced}"),
+            None => what,
+        };
         let is_found = matches!(kind, ChangeKind::Link | ChangeKind::Node);
         let noticed = self.recent_notice().filter(|_| is_found);
         self.waiting.push_back(Change {
@@ -189,6 +200,23 @@ impl Inner {
             && let Some(first) = self.waiting.pop_front()
         {
             self.push(first);
+        }
+    }
+
+    /// The link that went down last at one of the ports of a link that is up now, and that leads
+    /// elsewhere: a cable was moved.
+    fn replaced_by(&self, up: &str) -> Option<String> {
+        let recorded = self.changes.iter().rev().map(|change| &**change);
+        let newest_first = self.waiting.iter().rev().chain(recorded);
+        let links = newest_first.filter(|change| change.kind == ChangeKind::Link);
+        let at_same_port = links.take(MOVES_SEARCHED_MAX).find_map(|change| {
+            let object = change.object.as_deref()?;
+            let is_meant = object == up || moves::have_common_end(object, up);
+            is_meant.then_some((object, change.state.as_deref()))
+        });
+        match at_same_port {
+            Some((object, Some("down"))) if object != up => Some(object.to_owned()),
+            Some(_) | None => None,
         }
     }
 

@@ -74,6 +74,7 @@ pub(in crate::api) fn describe(event: &Event) -> Option<Described> {
             of_link("link down", ends).with_state(link(&ends), "down")
         }
         Event::LinkFlapping(flaps) => of_link("link flapping", flaps.ends),
+        Event::LinkInterrupted(a, b) => of_link("link interrupted", [*a, *b]),
         Event::LinkStable(ends) => of_link("link stable again", *ends),
         Event::LinkDegraded(change) => {
             let rates = format!("link degraded to {} of {}", change.active, change.possible);

@@ -17,7 +17,7 @@ use ferrosm_api::maintenance::{
     DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
-use ferrosm_api::what_if::{NamedPorts, WhatIfRequest};
+use ferrosm_api::what_if::NamedPorts;
 use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::{CommandFailure, OperatorChange, PlannedChange};
 use tokio::sync::oneshot;
@@ -271,13 +271,7 @@ async fn plan(
         items: items.collect(),
     };
     let prediction = match out_of_service.and_then(|target| without(found, target)) {
-        Some(without) => {
-            let request = WhatIfRequest {
-                without: vec![without],
-                ..WhatIfRequest::default()
-            };
-            Some(service.predictor.predict(&state, request).await?)
-        }
+        Some(name) => Some(service.predictor.predict_drain(&state, name).await?),
         None => None,
     };
     let violations = match (&prediction, partitions) {

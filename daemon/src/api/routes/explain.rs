@@ -1,16 +1,17 @@
 //! Resources that say why something is as it is.
 
-use axum::Router;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State as Shared};
 use axum::routing::get;
+use axum::{Extension, Router};
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer};
 use ferrosm_api::explain::{
     AlarmExplanation, AlarmQuery, EngineExplanation, EngineQuery, ObjectExplanation, ObjectQuery,
     RouteExplanation, RouteQuery, SweepExplanation, SweepQuery,
 };
 
-use super::{Result, answer, ready};
+use super::{Result, answer, ready, role_of};
+use crate::api::access::Client;
 use crate::api::explain::ObjectSources;
 use crate::api::published::State;
 use crate::api::what_if::ComputedRoutes;
@@ -33,10 +34,14 @@ pub(super) fn router() -> Router<Service> {
 async fn computed_anew(
     service: &Service,
     state: &State,
+    client: &Client,
     is_wanted: bool,
 ) -> core::result::Result<Option<ComputedRoutes>, ApiError> {
     match is_wanted {
-        true => service.predictor.reroute(state).await.map(Some),
+        true => {
+            let role = role_of(service, client);
+            service.predictor.reroute(state, role).await.map(Some)
+        }
         false => Ok(None),
     }
 }
@@ -63,12 +68,13 @@ fn explain_object(
     (status = 404, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn get_route(
     Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
     query: Asked<RouteQuery>,
 ) -> Result<RouteExplanation> {
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let computed = computed_anew(&service, &state, query.reroute).await?;
+    let computed = computed_anew(&service, &state, &client, query.reroute).await?;
     let explained = explain::route(fabric, &service.sweeps, &query, computed.as_ref())?;
     Ok(answer(&state, fabric.at, explained))
 }
@@ -79,12 +85,13 @@ pub(super) async fn get_route(
     (status = 200, body = Answer<EngineExplanation>), (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn get_engine(
     Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
     query: Asked<EngineQuery>,
 ) -> Result<EngineExplanation> {
     let Query(query) = query?;
     let state = service.published.state();
     let fabric = ready(&state)?;
-    let computed = computed_anew(&service, &state, query.reroute).await?;
+    let computed = computed_anew(&service, &state, &client, query.reroute).await?;
     let explained = explain::engine(fabric, computed.as_ref())?;
     Ok(answer(&state, fabric.at, explained))
 }

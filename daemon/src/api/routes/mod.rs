@@ -22,8 +22,9 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
+use ferrosm_api::access::ClientRole;
 use ferrosm_api::alarm::{
-    AcknowledgeQuery, Alarm, ForgetQuery, Forgotten, NotifyTest, NotifyTestQuery,
+    AcknowledgeQuery, Alarm, ForgetQuery, Forgotten, NotifyResult, NotifyTest, NotifyTestQuery,
 };
 use ferrosm_api::answer::{Answer, ApiError, ErrorAnswer, ErrorKind, ListQuery, Page};
 use ferrosm_api::change::{ChangeQuery, Changes, Diff, DiffQuery};
@@ -312,10 +313,18 @@ async fn post_forget(
     (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer)))]
 async fn post_notify_test(
     Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
     query: core::result::Result<Query<NotifyTestQuery>, QueryRejection>,
 ) -> Result<NotifyTest> {
     let Query(NotifyTestQuery { name }) = query?;
     let items = service.notifier.test(name.clone()).await;
+    let message = match items.len() {
+        0 => "no target: nothing was sent".to_owned(),
+        _ => sent_tests(&items),
+    };
+    let by = client.to_string();
+    let log = &service.commands;
+    log.record(CommandKind::NotifyTest, by, None, message);
     if items.is_empty() {
         let message = match name {
             Some(name) => format!("no entry [[notify]] is named `{name}`"),
@@ -326,6 +335,24 @@ async fn post_notify_test(
     }
     let state = service.published.state();
     Ok(answer(&state, SystemTime::now(), NotifyTest { items }))
+}
+
+/// `pager sent; mail failed`.
+fn sent_tests(items: &[NotifyResult]) -> String {
+    let results = items.iter().map(|item| {
+        let result = match item.error {
+            None => "sent",
+            Some(_) => "failed",
+        };
+        format!("{} {result}", item.name)
+    });
+    results.collect::<Vec<String>>().join("; ")
+}
+
+/// The role of a client that may read.
+fn role_of(service: &Service, client: &Client) -> ClientRole {
+    let role = service.client_roles.of(client);
+    role.unwrap_or(ClientRole::View)
 }
 
 /// The commands that the service remembers, the newest first.

@@ -53,7 +53,8 @@ pub(super) fn router() -> Router<Service> {
 pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) -> Result<Status> {
     let Query(query) = query?;
     let state = state_of(&service, &query, EarlierTables::Any).await?;
-    Ok(answer(&state, state.at, status::status(&state)))
+    let alarms = query.at.is_none().then_some(&service.alarms);
+    Ok(answer(&state, state.at, status::status(&state, alarms)))
 }
 
 /// Whether everything that was seen in the last days (`health.expect`) is up, addressed and routed.

@@ -12,6 +12,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use ferrosm_api::answer::PAGE_LIMIT_MAX;
 use ferrosm_core::RestoredState;
 use ferrosm_recording::mask::copy_masked;
 use ferrosm_store::{StateInspection, restore, unix_s};
@@ -279,7 +280,7 @@ impl Report<'_> {
         }
         let is_list = LISTS.contains(&name);
         if is_list {
-            query.push(("limit", "100000".to_owned()));
+            query.push(("limit", PAGE_LIMIT_MAX.to_string()));
         }
         let mut answer = self.ask_page(resource, &query)?;
         for _ in 1..PAGES_MAX {

@@ -29,7 +29,8 @@ const FILE_MAX: u64 = 16 << 20;
 /// Runs the command.
 ///
 /// # Errors
-/// A file cannot be read or written, or is none of OpenSM's; status 1 if behaviour changes.
+/// A file cannot be read or written, or is none of OpenSM's; status 1 if behaviour changes, or
+/// OpenSM dropped a file.
 pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
     let ports = local_port::enumerate().unwrap_or_default();
     let request = request(args, &ports)?;
@@ -70,7 +71,8 @@ pub(super) fn run(args: &ImportArgs) -> Result<(), Failure> {
         // The result is on standard output.
         None => output::print_error(&text),
     }
-    match report.has_differences() && !args.accept {
+    let needs_review = report.has_differences() || !report.dropped_files().is_empty();
+    match needs_review && !args.accept {
         true => Err(Failure::Status(1)),
         false => Ok(()),
     }
