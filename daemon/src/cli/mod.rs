@@ -22,6 +22,7 @@ mod sa;
 mod simulator;
 mod state;
 mod time;
+mod web;
 mod what_if;
 
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ pub use sa::{RateArg, SaArgs, SaCommand};
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
 pub use state::{StateArgs, StateCommand};
 pub use time::TimeArgs;
+pub use web::{RoleArg, WebArgs, WebCommand};
 pub use what_if::WhatIfArgs;
 
 /// An InfiniBand subnet manager.
@@ -224,6 +226,8 @@ pub enum CliCommand {
     Bugreport(BugreportArgs),
     /// Capture the MADs of the running service for Wireshark.
     Capture(CaptureArgs),
+    /// Open the page of the running service.
+    Web(WebArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
     /// Check, print, import or export configuration; change that of the running service.
@@ -512,6 +516,7 @@ impl CliCommand {
             | Self::Bugreport(_)
             | Self::Sa(_)
             | Self::Capture(_)
+            | Self::Web(_)
             | Self::State(_)
             | Self::Config(_)
             | Self::Completions { .. } => None,

@@ -85,6 +85,16 @@ impl<'a> RoutedPaths<'a> {
         self.peer.iter().filter(|peer| **peer != NOWHERE).count() as u64
     }
 
+    /// The channels that lead to a switch: switch, output port, and number of the channel.
+    pub(super) fn channels(&self) -> impl Iterator<Item = (SwitchIdx, PortNum, usize)> {
+        let linked = (0..self.num_channels()).filter(|channel| self.peer[*channel] != NOWHERE);
+        linked.map(|channel| {
+            let s = self.base.partition_point(|base| *base <= channel) - 1;
+            let port = channel - self.base[s];
+            (SwitchIdx::from_index(s), PortNum(port as u8), channel)
+        })
+    }
+
     /// Number of hosts of a switch.
     pub(super) fn hosts_on(&self, switch: usize) -> usize {
         self.host_base[switch + 1] - self.host_base[switch]

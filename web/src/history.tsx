@@ -1,0 +1,43 @@
+// The slider of times: the fabric as it was, since the service started.
+
+import { useEffect, useState } from "preact/hooks";
+import { showTime, useStore } from "./store";
+
+const STEPS = 240;
+/** The service records at most so much; older times are refused with the reason. */
+const REACH_MS = 24 * 3600 * 1000;
+const DELAY_MS = 250;
+
+export function History() {
+  const { status, at } = useStore();
+  const [step, setStep] = useState(STEPS);
+  const [first, setFirst] = useState(0);
+  const [last, setLast] = useState(0);
+  useEffect(() => {
+    if (at || !status) return;
+    const now = Date.now();
+    setFirst(Math.max(Date.parse(status.started_at), now - REACH_MS));
+    setLast(now);
+    setStep(STEPS);
+  }, [status, at]);
+  const timeOf = (position: number) => new Date(first + ((last - first) * position) / STEPS);
+  useEffect(() => {
+    if (step === STEPS) {
+      if (at) showTime(undefined);
+      return;
+    }
+    const timer = setTimeout(() => showTime(timeOf(step).toISOString()), DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [step]);
+  const text = step === STEPS ? "now" : timeOf(step).toLocaleString();
+  return (
+    <div class="history">
+      <label>
+        Time
+        <input type="range" min="0" max={STEPS} value={step} aria-valuetext={text} onInput={(event) => setStep(Number(event.currentTarget.value))} />
+      </label>
+      <output>{text}</output>
+      {step !== STEPS && <button type="button" onClick={() => setStep(STEPS)}>Now</button>}
+    </div>
+  );
+}

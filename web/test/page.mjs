@@ -1,0 +1,160 @@
+// Opens the page in Chromium and uses it as a person does: node test/page.mjs LINK DIRECTORY
+//
+// LINK is of `ferrosm demo fat-tree:4 --web`. Chromium is Debian's; the packages are those of the lock file (`npm ci`). Prints what it
+// checked; exit status 1 with the reason if something is wrong. DIRECTORY gets the profile of the browser, and a picture after a failure.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const [link, directory] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const context = await chromium.launchPersistentContext(`${directory}/profile`, {
+  executablePath: "/usr/bin/chromium",
+  headless: true,
+  viewport: { width: 1280, height: 800 },
+  args: [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+  ],
+});
+const page = context.pages()[0] ?? (await context.newPage());
+page.setDefaultTimeout(15_000);
+
+/** Errors of scripts, violations of the content security policy, and requests to other servers. */
+const complaints = [];
+const origin = new URL(link).origin;
+page.on("pageerror", (error) => complaints.push(String(error)));
+page.on("console", (message) => {
+  if (message.type() === "error") complaints.push(message.text());
+});
+page.on("request", (request) => {
+  const { protocol, origin: asked } = new URL(request.url());
+  if (!["data:", "blob:"].includes(protocol) && asked !== origin) complaints.push(`request to ${request.url()}`);
+});
+
+/** Serious findings of axe-core. */
+async function checkAccessibility(where) {
+  // The content security policy allows no scripts but those of the page.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  const text = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" | ")}`);
+  assert.deepEqual(text, [], `accessibility of ${where}`);
+}
+
+const show = async (hash) => {
+  await page.evaluate((to) => { location.hash = to; }, hash);
+};
+
+async function check() {
+  await page.goto(`${origin}/`);
+  await page.getByText("ferrosm web login", { exact: true }).waitFor();
+  await checkAccessibility("the way in");
+
+  await page.goto(link);
+  // Only the part behind # differs from the address before.
+  await page.reload();
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#/overview", "the link is no longer in the address");
+  await page.getByText("OK", { exact: true }).waitFor();
+  await page.getByText("20 switches, 16 hosts, 48 links; routes by").waitFor();
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.getByText("sweep complete").first().waitFor();
+  console.log("overview: health, sizes, live events");
+  await checkAccessibility("the overview");
+
+  await show("#/fabric");
+  await page.getByRole("heading", { name: "tree: 3 levels" }).waitFor();
+  const drawing = page.getByRole("application");
+  await drawing.waitFor();
+  const [dark, light] = await drawnColors();
+  assert.ok(dark > 200 && light > 1000, `something is drawn: ${dark} and ${light} pixels`);
+  await checkAccessibility("the fabric");
+  await page.getByLabel("Path from").fill("host-0-0-0");
+  await page.getByLabel("to", { exact: true }).fill("host-3-1-1");
+  await page.getByRole("button", { name: "Show path" }).click();
+  await page.getByRole("heading", { name: /host-0-0-0.* → host-3-1-1/ }).waitFor();
+  assert.equal(await page.locator(".panel tbody tr").count(), 5, "hops");
+  console.log("fabric: structure, drawing, path");
+
+  await page.getByLabel("Search by name").fill("leaf-[0-3]-0");
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByRole("heading", { name: "4 found" }).waitFor();
+  await page.getByRole("button", { name: "leaf-2-0" }).click();
+  await page.getByRole("heading", { name: "leaf-2-0" }).waitFor();
+  await page.getByRole("button", { name: "What if it is lost?" }).click();
+  await page.getByText("2 host ports: host-2-0-0").waitFor();
+  await page.getByRole("button", { name: "N-1" }).click();
+  await page.getByText(/[0-9]+ of [0-9]+ would cut off hosts/).waitFor();
+  await page.getByLabel("Colour").selectOption("load");
+  await page.getByRole("button", { name: "Close details" }).click();
+  await page.getByText(/busiest link [0-9]+ routes/).waitFor();
+  console.log("fabric: search, what-if, N-1, load");
+
+  await show("#/fabric?show=spine-1-0");
+  await page.getByRole("button", { name: "Drain…" }).click();
+  await page.getByText("no host is cut off").waitFor();
+  await checkAccessibility("the plan of a drain");
+  await page.getByLabel("Reason").fill("T-4711");
+  await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).click();
+  await page.getByText("complete", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Close", exact: true }).click();
+  await show("#/maintenance");
+  await page.getByText("T-4711").waitFor();
+  await page.getByRole("button", { name: "Undrain" }).click();
+  await page.getByText("Nothing is out of service").waitFor();
+  console.log("maintenance: plan, drain, undrain");
+
+  for (const [hash, text] of [
+    ["#/nodes", "36 nodes"],
+    ["#/links", "48 links"],
+    ["#/alarms", "No alarm"],
+    ["#/events", "New events appear"],
+    ["#/partitions", "0x7fff"],
+    ["#/limits", "lids"],
+    ["#/groups", "Multicast groups"],
+  ]) {
+    await show(hash);
+    await page.getByText(text).first().waitFor();
+    await checkAccessibility(hash);
+  }
+  await page.getByRole("button", { name: "Dark" }).click();
+  await show("#/overview");
+  await page.getByRole("heading", { name: "Health" }).waitFor();
+  await checkAccessibility("the dark overview");
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("Open this page with a link").waitFor();
+  assert.deepEqual(complaints, []);
+  console.log("lists, dark, log out");
+}
+
+/** Numbers of pixels in a picture of the drawing, by brightness: nodes, and what is between them. */
+async function drawnColors() {
+  await page.waitForTimeout(300);
+  const picture = await page.locator(".drawing .canvas").screenshot();
+  return page.evaluate(async (base64) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${base64}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = image.width;
+    canvas.height = image.height;
+    const drawn = canvas.getContext("2d");
+    drawn.drawImage(image, 0, 0);
+    const { data } = drawn.getImageData(0, 0, canvas.width, canvas.height);
+    let dark = 0;
+    for (let i = 0; i < data.length; i += 4) if (data[i] + data[i + 1] + data[i + 2] < 500) dark += 1;
+    return [dark, data.length / 4 - dark];
+  }, picture.toString("base64"));
+}
+
+try {
+  await check();
+} catch (error) {
+  await page.screenshot({ path: `${directory}/failure.png` });
+  console.error(String(error), complaints);
+  process.exitCode = 1;
+}
+await context.close();
