@@ -23,8 +23,20 @@ function crc32(texts) {
   return ((crc ^ 0xffffffff) >>> 0).toString(16).padStart(8, "0");
 }
 
+/** The licences of the packages in the bundle. */
+function licenses(files) {
+  const packages = new Set(files.flatMap((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1] ?? []));
+  const texts = [...packages].sort().map((name) => {
+    const { version, license } = JSON.parse(read(`node_modules/${name}/package.json`));
+    const file = readdirSync(`${here}node_modules/${name}`).find((entry) => /^licen[cs]e/i.test(entry));
+    if (!file) throw new Error(`${name} has no licence text`);
+    return `${name} ${version} (${license})\n\n${read(`node_modules/${name}/${file}`)}`;
+  });
+  return texts.join("\n----\n\n");
+}
+
 mkdirSync(`${here}dist`, { recursive: true });
-await build({
+const { metafile } = await build({
   absWorkingDir: here,
   entryPoints: { app: "src/main.tsx" },
   outdir: "dist",
@@ -38,11 +50,13 @@ await build({
   charset: "utf8",
   define: { "process.env.NODE_ENV": '"production"' },
   logLevel: "warning",
+  metafile: true,
 });
+writeFileSync(`${here}dist/licenses.txt`, licenses(Object.keys(metafile.inputs)));
 for (const name of ["index.html", "icon.svg"]) writeFileSync(`${here}dist/${name}`, read(`src/${name}`));
 
 // The test `tidy::page` computes the same: whether the bundle is of these sources, and unchanged.
-const built = ["app.css", "app.js", "icon.svg", "index.html"];
+const built = ["app.css", "app.js", "icon.svg", "index.html", "licenses.txt"];
 const lines = [
   `${crc32(inputs().flatMap((name) => [Buffer.from(`${name}\n`), read(name)]))}  sources`,
   ...built.map((name) => `${crc32([read(`dist/${name}`)])}  ${name}`),

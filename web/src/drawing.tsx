@@ -23,11 +23,14 @@ export interface DrawingProps {
   label: string;
 }
 
-/** Links up to which a pointer finds them. */
+/** Links up to which a pointer finds them, and which stay visible while the drawing is moved. */
 const LINKS_FOUND_MAX = 12_000;
 const SIZE_MIN = 1.6;
 const SIZE_MAX = 9;
-const BLOCK_MAX = 16;
+/** Size of a block, compared with a switch that has as much room. */
+const BLOCK = 1.7;
+/** Curvature of links that close rings. */
+const ARC = 0.2;
 /** Pixels around the drawing. */
 const PADDING = 36;
 /** Links from which on each is drawn faintly, so that they do not cover everything. */
@@ -81,6 +84,7 @@ export function Drawing(props: DrawingProps) {
             color: { attribute: "color" },
             opacity: { attribute: "opacity" },
             path: { attribute: "path" },
+            curvature: { attribute: "curvature" },
             depth: { attribute: "depth" },
             cursor: "pointer",
           },
@@ -135,16 +139,15 @@ export function Drawing(props: DrawingProps) {
     const graph = new Graph({ multi: false, type: "undirected" });
     const items = [...view.items.values()];
     const scale = scaleOf(items, drawn.getDimensions());
-    const unit = usualSize(items.filter((item) => item.kind !== "block"), scale);
-    const block = Math.min(BLOCK_MAX, Math.max(SIZE_MIN * 2, 2 * usualSize(items.filter((item) => item.kind === "block"), scale / 2)));
+    const sizeOf = (kind: Item["kind"]) => usualSize(items.filter((item) => item.kind === kind), scale);
+    const sizes = { switch: sizeOf("switch"), host: Math.min(sizeOf("host"), sizeOf("switch") * 0.65), block: Math.max(2 * SIZE_MIN, BLOCK * sizeOf("block")) };
     const isCrowded = view.items.size > 1500;
     for (const item of view.items.values()) {
       const { color, strength, isMarked } = painter.node(item);
       const isSelected = item.key === selected;
-      const base = item.kind === "block" ? block : item.kind === "switch" ? unit : unit * 0.62;
       const look: NodeLook = {
         ...item.at,
-        size: base * strength * (isSelected ? 1.5 : 1),
+        size: sizes[item.kind] * strength * (isSelected ? 1.5 : 1),
         color: isSelected ? painter.colors.path : color,
         label: item.hosts > 0 && item.kind === "switch" ? `${item.label} +${item.hosts}` : item.label,
         shape: item.kind === "host" ? "circle" : "square",
@@ -156,14 +159,17 @@ export function Drawing(props: DrawingProps) {
     for (const bundle of view.bundles.values()) {
       const { color, size, isOnTop } = painter.bundle(bundle);
       const isSelected = bundle.key === selected;
+      const isArc = closesRing(model, view, bundle.a, bundle.b);
       graph.addEdgeWithKey(bundle.key, bundle.a, bundle.b, {
         color: isSelected ? painter.colors.path : color,
         size: isSelected ? 4 : isCrowded && !isOnTop ? Math.min(size, 0.7) : size,
         opacity: isOnTop || isSelected ? 1 : Math.max(0.06, Math.min(1, LINKS_STRONG_MAX / view.bundles.size)),
-        path: closesRing(model, view, bundle.a, bundle.b) ? "curved" : "straight",
+        path: isArc ? "curved" : "straight",
+        curvature: isArc ? ARC : 0,
         depth: isOnTop || isSelected ? "topEdges" : "edges",
       });
     }
+    drawn.setSetting("hideEdgesOnMove", view.bundles.size > LINKS_FOUND_MAX);
     drawn.setSetting("enableEdgeEvents", view.bundles.size <= LINKS_FOUND_MAX);
     drawn.setGraph(graph as never);
   }, [view, painter, selected]);

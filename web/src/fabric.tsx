@@ -50,7 +50,8 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
   );
   const painter = useMemo(() => {
     if (!model) return undefined;
-    const active = alarms.filter((alarm) => alarm.state === "active" && !at);
+    // A link with an alarm shows itself.
+    const active = alarms.filter((alarm) => alarm.state === "active" && !at && !alarm.object.name.includes(" - "));
     return new Painter(model, coloring, load, new Set(active.map((alarm) => alarm.object.guid)), marks, palette());
   }, [model, coloring, load, alarms, marks, theme, at]);
   const routes = useMemo(() => (model && load ? linkLoads(model, load) : undefined), [model, load]);

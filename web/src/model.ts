@@ -1,9 +1,11 @@
 // The fabric: nodes and links with their indices. Immutable.
 
+import { withAbsent } from "./absent";
 import type { FabricNode, Link, Structure, SwitchPlace } from "./types";
 
 export class Model {
   readonly nodes = new Map<string, FabricNode>();
+  readonly structure: Structure | undefined;
   readonly places = new Map<string, SwitchPlace>();
   /** Indices in `links`, by node. */
   readonly linksOf = new Map<string, number[]>();
@@ -15,10 +17,9 @@ export class Model {
   constructor(
     nodes: FabricNode[],
     readonly links: Link[],
-    readonly structure: Structure | undefined,
+    detected: Structure | undefined,
   ) {
     for (const node of nodes) this.nodes.set(node.guid, node);
-    for (const place of structure?.switches ?? []) this.places.set(place.guid, place);
     links.forEach((link, index) => {
       for (const { guid, name } of [link.a, link.b]) {
         // A link that is down may lead to a node that is no longer expected.
@@ -39,6 +40,19 @@ export class Model {
       if (hosts) hosts.push(node.guid);
       else this.hostsOf.set(home, [node.guid]);
     }
+    this.structure = detected && this.completed(detected);
+    for (const place of this.structure?.switches ?? []) this.places.set(place.guid, place);
+  }
+
+  /** The detected structure, with the switches that are gone. */
+  private completed(detected: Structure): Structure {
+    const places = new Map(detected.switches.map((place) => [place.guid, place]));
+    const absent = [...this.nodes.values()].filter((node) => node.kind === "switch" && !places.has(node.guid));
+    return withAbsent(detected, absent.map(({ guid }) => ({
+      guid,
+      neighbours: this.neighbours(guid).flatMap((other) => places.get(other) ?? []),
+      hasHosts: this.hostsOf.has(guid),
+    })));
   }
 
   neighbours(guid: string): string[] {

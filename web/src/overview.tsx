@@ -54,7 +54,7 @@ export function Overview() {
           <dt>Role since</dt><dd><Time at={status.role_since} /> ({status.role_reason})</dd>
           {sweep && <><dt>Last sweep</dt><dd>{sweep.number}, {sweep.kind}, {(sweep.took_us / 1000).toFixed(0)} ms, {sweep.smps} SMPs, at <Time at={sweep.at} /></dd></>}
           {sweep && sweep.engine !== "" && <><dt>Engine</dt><dd>{sweep.engine}</dd></>}
-          <dt>Version</dt><dd>ferrosm {status.version}, started <Time at={status.started_at} /></dd>
+          <dt>Version</dt><dd>ferrosm {status.version}, started <Time at={status.started_at} />; <a href="licenses.txt">licences of this page</a></dd>
         </dl>
       </section>
       <section class="card" aria-labelledby="alarms-title">

@@ -9,6 +9,8 @@ const EVENTS_KEPT = 500;
 const POLL_MS = 5000;
 /** Shortest time between two answers with all nodes and links. */
 const FABRIC_MS = 1000;
+/** The page waits this many times as long as the last answers took. */
+const PAUSE_SHARE = 3;
 const LIST_MAX = 100_000;
 
 export interface State {
@@ -131,8 +133,11 @@ export function refresh() {
   void (async () => {
     while (isAsked) {
       isAsked = false;
+      const start = performance.now();
       if (state.session) await refreshSummary();
-      await new Promise((resolve) => setTimeout(resolve, FABRIC_MS));
+      // Large fabrics that change often cost the service and the browser at most a part of their time.
+      const pause = Math.max(FABRIC_MS, PAUSE_SHARE * (performance.now() - start));
+      await new Promise((resolve) => setTimeout(resolve, pause));
     }
     running = false;
   })();

@@ -88,7 +88,7 @@ async function check() {
   await page.getByText("2 host ports: host-2-0-0").waitFor();
   await page.getByRole("button", { name: "N-1" }).click();
   await page.getByText(/[0-9]+ of [0-9]+ would cut off hosts/).waitFor();
-  await page.getByLabel("Colour").selectOption("load");
+  await page.getByRole("combobox", { name: "Colour" }).selectOption("load");
   await page.getByRole("button", { name: "Close details" }).click();
   await page.getByText(/busiest link [0-9]+ routes/).waitFor();
   console.log("fabric: search, what-if, N-1, load");

@@ -74,6 +74,16 @@ test("a tree is drawn by levels, its subtrees side by side", () => {
   assert.deepEqual(layOut(tree(2)), at, "the same drawing after a reload");
 });
 
+test("a switch that is gone stays at its place", () => {
+  for (const guid of ["spine-0-1", "leaf-1-0", "root-1"]) {
+    const whole = tree(3);
+    const { nodes, links, structure } = { nodes: [...whole.nodes.values()], links: whole.links, structure: whole.structure };
+    const left = { ...structure, switches: structure.switches.filter((place) => place.guid !== guid) };
+    const model = new page.Model(nodes, links, left);
+    assert.deepEqual(layOut(model).get(guid), layOut(whole).get(guid), guid);
+  }
+});
+
 test("groups, switches and roots collapse, and open", () => {
   const model = tree(30);
   const keys = (detail, open = []) => {

@@ -30,6 +30,11 @@ pub(super) const FILES: &[PageFile] = &[
         content: include_bytes!("../../../../web/dist/app.css"),
     },
     PageFile {
+        path: "/licenses.txt",
+        media_type: "text/plain; charset=utf-8",
+        content: include_bytes!("../../../../web/dist/licenses.txt"),
+    },
+    PageFile {
         path: "/icon.svg",
         media_type: "image/svg+xml",
         content: include_bytes!("../../../../web/dist/icon.svg"),
