@@ -43,7 +43,7 @@ pub struct Dimension {
 pub struct FabricStructure {
     /// The structure.
     pub kind: StructureKind,
-    /// In words: `3 levels, 16 roots, 32 leaves`.
+    /// In words: `tree: 3 levels, 16 roots, 32 leaves`.
     pub summary: String,
     /// Levels of a tree, or 2 in groups of leaves and spines; otherwise 0.
     pub levels: usize,

@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import Sigma from "sigma";
 import { sdfCircle, sdfSquare, pathCurved, pathLine, layerFill, layerPlain } from "sigma/rendering";
 import type { Model } from "./model";
+import { usualDistance } from "./layout";
 import { Painter, bundleText, itemText } from "./paint";
 import type { Item, View } from "./view";
 
@@ -30,7 +31,7 @@ const SIZE_MAX = 9;
 /** Size of a block, compared with a switch that has as much room. */
 const BLOCK = 1.7;
 /** Curvature of links that close rings. */
-const ARC = 0.2;
+const ARC = 0.12;
 /** Pixels around the drawing. */
 const PADDING = 36;
 /** Links from which on each is drawn faintly, so that they do not cover everything. */
@@ -244,21 +245,9 @@ function labelOf(isNeeded: boolean, isInTheWay: boolean): NodeLook["showLabel"] 
   return isNeeded ? "visible" : isInTheWay ? "hidden" : "auto";
 }
 
-/** The size, in pixels, at which neighbours in a row do not touch. */
+/** The size, in pixels, at which neighbours do not touch. */
 function usualSize(items: Item[], scale: number): number {
-  const rows = new Map<number, number[]>();
-  for (const item of items) {
-    const row = Math.round(item.at.y * 20);
-    const xs = rows.get(row);
-    if (xs) xs.push(item.at.x);
-    else rows.set(row, [item.at.x]);
-  }
-  const gaps: number[] = [];
-  for (const xs of rows.values()) {
-    xs.sort((a, b) => a - b).forEach((x, i) => i > 0 && x > xs[i - 1]! && gaps.push(x - xs[i - 1]!));
-  }
-  gaps.sort((a, b) => a - b);
-  const narrow = gaps[Math.floor(gaps.length / 10)] ?? Infinity;
+  const narrow = usualDistance(items.map((item) => item.at));
   return Math.max(SIZE_MIN, Math.min(SIZE_MAX, narrow * scale * 0.4));
 }
 

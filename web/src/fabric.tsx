@@ -21,6 +21,7 @@ type Panel =
   | { kind: "selection"; key: string }
   | { kind: "path"; from: string; to: string }
   | { kind: "what-if"; without: string }
+  | { kind: "plan"; target: string }
   | { kind: "single-losses" }
   | { kind: "found"; text: string };
 
@@ -99,7 +100,8 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
   useEffect(() => {
     const shownPath = panel?.kind === "path" && model && marksOf(panel, model, { path });
     if (shownPath) bringIntoView([...shownPath.nodes.keys()]);
-  }, [path]);
+    // The same path after a change of the fabric does not move the drawing.
+  }, [path?.from.guid, path?.to.guid, panel?.kind]);
 
   if (fabricError && !model) {
     return (
@@ -111,8 +113,18 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
   }
   if (!model || !view || !painter) return <p role="status">Asking the service…</p>;
   if (model.nodes.size === 0) return <div class="empty"><Advice /></div>;
+  const showPlan = (plan: WhatIf | undefined) => {
+    if (!plan || !change) return;
+    setPrediction(plan);
+    setPanel({ kind: "plan", target: change.target });
+  };
+  const closePlan = () => {
+    setPanel(undefined);
+    if (change) showTarget(model.find(change.target));
+    setChange(undefined);
+  };
   const legend = painter.legend();
-  const title = `${model.structure?.kind ?? "fabric"}: ${model.structure?.summary ?? ""}`;
+  const title = model.structure?.summary ?? "structure not known";
   const group = groupWord(model);
   const askPath = (event: Event) => {
     event.preventDefault();
@@ -178,6 +190,7 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
           {panel?.kind === "selection" && <Selection panelKey={panel.key} model={model} view={view} routes={routes} actions={actions} />}
           {panel?.kind === "path" && <PathDetails from={panel.from} to={panel.to} onPath={setPath} />}
           {panel?.kind === "what-if" && <WhatIfDetails without={panel.without} name={model.nodes.get(panel.without)?.name ?? panel.without} onPrediction={setPrediction} />}
+          {panel?.kind === "plan" && <p>The drawing shows what the plan for {panel.target} would do.</p>}
           {panel?.kind === "single-losses" && <SingleLosses onLosses={setLosses} onSelect={(loss) => setPanel({ kind: "what-if", without: loss.without })} />}
           {panel?.kind === "found" && <Found model={model} text={panel.text} actions={actions} />}
         </aside>
@@ -189,7 +202,7 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
         </ul>
         <History />
       </div>
-      {change && <MaintenanceDialog {...change} onClose={() => setChange(undefined)} />}
+      {change && <MaintenanceDialog {...change} onClose={closePlan} onPlan={showPlan} />}
     </div>
   );
 }
@@ -254,7 +267,7 @@ function marksOf(
     for (const end of [from, to]) mark(end.name, "path");
     return { title: "path", nodes, links };
   }
-  if (panel?.kind === "what-if" && known.prediction) {
+  if ((panel?.kind === "what-if" || panel?.kind === "plan") && known.prediction) {
     const { lost, cut_off, switches_cut_off, lose_redundancy } = known.prediction;
     for (const port of lose_redundancy.items) mark(port.name, "at-risk");
     for (const port of cut_off.items) mark(port.name, "cut-off");

@@ -1,10 +1,10 @@
-// The slider of times: the fabric as it was, since the service started.
+// The slider of times: the fabric as it was, as far back as the service recorded it.
 
 import { useEffect, useState } from "preact/hooks";
 import { showTime, useStore } from "./store";
 
 const STEPS = 240;
-/** The service records at most so much; older times are refused with the reason. */
+/** Longest time that the slider spans. */
 const REACH_MS = 24 * 3600 * 1000;
 const DELAY_MS = 250;
 
@@ -16,11 +16,12 @@ export function History() {
   useEffect(() => {
     if (at || !status) return;
     const now = Date.now();
-    setFirst(Math.max(Date.parse(status.started_at), now - REACH_MS));
+    const recorded = status.recorded_since ? Date.parse(status.recorded_since) : now;
+    setFirst(Math.min(now, Math.max(recorded, now - REACH_MS)));
     setLast(now);
     setStep(STEPS);
   }, [status, at]);
-  const timeOf = (position: number) => new Date(first + ((last - first) * position) / STEPS);
+  const timeOf = (position: number) => new Date(Math.ceil(first + ((last - first) * position) / STEPS));
   useEffect(() => {
     if (step === STEPS) {
       if (at) showTime(undefined);
@@ -34,7 +35,7 @@ export function History() {
     <div class="history">
       <label>
         Time
-        <input type="range" min="0" max={STEPS} value={step} aria-valuetext={text} onInput={(event) => setStep(Number(event.currentTarget.value))} />
+        <input type="range" disabled={!status?.recorded_since} min="0" max={STEPS} value={step} aria-valuetext={text} onInput={(event) => setStep(Number(event.currentTarget.value))} />
       </label>
       <output>{text}</output>
       {step !== STEPS && <button type="button" onClick={() => setStep(STEPS)}>Now</button>}

@@ -204,3 +204,34 @@ function placeOthers(model: Model, positions: Positions) {
     }
   }
 }
+
+/** How far points are from their nearest neighbours: a tenth of them is nearer to one. */
+export function usualDistance(points: Point[]): number {
+  if (points.length < 2) return Infinity;
+  const left = points.reduce((least, { x }) => Math.min(least, x), Infinity);
+  const right = points.reduce((most, { x }) => Math.max(most, x), -Infinity);
+  const bottom = points.reduce((least, { y }) => Math.min(least, y), Infinity);
+  const top = points.reduce((most, { y }) => Math.max(most, y), -Infinity);
+  // Cells with few points each. Points in a line have narrow ones.
+  const cell = Math.max(Math.sqrt(((right - left) * (top - bottom)) / points.length), (right - left + top - bottom) / points.length);
+  const cells = new Map<string, Point[]>();
+  const at = ({ x, y }: Point, dx = 0, dy = 0) => `${Math.floor((x - left) / cell) + dx} ${Math.floor((y - bottom) / cell) + dy}`;
+  for (const point of points) {
+    const own = cells.get(at(point));
+    if (own) own.push(point);
+    else cells.set(at(point), [point]);
+  }
+  const nearest = points.map((point) => {
+    let distance = 2 * cell;
+    for (const dx of [-1, 0, 1]) {
+      for (const dy of [-1, 0, 1]) {
+        for (const other of cells.get(at(point, dx, dy)) ?? []) {
+          if (other !== point) distance = Math.min(distance, Math.hypot(other.x - point.x, other.y - point.y));
+        }
+      }
+    }
+    return distance;
+  });
+  nearest.sort((a, b) => a - b);
+  return nearest[Math.floor(nearest.length / 10)]!;
+}

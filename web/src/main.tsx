@@ -71,7 +71,7 @@ function App() {
 }
 
 function Frame() {
-  const { status, answered, health, alarms, session, error, isLive, at } = useStore();
+  const { status, answered, health, alarms, session, error, isLive, at, modelAt } = useStore();
   const { view, show, find } = useRoute();
   const theme = useTheme();
   const [text, setText] = useState("");
@@ -115,7 +115,7 @@ function Frame() {
       </nav>
       <main id="main" tabIndex={-1}>
         {error && <Failure error={error} />}
-        {at && <p class="past" role="status">The fabric as of <Time at={at} />. <button type="button" onClick={() => showTime(undefined)}>Show it now</button></p>}
+        {at && <p class="past" role="status">{modelAt === at ? "The fabric as of" : "Asking for the fabric as of"} <Time at={at} />. <button type="button" onClick={() => showTime(undefined)}>Show it now</button></p>}
         {view === "overview" && <Overview />}
         {view === "fabric" && <Fabric show={show} find={find} />}
         {view === "nodes" && <Nodes />}

@@ -5,9 +5,17 @@ import { ApiError, post } from "./api";
 import { Dialog, Failure, Pill, Rows, Time } from "./parts";
 import { PredictionFacts } from "./prediction";
 import { mayOperate, refresh, useStore } from "./store";
-import type { ChangePlan, CommandEntry, MaintenanceItem } from "./types";
+import type { ChangePlan, CommandEntry, MaintenanceItem, WhatIf } from "./types";
 
-export function MaintenanceDialog({ kind, target, onClose }: { kind: "drain" | "disable"; target: string; onClose: () => void }) {
+interface MaintenanceDialogProps {
+  kind: "drain" | "disable";
+  target: string;
+  onClose: () => void;
+  /** What the change would do, for the drawing. */
+  onPlan: (prediction: WhatIf | undefined) => void;
+}
+
+export function MaintenanceDialog({ kind, target, onClose, onPlan }: MaintenanceDialogProps) {
   const [plan, setPlan] = useState<ChangePlan & { revision: number }>();
   const [error, setError] = useState<ApiError>();
   const [done, setDone] = useState<CommandEntry>();
@@ -17,7 +25,10 @@ export function MaintenanceDialog({ kind, target, onClose }: { kind: "drain" | "
   const resource = kind === "drain" ? "drain" : "ports/disable";
   useEffect(() => {
     post<ChangePlan>(resource, { dry_run: true }, { target })
-      .then(setPlan)
+      .then((answer) => {
+        setPlan(answer);
+        onPlan(answer.prediction);
+      })
       .catch((refusal: unknown) => refusal instanceof ApiError && setError(refusal));
   }, []);
   const send = async (event: Event) => {

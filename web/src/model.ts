@@ -5,6 +5,7 @@ import type { FabricNode, Link, Structure, SwitchPlace } from "./types";
 
 export class Model {
   readonly nodes = new Map<string, FabricNode>();
+  private readonly byName = new Map<string, string>();
   readonly structure: Structure | undefined;
   readonly places = new Map<string, SwitchPlace>();
   /** Indices in `links`, by node. */
@@ -32,6 +33,7 @@ export class Model {
       }
     });
     for (const node of this.nodes.values()) {
+      if (!this.byName.has(node.name)) this.byName.set(node.name, node.guid);
       if (node.kind === "switch") continue;
       const home = this.neighbours(node.guid).find((guid) => this.nodes.get(guid)?.kind === "switch");
       if (home === undefined) continue;
@@ -88,9 +90,8 @@ export class Model {
     const [one] = text.split(" - ");
     const name = one!.trim();
     if (this.nodes.has(name)) return { node: name };
-    for (const node of this.nodes.values()) {
-      if (node.name === name) return { node: node.guid };
-    }
+    const named = this.byName.get(name);
+    if (named !== undefined) return { node: named };
     const slash = name.lastIndexOf("/");
     if (slash < 0) return {};
     const port = Number(name.slice(slash + 1));

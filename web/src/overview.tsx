@@ -42,7 +42,7 @@ export function Overview() {
         ) : (
           <p>Not discovered yet.</p>
         )}
-        {model?.structure && <p>{model.structure.kind}: {model.structure.summary}</p>}
+        {model?.structure && <p>{model.structure.summary}</p>}
         {fabric && <p><a href="#/fabric">Show it</a></p>}
       </section>
       <section class="card" aria-labelledby="sm-title">

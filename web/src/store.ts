@@ -29,8 +29,10 @@ export interface State {
   model?: Model;
   fabricError?: ApiError;
   load?: LinkLoad;
-  /** The time that is shown, in UTC; `undefined`: now. */
+  /** The time that is asked for, in UTC; `undefined`: now. */
   at?: string;
+  /** The time of `model`. */
+  modelAt?: string;
 }
 
 export let state: State = { isLive: false, alarms: [], events: [] };
@@ -86,7 +88,9 @@ async function refreshFabric() {
       get<Page<Link>>("links", { at, limit: LIST_MAX }),
     ]);
     const shape = `${nodes.items.filter((node) => node.state === "present").length} ${links.items.filter((link) => link.state !== "down").length}`;
-    if (!at && (shape !== structureOf || !structure)) {
+    const hasSwitches = nodes.items.some((node) => node.kind === "switch" && node.state === "present");
+    if (!hasSwitches) structure = undefined;
+    if (!at && hasSwitches && (shape !== structureOf || !structure)) {
       try {
         structure = await get<Structure>("structure");
         structureOf = shape;
@@ -98,10 +102,10 @@ async function refreshFabric() {
     }
     if (at !== state.at) return;
     fabricRevision = nodes.revision;
-    update({ model: new Model(nodes.items, links.items, structure), fabricError: undefined });
+    update({ model: new Model(nodes.items, links.items, structure), modelAt: at, fabricError: undefined });
     if (wantsLoad && !at) await refreshLoad();
   } catch (error) {
-    if (error instanceof ApiError && error.status !== 401) update({ fabricError: error, model: undefined });
+    if (error instanceof ApiError && error.status !== 401) update({ fabricError: error, model: undefined, modelAt: at });
   }
 }
 

@@ -44,6 +44,7 @@ export interface Sweep {
 export interface Status {
   version: string;
   started_at: string;
+  recorded_since?: string;
   port?: ObjectName;
   priority: number;
   role_since: string;

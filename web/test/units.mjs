@@ -135,6 +135,14 @@ test("a grid is drawn by coordinates", () => {
   assert.ok(at.get("s00").x < at.get("s10").x && at.get("s10").x < at.get("s20").x);
 });
 
+test("the usual distance is that of neighbours", () => {
+  const grid = Array.from({ length: 400 }, (_, i) => ({ x: i % 20, y: Math.floor(i / 20) }));
+  assert.equal(page.usualDistance(grid), 1);
+  const row = Array.from({ length: 50 }, (_, i) => ({ x: i * 3, y: 7 }));
+  assert.equal(page.usualDistance(row), 3);
+  assert.equal(page.usualDistance([{ x: 0, y: 0 }]), Infinity);
+});
+
 test("names of nodes and links are found", () => {
   const model = tree(2);
   assert.deepEqual(model.find("leaf-0-0"), { node: "leaf-0-0" });

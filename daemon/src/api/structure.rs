@@ -18,7 +18,7 @@ pub(super) fn structure(snapshot: &Snapshot, basis: &RoutingBasis) -> FabricStru
         DetectedStructure::Tree(tree) => {
             let levels = tree.levels();
             let summary = format!(
-                "{levels} levels, {} roots, {} leaves",
+                "tree: {levels} levels, {} roots, {} leaves",
                 tree.roots.len(),
                 tree.leaves.len()
             );

@@ -87,11 +87,10 @@ impl<'a> RoutedPaths<'a> {
 
     /// The channels that lead to a switch: switch, output port, and number of the channel.
     pub(super) fn channels(&self) -> impl Iterator<Item = (SwitchIdx, PortNum, usize)> {
-        let linked = (0..self.num_channels()).filter(|channel| self.peer[*channel] != NOWHERE);
-        linked.map(|channel| {
-            let s = self.base.partition_point(|base| *base <= channel) - 1;
-            let port = channel - self.base[s];
-            (SwitchIdx::from_index(s), PortNum(port as u8), channel)
+        (0..self.num_switches()).flat_map(|s| {
+            let ports = (0..=u8::MAX).zip(self.base[s]..self.base[s + 1]);
+            let linked = ports.filter(|(_, channel)| self.peer[*channel] != NOWHERE);
+            linked.map(move |(port, channel)| (SwitchIdx::from_index(s), PortNum(port), channel))
         })
     }
 

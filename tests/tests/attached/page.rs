@@ -47,7 +47,11 @@ struct PageLogin {
 
 impl PageSite {
     fn start() -> Self {
-        let sim = FabricServer::shape("fat-tree2:4,4,2");
+        Self::start_with("fat-tree2:4,4,2")
+    }
+
+    fn start_with(shape: &str) -> Self {
+        let sim = FabricServer::shape(shape);
         let address = loopback::free(1)[0];
         let config = sim.dir().join("f.toml");
         fs::write(&config, format!("[web]\nlisten = \"{address}\"\n")).unwrap();
@@ -309,20 +313,20 @@ fn demo_serves_the_page() {
     assert!(opened.stdout.contains("\"admin\""), "{}", opened.stdout);
 }
 
-/// Runs a script of `web/test`.
-fn node(script: &str, args: &[&str], dir: &Path) -> Finished {
+/// Starts a script of `web/test`.
+fn start_node(script: &str, args: &[&str], dir: &Path) -> Running {
     let web = workspace().join("web");
     assert!(
         web.join("node_modules/playwright-core").exists(),
         "packages of the page are missing: run scripts/test --install, or (cd web && npm ci)"
     );
     let script = web.join("test").join(script).display().to_string();
-    Launch::new("node")
-        .args(&[&script])
-        .args(args)
-        .start(dir)
-        .wait(GUARD)
-        .expect_success()
+    Launch::new("node").args(&[&script]).args(args).start(dir)
+}
+
+/// Runs a script of `web/test`.
+fn node(script: &str, args: &[&str], dir: &Path) -> Finished {
+    start_node(script, args, dir).wait(GUARD).expect_success()
 }
 
 /// What the page computes itself: search, layouts, collapsed groups.
@@ -341,4 +345,32 @@ fn page_works_in_a_browser() {
     let used = dir.path().display().to_string();
     let run = node("page.mjs", &[&link, &used], dir.path());
     assert!(run.stdout.contains("log out"), "{}", run.describe());
+}
+
+/// A fabric without a switch: the page says what to do.
+#[test]
+fn empty_fabric_says_what_to_do() {
+    let dir = Scratch::new("page");
+    let (_demo, link) = demo(dir.path(), "back-to-back");
+    let used = dir.path().display().to_string();
+    let run = node("empty.mjs", &[&link, &used], dir.path());
+    assert!(run.stdout.contains("advice"), "{}", run.describe());
+}
+
+/// A link that goes down appears in the page without a reload; the slider shows the time before.
+#[test]
+fn page_shows_changes_as_they_happen() {
+    let site = PageSite::start_with("fat-tree:4");
+    let used = site.sim.subdir("browser").display().to_string();
+    let link = format!("http://{}/#login={}", site.address, site.link(&[]));
+    let mut run = start_node("live.mjs", &[&link, &used], site.sim.dir());
+    let ready = poll_until(GUARD, PAUSE, || match run.ended() {
+        Some(status) => panic!("{status}: {}", run.stderr()),
+        None if run.stdout().contains("ready") => Ok(()),
+        None => Err(run.stderr()),
+    });
+    ready.unwrap();
+    drop(site.sim.execute("cut \"leaf-0-0\"[3]"));
+    let run = run.wait(GUARD).expect_success();
+    assert!(run.stdout.contains("earlier times"), "{}", run.describe());
 }

@@ -53,7 +53,9 @@ pub(super) fn router() -> Router<Service> {
 pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) -> Result<Status> {
     let Query(query) = query?;
     let state = state_of(&service, &query, EarlierTables::Any).await?;
-    Ok(answer(&state, state.at, status::status(&state)))
+    let recorded_since = service.published.fabric_recorded_since();
+    let status = status::status(&state, recorded_since);
+    Ok(answer(&state, state.at, status))
 }
 
 /// Whether everything that was seen in the last days (`health.expect`) is up, addressed and routed.
