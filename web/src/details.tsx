@@ -1,11 +1,12 @@
 // Details of what is selected, and what can be done with it.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { get } from "./api";
+import { ApiError, get } from "./api";
 import { linkName, linkTarget, type Model } from "./model";
 import { Failure, Pill, Time, useAnswer } from "./parts";
 import { mayOperate, useStore } from "./store";
-import type { FabricPath, Link, Page, Port } from "./types";
+import type { Change, FabricNode, FabricPath, Host, Link, Page, Port } from "./types";
 import type { Bundle, Item, View } from "./view";
 
 export interface Actions {
@@ -94,31 +95,71 @@ function NodeDetails({ model, guid, hosts, actions }: { model: Model; guid: stri
           </tbody>
         </table>
       </div>
-      <Ports guid={guid} />
+      <More node={node} />
     </>
   );
 }
 
-/** The ports as the SM read them, on request: a switch has many. */
-function Ports({ guid }: { guid: string }) {
-  const { at } = useStore();
-  const [ports, setPorts] = useState<Port[]>();
-  const ask = async () => {
-    // Ports of a switch are named by the GUID of the switch, those of a host by their own.
-    const answer = await get<Page<Port>>("ports", { at, limit: 1000, where: `guid=${guid}` });
-    setPorts(answer.items);
+/** An answer that is asked for when it is opened. */
+function OnRequest<T>({ title, ask, children }: { title: string; ask: () => Promise<T>; children: (answer: T) => ComponentChildren }) {
+  const [answer, setAnswer] = useState<T>();
+  const [error, setError] = useState<ApiError>();
+  const load = () => {
+    setError(undefined);
+    ask().then(setAnswer).catch((failed: unknown) => failed instanceof ApiError && setError(failed));
   };
   return (
-    <details onToggle={(event) => event.currentTarget.open && void ask()}>
-      <summary>Ports, as read</summary>
-      {ports?.length === 0 && <p>Ports have GUIDs of their own here: <code>ferrosm ports</code>.</p>}
-      {ports && ports.length > 0 && (
-        <table>
-          <thead><tr><th scope="col">Port</th><th scope="col">State</th><th scope="col">Physical</th><th scope="col">MTU</th></tr></thead>
-          <tbody>{ports.map((port) => <tr key={port.port}><td>{port.port}</td><td>{port.state}</td><td>{port.physical_state}</td><td>{port.mtu}</td></tr>)}</tbody>
-        </table>
-      )}
+    <details onToggle={(event) => event.currentTarget.open && load()}>
+      <summary>{title}</summary>
+      {error && <Failure error={error} />}
+      {answer !== undefined && children(answer)}
     </details>
+  );
+}
+
+/** What else the service knows of a node, on request. */
+function More({ node }: { node: FabricNode }) {
+  const { at } = useStore();
+  const { guid } = node;
+  return (
+    // Another node begins with closed ones.
+    <div key={guid}>
+      {node.kind === "switch" && (
+        <OnRequest title="Ports, as read" ask={() => get<Page<Port>>("ports", { at, limit: 1000, where: `guid=${guid}` })}>
+          {({ items }) => (
+            <table>
+              <thead><tr><th scope="col">Port</th><th scope="col">State</th><th scope="col">Physical</th><th scope="col">MTU</th></tr></thead>
+              <tbody>{items.map((port) => <tr key={port.port}><td>{port.port}</td><td>{port.state}</td><td>{port.physical_state}</td><td>{port.mtu}</td></tr>)}</tbody>
+            </table>
+          )}
+        </OnRequest>
+      )}
+      {node.kind !== "switch" && node.state === "present" && !at && (
+        <OnRequest title="Partitions and groups" ask={() => get<Host>(`hosts/${guid}`)}>
+          {({ ports }) => (
+            <ul class="plain">
+              {ports.map(({ place, partitions, groups }) => (
+                <li key={place.port.guid}>
+                  Port {place.number}: {partitions.join(", ") || "no partition"}; {groups.length === 0 ? "no group" : groups.join(", ")}
+                </li>
+              ))}
+            </ul>
+          )}
+        </OnRequest>
+      )}
+      <OnRequest title="Changes" ask={() => get<{ items: Change[] }>("changes", { node: guid, limit: 50 })}>
+        {({ items }) => (
+          <>
+            {items.length === 0 && <p>None known.</p>}
+            <ul class="plain">
+              {[...items].reverse().map((change) => (
+                <li key={change.number}><Time at={change.at} /> {change.what}{change.cause && `, because of: ${change.cause}`}{change.effect && `; ${change.effect}`}</li>
+              ))}
+            </ul>
+          </>
+        )}
+      </OnRequest>
+    </div>
   );
 }
 

@@ -1,6 +1,7 @@
 // The slider of times: the fabric as it was, as far back as the service recorded it.
 
 import { useEffect, useState } from "preact/hooks";
+import { CLOCK } from "./parts";
 import { showTime, useStore } from "./store";
 
 const STEPS = 240;
@@ -30,7 +31,7 @@ export function History() {
     const timer = setTimeout(() => showTime(timeOf(step).toISOString()), DELAY_MS);
     return () => clearTimeout(timer);
   }, [step]);
-  const text = step === STEPS ? "now" : timeOf(step).toLocaleString();
+  const text = step === STEPS ? "now" : timeOf(step).toLocaleString(undefined, CLOCK);
   return (
     <div class="history">
       <label>

@@ -115,7 +115,7 @@ function Frame() {
       </nav>
       <main id="main" tabIndex={-1}>
         {error && <Failure error={error} />}
-        {at && <p class="past" role="status">{modelAt === at ? "The fabric as of" : "Asking for the fabric as of"} <Time at={at} />. <button type="button" onClick={() => showTime(undefined)}>Show it now</button></p>}
+        {at && <p class="past" role="status">{modelAt === at ? "The fabric as of" : "Asking for the fabric as of"} <Time at={at} />. Alarms, events and groups are those of now. <button type="button" onClick={() => showTime(undefined)}>Show it now</button></p>}
         {view === "overview" && <Overview />}
         {view === "fabric" && <Fabric show={show} find={find} />}
         {view === "nodes" && <Nodes />}

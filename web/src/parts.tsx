@@ -6,7 +6,8 @@ import { ApiError, get } from "./api";
 import { useStore } from "./store";
 import type { EventEntry } from "./types";
 
-const CLOCK = { hour12: false } as const;
+/** How times are written. */
+export const CLOCK = { hour12: false } as const;
 
 /** A time of day, with the date if it is not today's. */
 export function Time({ at }: { at?: string }) {

@@ -288,3 +288,15 @@ export interface Group {
   senders: number;
   switches: number;
 }
+
+export interface Host {
+  ports: { place: { port: ObjectName; number: number }; partitions: string[]; groups: string[] }[];
+}
+
+export interface Change {
+  number: number;
+  at: string;
+  what: string;
+  cause?: string;
+  effect?: string;
+}

@@ -41,6 +41,8 @@ await withPage(link, directory, async (page, origin) => {
   await page.getByRole("heading", { name: "4 found" }).waitFor();
   await page.getByRole("button", { name: "leaf-2-0" }).click();
   await page.getByRole("heading", { name: "leaf-2-0" }).waitFor();
+  await page.getByText("Ports, as read").click();
+  await page.getByText("LinkUp").first().waitFor();
   await page.getByRole("button", { name: "What if it is lost?" }).click();
   await page.getByText("2 host ports: host-2-0-0").waitFor();
   await page.getByRole("button", { name: "N-1" }).click();
@@ -49,6 +51,10 @@ await withPage(link, directory, async (page, origin) => {
   await page.getByRole("button", { name: "Close details" }).click();
   await page.getByText(/busiest link [0-9]+ routes/).waitFor();
   console.log("fabric: search, what-if, N-1, load");
+
+  await show("#/fabric?show=host-1-0-0 mlx5_0");
+  await page.getByText("Partitions and groups").click();
+  await page.getByText("Default").waitFor();
 
   await show("#/fabric?show=spine-1-0");
   await page.getByRole("button", { name: "Drain…" }).click();
