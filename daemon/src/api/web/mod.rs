@@ -21,7 +21,8 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, ORIGIN, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
@@ -168,12 +169,14 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 /// Whether `Host` is a loopback address or `localhost`, with any port: a tunnel may have another
 /// one.
 fn names_this_computer(host: &str) -> bool {
-    let Ok(authority) = host.parse::<Uri>() else {
+    let Ok(authority) = host.parse::<Authority>() else {
         return false;
     };
-    let Some(name) = authority.host().filter(|_| authority.scheme().is_none()) else {
+    // Its host is what follows the name of a user.
+    if host.contains('@') {
         return false;
-    };
+    }
+    let name = authority.host();
     let bare = name
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'));
@@ -188,7 +191,8 @@ fn names_this_computer(host: &str) -> bool {
 
 /// Name of the cookie of the page at a host.
 fn cookie_name(host: &str) -> String {
-    let port = host.parse::<Uri>().ok().and_then(|uri| uri.port_u16());
+    let authority = host.parse::<Authority>().ok();
+    let port = authority.and_then(|authority| authority.port_u16());
     format!("{COOKIE_NAME}{}", port.unwrap_or(80))
 }
 
