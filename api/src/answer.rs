@@ -161,6 +161,8 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// The client's role does not allow it.
     Forbidden,
+    /// The page has no session, or it has ended.
+    NotLoggedIn,
     /// The state has another revision than the client expects.
     Changed,
     /// The configuration has errors.

@@ -28,6 +28,8 @@
 //! | [`plan`] | what an SM would write |
 //! | [`what_if`] | what a loss would do |
 //! | [`cabling`] | cables that are not as planned |
+//! | [`structure`] | the structure of the fabric, and the load of links |
+//! | [`web`] | links that open the page, and its sessions |
 
 #![warn(missing_docs)]
 
@@ -52,6 +54,8 @@ pub mod path;
 pub mod plan;
 pub mod sa;
 pub mod status;
+pub mod structure;
+pub mod web;
 pub mod what_if;
 
 /// Path prefix of all resources of this version.

@@ -17,6 +17,10 @@ pub struct Status {
     pub pid: u32,
     /// When the process started, in UTC (RFC 3339).
     pub started_at: String,
+    /// The earliest time of which the fabric is known (`at`), in UTC (RFC 3339); none before it was
+    /// discovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_since: Option<String>,
     /// The local port; none while the service waits for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<ObjectName>,

@@ -28,6 +28,8 @@ pub enum Client {
     },
     /// A client of UFM's calls with a password. It may do what these calls do.
     Login { user: Arc<str>, address: SocketAddr },
+    /// A session of the page, which this user opened.
+    Page { uid: u32, role: ClientRole },
 }
 
 impl Client {
@@ -73,6 +75,13 @@ impl Client {
                 format!("user {user} may only use UFM's calls"),
                 "Use a certificate (`[api]`).".to_owned(),
             ),
+            (Self::Page { role, .. }, _) => refused(
+                format!("this session has the role {}", role.name()),
+                format!(
+                    "This needs the role {}: run `ferrosm web login` as root or as the user of the service.",
+                    needed.name()
+                ),
+            ),
             (Self::Certified { names, .. }, None) => refused(
                 format!("the certificate of {} has no role", subject(names)),
                 "Add an entry [[api-client]] with this subject to the configuration, then reload it."
@@ -93,10 +102,7 @@ impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User { uid, pid } => {
-                match User::from_uid(Uid::from_raw(*uid)) {
-                    Ok(Some(user)) => f.write_str(&user.name)?,
-                    Ok(None) | Err(_) => write!(f, "user {uid}")?,
-                }
+                f.write_str(&user_name(*uid))?;
                 match pid {
                     Some(pid) => write!(f, " (process {pid})"),
                     None => Ok(()),
@@ -104,7 +110,16 @@ impl fmt::Display for Client {
             }
             Self::Login { user, address } => write!(f, "{user} ({address}, UFM's calls)"),
             Self::Certified { names, address } => write!(f, "{} ({address})", subject(names)),
+            Self::Page { uid, .. } => write!(f, "{} (page)", user_name(*uid)),
         }
+    }
+}
+
+/// The name of a user, or its number if it has none.
+pub(super) fn user_name(uid: u32) -> String {
+    match User::from_uid(Uid::from_raw(uid)) {
+        Ok(Some(user)) => user.name,
+        Ok(None) | Err(_) => format!("user {uid}"),
     }
 }
 
@@ -160,6 +175,7 @@ impl ClientRoles {
             // The permissions of the socket let others connect.
             Client::User { .. } => Some(ClientRole::View),
             Client::Login { .. } => None,
+            Client::Page { role, .. } => Some(*role),
             Client::Certified { names, .. } => {
                 let entries = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
                 let entry = entries.iter().find(|entry| names.contains(&entry.subject));

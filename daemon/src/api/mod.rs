@@ -25,10 +25,11 @@
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | [`intent`], [`intent_check`] | declared invariants and cables; their comparison |
 //! | `forget` | what is no longer expected |
-//! | `fabric`, `partition`, `path`, `status` | answers |
+//! | `fabric`, `partition`, `path`, `status`, `structure` | answers |
 //! | [`group`] | multicast groups, and what a host belongs to |
 //! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `web`, [`sessions`] | the page: its files, and who may use it |
 //! | `ufm` | calls of UFM's interface, for ib-kubernetes |
 //! | `sa_clients` | clients of the SA, and limits of single ones |
 //! | `what_if` | predictions, which take longer |
@@ -73,10 +74,13 @@ mod routes;
 mod sa_clients;
 mod seen;
 pub mod server;
+pub mod sessions;
 mod sm_reports;
 mod status;
+mod structure;
 pub mod sweep_log;
 mod ufm;
+mod web;
 mod what_if;
 
 pub(crate) use status::role;
@@ -99,6 +103,7 @@ use self::config::ConfigDesk;
 use self::events::EventLog;
 use self::group::RegistryDesk;
 use self::published::Published;
+use self::sessions::Sessions;
 use self::sweep_log::SweepLog;
 use crate::notify::Notifier;
 use crate::rings::ServiceRings;
@@ -126,6 +131,8 @@ pub const VIEWERS_MAX: usize = 32;
 const REMOTE_VIEWERS_MAX: usize = 96;
 /// Most other clients over TCP connected at the same time.
 const REMOTE_OPERATORS_MAX: usize = 32;
+/// Most clients of the page connected at the same time. A browser opens six connections.
+const PAGE_CLIENTS_MAX: usize = 64;
 /// Most clients of UFM's calls connected at the same time.
 const UFM_CLIENTS_MAX: usize = 16;
 /// Most clients that receive streams of events at the same time. Fewer than viewers, so that others
@@ -152,6 +159,8 @@ pub struct Service {
     event_streams: EventStreams,
     /// What clients over TCP may do.
     pub client_roles: ClientRoles,
+    /// The sessions of the page.
+    pub sessions: Sessions,
     pub rings: ServiceRings,
     pub sa_clients: SaClients,
     /// `None` while the service does not execute commands.

@@ -98,6 +98,12 @@ impl<S> PastStates<S> {
         self.states.front().map(|oldest| oldest.at)
     }
 
+    /// When the oldest of some states was published; `None` without one.
+    pub(super) fn first_at(&self, is_one: impl Fn(&S) -> bool) -> Option<SystemTime> {
+        let mut found = self.states.iter().filter(|past| is_one(&past.state));
+        found.next().map(|oldest| oldest.at)
+    }
+
     /// The state at a time, and all that followed it; `None` if the oldest one is newer.
     pub(super) fn since(&self, at: SystemTime) -> Option<PastStatesSince<S>> {
         let newer = self.states.iter().rev().take_while(|past| past.at > at);

@@ -258,6 +258,11 @@ impl Published {
         Ok(Arc::new(state))
     }
 
+    /// Since when the fabric is recorded; `None` if it was not before the present state.
+    pub(super) fn fabric_recorded_since(&self) -> Option<SystemTime> {
+        self.lock_past().first_at(|state| state.fabric.is_some())
+    }
+
     /// Wakes this thread after each change from now on. Only the first call has an effect.
     pub(super) fn wake(&self, watcher: Thread) {
         // A second watcher would be a defect of the service, and harmless.

@@ -23,9 +23,11 @@ use tracing::{debug, error, info, warn};
 use super::access::{Client, ClientRoles};
 use super::routes::{self, Failed};
 use super::ufm::{self, Login};
+use super::web;
 use super::{
-    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, REMOTE_OPERATORS_MAX, REMOTE_VIEWERS_MAX,
-    REQUEST_BODY_MAX, REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX, WHAT_IF_BODY_MAX,
+    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, PAGE_CLIENTS_MAX, REMOTE_OPERATORS_MAX,
+    REMOTE_VIEWERS_MAX, REQUEST_BODY_MAX, REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX,
+    WHAT_IF_BODY_MAX,
 };
 use crate::config::Settings;
 use crate::http::endpoint::{self, Slots};
@@ -64,6 +66,7 @@ pub fn start(
 ) -> Option<ApiSockets> {
     start_tcp(http, settings, service);
     start_ufm(http, settings, service);
+    start_page(http, settings, service);
     dir.map(|dir| start_sockets(http, &super::socket_to_serve(dir), dir, service))
 }
 
@@ -225,6 +228,21 @@ fn start_ufm(http: &HttpThread, settings: &Settings, service: &Service) {
         (router, slots.clone())
     };
     http.serve(|closing| endpoint::serve_tls(listen, "/ufmRest", tls, admit, closing));
+}
+
+/// Serves the page, if an address is configured.
+fn start_page(http: &HttpThread, settings: &Settings, service: &Service) {
+    let Some(listen) = settings.web else {
+        return;
+    };
+    let receive = middleware::from_fn_with_state(service.clone(), receive_body);
+    let router = web::router(service).layer(receive);
+    let slots = Slots::new(PAGE_CLIENTS_MAX);
+    let sessions = service.sessions.clone();
+    http.serve(|closing| {
+        let bound = move |address| sessions.served_at(address);
+        endpoint::serve_tcp(listen, "/", router, slots, bound, closing)
+    });
 }
 
 async fn serve(

@@ -1,5 +1,6 @@
 //! The service, its health, the SMs of the subnet, and limits.
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
@@ -63,7 +64,11 @@ fn sm_port(snapshot: &Snapshot, guid: PortGuid) -> ObjectName {
 }
 
 /// The service and what it does. `alarms` are those of now; `None` at an earlier time.
-pub(super) fn status(state: &State, alarms: Option<&Alarms>) -> Status {
+pub(super) fn status(
+    state: &State,
+    alarms: Option<&Alarms>,
+    recorded_since: Option<SystemTime>,
+) -> Status {
     let fabric = state.fabric.as_ref();
     let local = fabric.and_then(|fabric| {
         let snapshot = &fabric.snapshot;
@@ -73,6 +78,10 @@ pub(super) fn status(state: &State, alarms: Option<&Alarms>) -> Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         started_at: rfc3339(state.started),
+        // Rounded up to milliseconds, so that this time has an answer.
+        recorded_since: recorded_since
+            .or_else(|| fabric.map(|_| state.at))
+            .map(|at| rfc3339(at + Duration::from_millis(1))),
         port: local,
         priority: state.priority,
         role_since: rfc3339(state.role_since),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ferrosm_api::access::ClientRole;
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::invariant::InvariantStatus;
+use ferrosm_api::structure::{FabricStructure, LinkLoad};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery, WhatIfRequest};
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::report::routing_failure::RoutingFailure;
@@ -21,6 +22,7 @@ use super::intent::Intent;
 use super::intent_check;
 use super::list::invalid;
 use super::published::{State, ready};
+use super::structure;
 use crate::config::parse_engine;
 use crate::invariants::Invariant;
 use crate::what_if::{self, RoutedFabric};
@@ -183,6 +185,24 @@ impl Predictor {
     ) -> Result<Vec<SingleLossEffect>, ApiError> {
         let shared = SharedFabric::new(state)?;
         let compute = move |_: &Cancellation| what_if::single_loss_effects(shared.as_routed());
+        self.run(role, TIME_MAX, compute).await
+    }
+
+    /// The structure of the fabric.
+    pub(super) async fn structure(
+        &self,
+        state: &State,
+        role: ClientRole,
+    ) -> Result<FabricStructure, ApiError> {
+        let shared = SharedFabric::new(state)?;
+        let compute = move |_: &Cancellation| structure::structure(&shared.snapshot, &shared.basis);
+        self.run(role, TIME_MAX, compute).await
+    }
+
+    /// The load of the links.
+    pub(super) async fn load(&self, state: &State, role: ClientRole) -> Result<LinkLoad, ApiError> {
+        let shared = SharedFabric::new(state)?;
+        let compute = move |_: &Cancellation| structure::load(&shared.snapshot, &shared.basis);
         self.run(role, TIME_MAX, compute).await
     }
 

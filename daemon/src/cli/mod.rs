@@ -23,6 +23,7 @@ mod simulator;
 mod state;
 mod time;
 mod upgrade;
+mod web;
 mod what_if;
 
 use std::path::PathBuf;
@@ -66,6 +67,7 @@ pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand,
 pub use state::{StateArgs, StateCommand};
 pub use time::TimeArgs;
 pub use upgrade::{ManArgs, UpgradeArgs, UpgradeCommand};
+pub use web::{RoleArg, WebArgs, WebCommand};
 pub use what_if::WhatIfArgs;
 
 /// An InfiniBand subnet manager.
@@ -226,6 +228,8 @@ pub enum CliCommand {
     Bugreport(BugreportArgs),
     /// Capture the MADs of the running service for Wireshark.
     Capture(CaptureArgs),
+    /// Open the page of the running service.
+    Web(WebArgs),
     /// Show, export or import persisted state, also from OpenSM.
     State(StateArgs),
     /// Check, print, import or export configuration; change that of the running service.
@@ -519,6 +523,7 @@ impl CliCommand {
             | Self::Bugreport(_)
             | Self::Sa(_)
             | Self::Capture(_)
+            | Self::Web(_)
             | Self::State(_)
             | Self::Config(_)
             | Self::Upgrade(_)

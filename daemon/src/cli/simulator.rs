@@ -71,6 +71,9 @@ pub struct DemoArgs {
         long_help = FABRIC_LONG_HELP
     )]
     pub fabric: String,
+    /// Serve the page on a free port of this host, and print a link that opens it.
+    #[arg(long, conflicts_with = "once")]
+    pub web: bool,
     /// Common flags.
     #[command(flatten)]
     pub sm: SmArgs,

@@ -27,6 +27,7 @@ pub mod state;
 mod state_backup;
 pub mod topology;
 pub mod upgrade;
+pub mod web;
 pub mod what_if;
 
 use clap::CommandFactory;
@@ -85,6 +86,7 @@ pub fn run(mut cli: Cli) -> Result<(), Failure> {
         CliCommand::Sa(args) => sa::run(&args),
         CliCommand::Bugreport(args) => bugreport::run(&args),
         CliCommand::Capture(args) => capture::run(&args),
+        CliCommand::Web(args) => web::run(&args.command),
         CliCommand::State(args) => state::run(&args),
         CliCommand::Config(args) => match &args.command {
             ConfigCommand::Files(command) => config::run(command),

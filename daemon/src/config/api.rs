@@ -1,5 +1,6 @@
 //! Keys of `[api]` and `[ufm]`, and the entries `[[api-client]]`.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ferrosm_replication::https::ServerFiles;
@@ -82,6 +83,14 @@ pub(super) fn check_ufm(section: &UfmSection, report: &mut dyn FnMut(&'static st
     }
 }
 
+/// Checks the address of the page.
+pub(super) fn check_web(listen: Option<SocketAddr>, report: &mut dyn FnMut(&'static str, &str)) {
+    if listen.is_some_and(|address| !address.ip().is_loopback()) {
+        let text = "must be a loopback address, such as 127.0.0.1: the page has no encryption of its own; other computers reach it through a tunnel (`ssh -L`)";
+        report("web.listen", text);
+    }
+}
+
 /// What is wrong with an entry, apart from its values. `others` are the entries before it.
 pub(super) fn check(entry: &ApiClientEntry, others: &[ApiClientEntry]) -> Vec<String> {
     let mut errors = Vec::new();
@@ -125,6 +134,18 @@ mod tests {
         assert_eq!(found.certificate, Path::new("/etc/sm.crt"));
         assert_eq!(found.key, Path::new("/keys/sm.key"));
         assert_eq!(found.client_ca.as_deref(), Some(Path::new("/etc/ca.crt")));
+    }
+
+    #[test]
+    fn page_is_for_this_host_only() {
+        let web = |listen: &str| resolve(&format!("[web]\nlisten = \"{listen}\"\n"));
+        assert!(web("127.0.0.1:7475").unwrap().web.is_some());
+        assert!(web("[::1]:7475").unwrap().web.is_some());
+        assert_eq!(web("").unwrap().web, None);
+        for address in ["0.0.0.0:7475", "[::]:7475", "192.0.2.1:7475"] {
+            let errors = web(address).unwrap_err();
+            assert!(errors.contains("must be a loopback address"), "{errors}");
+        }
     }
 
     /// Roles have three names; an entry without a role may only read.

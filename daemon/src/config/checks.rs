@@ -42,6 +42,7 @@ pub(super) fn invalid_combinations(settings: &Settings) -> Vec<KeyMessage> {
     replication::check_keys(&settings.replication, &mut report);
     api::check_keys(&settings.api, &mut report);
     api::check_ufm(&settings.ufm, &mut report);
+    api::check_web(settings.web, &mut report);
     errors
 }
 

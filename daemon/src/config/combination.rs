@@ -136,6 +136,7 @@ fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
     let metrics = settings.metrics.filter(|at| at.port() != 0);
     let ufm = settings.ufm.listen.filter(|at| at.port() != 0);
     let api = settings.api.listen.filter(|at| at.port() != 0);
+    let web = settings.web.filter(|at| at.port() != 0);
     let values = [
         ("port.guid", port_name(settings)),
         ("files.state-dir", path(&settings.state_dir)),
@@ -144,6 +145,7 @@ fn exclusive_values(settings: &Settings) -> Vec<(&'static str, String)> {
         ("replication.listen", listen.map(|at| at.to_string())),
         ("api.listen", api.map(|at| at.to_string())),
         ("ufm.listen", ufm.map(|at| at.to_string())),
+        ("web.listen", web.map(|at| at.to_string())),
         ("metrics.listen", metrics.map(|at| at.to_string())),
         ("replication.fabric", replicated),
         ("subnet.prefix", Some(prefix.to_string())),

@@ -233,6 +233,8 @@ pub(super) const KEYS: &[Key<Settings>] = keys! { |settings: Settings|
     "ufm.user" Restart settings.ufm.user => TEXT;
     "ufm.password-file" Restart settings.ufm.password_file => TEXT;
 
+    "web.listen" Restart settings.web => SocketAddress("127.0.0.1:7475");
+
     "metrics.listen" Restart settings.metrics => SocketAddress("127.0.0.1:9793");
 
     "health.expect" Reload settings.health_expect => Time::within(MINUTE, YEAR);

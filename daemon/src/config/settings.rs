@@ -53,6 +53,8 @@ pub struct Settings {
     pub api: ApiSection,
     /// The listener of UFM's calls.
     pub ufm: UfmSection,
+    /// Address of the page, if any.
+    pub web: Option<SocketAddr>,
     /// The entries `[[api-client]]`.
     pub api_clients: Vec<ApiClientEntry>,
     /// Replication.
@@ -96,6 +98,7 @@ impl Default for Settings {
             cabling_plan: None,
             api: ApiSection::default(),
             ufm: UfmSection::default(),
+            web: None,
             api_clients: Vec::new(),
             replication: ReplicationSection::default(),
             state_dir: Some(PathBuf::from("/var/lib/ferrosm")),

@@ -61,18 +61,22 @@ impl Slots {
 }
 
 /// Serves a router on a TCP address. Binding is retried: an address may not exist yet. `path` is
-/// the resource that the log names.
+/// the resource that the log names. `bound` is called with the address once it is bound.
 pub async fn serve_tcp(
     address: SocketAddr,
     path: &str,
     router: Router,
     slots: Slots,
+    bound: impl FnOnce(SocketAddr),
     mut closing: Closing,
 ) {
     let listener = tokio::select! {
         listener = bind(address, "http", path, BIND_INTERVAL) => listener,
         _ = closing.changed() => return,
     };
+    if let Ok(address) = listener.local_addr() {
+        bound(address);
+    }
     serve_listener(listener, router, slots, closing).await;
 }
 

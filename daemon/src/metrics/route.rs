@@ -31,7 +31,7 @@ pub fn serve_if_configured(
     if let Some((http, listen)) = http.zip(listen) {
         let router = router(metrics.clone());
         let slots = Slots::new(CONNECTIONS_MAX);
-        http.serve(|closing| endpoint::serve_tcp(listen, PATH, router, slots, closing));
+        http.serve(|closing| endpoint::serve_tcp(listen, PATH, router, slots, |_| {}, closing));
     }
 }
 

@@ -43,6 +43,7 @@ pub mod report;
 pub mod sa;
 pub mod state;
 pub mod table;
+pub mod web;
 pub mod what_if;
 
 use std::io::{self, Write};

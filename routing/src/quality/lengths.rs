@@ -1,7 +1,7 @@
 //! Lengths of routes, and how many routes use the links, from the tables alone. On one thread, so
 //! that it may run beside a routing job.
 
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::loads::{LOST, PairLoads, Tree, UNKNOWN};
 use super::paths::RoutedPaths;
@@ -59,15 +59,29 @@ impl<'a> RouteLengths<'a> {
 
     /// The loads of the links between switches.
     pub fn loads(&mut self) -> LinkLoads {
-        let mut loads = PairLoads::empty(self.paths.num_channels());
-        for to in &self.paths.hosts {
-            self.tree.compute(&self.paths, to);
-            self.tree.count(&self.paths, to, &mut loads);
-        }
+        let loads = self.pair_loads();
         LinkLoads {
             busiest: loads.load.iter().copied().max().unwrap_or(0),
             total: loads.load.iter().sum(),
             channels: self.paths.num_links(),
         }
+    }
+
+    /// The load of each channel between switches: its switch, output port, and routes.
+    pub fn channel_loads(&mut self) -> Vec<(SwitchIdx, PortNum, u64)> {
+        let loads = self.pair_loads().load;
+        self.paths
+            .channels()
+            .map(|(s, port, channel)| (s, port, loads[channel]))
+            .collect()
+    }
+
+    fn pair_loads(&mut self) -> PairLoads {
+        let mut loads = PairLoads::empty(self.paths.num_channels());
+        for to in &self.paths.hosts {
+            self.tree.compute(&self.paths, to);
+            self.tree.count(&self.paths, to, &mut loads);
+        }
+        loads
     }
 }

@@ -85,6 +85,15 @@ impl<'a> RoutedPaths<'a> {
         self.peer.iter().filter(|peer| **peer != NOWHERE).count() as u64
     }
 
+    /// The channels that lead to a switch: switch, output port, and number of the channel.
+    pub(super) fn channels(&self) -> impl Iterator<Item = (SwitchIdx, PortNum, usize)> {
+        (0..self.num_switches()).flat_map(|s| {
+            let ports = (0..=u8::MAX).zip(self.base[s]..self.base[s + 1]);
+            let linked = ports.filter(|(_, channel)| self.peer[*channel] != NOWHERE);
+            linked.map(move |(port, channel)| (SwitchIdx::from_index(s), PortNum(port), channel))
+        })
+    }
+
     /// Number of hosts of a switch.
     pub(super) fn hosts_on(&self, switch: usize) -> usize {
         self.host_base[switch + 1] - self.host_base[switch]

@@ -3,5 +3,6 @@
 pub mod diameter;
 pub mod dragonfly;
 pub mod grid;
+pub mod placement;
 pub(crate) mod simple_graph;
 pub mod tree;

@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::connectivity::Connectivity;
 use ferrosm_routing::table_limits::{LimitedSwitch, without_transit};
 use ferrosm_routing::{
-    Additions, CancelToken, EarlierRun, Lft, Loss, PathSl, PreviousRouting, Proof,
+    Additions, CancelToken, EarlierRun, Hints, Lft, Loss, PathSl, PreviousRouting, Proof,
     RemainingTopology, SwitchIdx, Tables, Topology, VerifiedRun, changed_blocks,
 };
 
@@ -151,6 +151,12 @@ impl RoutingBasis {
     #[must_use]
     pub fn graph(&self) -> &Arc<Topology> {
         &self.inputs.full_topology
+    }
+
+    /// The operator's hints.
+    #[must_use]
+    pub fn hints(&self) -> &Hints {
+        &self.inputs.hints
     }
 
     /// The node of each switch of the graph.

@@ -6,6 +6,7 @@ mod components;
 mod imports;
 mod language;
 mod log_events;
+mod page;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};

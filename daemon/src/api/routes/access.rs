@@ -19,6 +19,8 @@ use crate::api::access::Client;
 pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
     // It changes nothing, but has a body.
     (Method::POST, "/v1/whatif", ClientRole::View),
+    // The session gets no more than the role of the client.
+    (Method::POST, "/v1/web/login", ClientRole::View),
     (Method::POST, "/v1/sweep", ClientRole::Operate),
     (Method::POST, "/v1/reroute", ClientRole::Operate),
     (Method::POST, "/v1/drain", ClientRole::Operate),

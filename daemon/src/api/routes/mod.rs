@@ -11,6 +11,8 @@ mod invariants;
 mod keys;
 mod observed;
 mod sa;
+mod structure;
+mod web;
 mod what_if;
 
 use core::time::Duration;
@@ -72,6 +74,8 @@ pub(super) fn router(service: Service) -> Router {
         .merge(group::router())
         .merge(capture::router())
         .merge(sa::router())
+        .merge(structure::router())
+        .merge(web::router())
         .merge(invariants::router())
         .fallback(no_resource)
         .method_not_allowed_fallback(no_method)
@@ -144,6 +148,9 @@ pub(super) fn router(service: Service) -> Router {
         capture::post_stop,
         sa::get_clients,
         sa::post_limit,
+        structure::get_structure,
+        structure::get_load,
+        web::post_login,
         invariants::get_invariants
     ),
     components(schemas(Removal, Consequence, RotationPlan))
@@ -168,6 +175,7 @@ impl IntoResponse for Failed {
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
+            ErrorKind::NotLoggedIn => StatusCode::UNAUTHORIZED,
             ErrorKind::Changed
             | ErrorKind::NotApplicable
             | ErrorKind::NotMaster

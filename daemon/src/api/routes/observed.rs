@@ -54,7 +54,9 @@ pub(super) async fn get_status(Shared(service): Shared<Service>, query: TimeOf) 
     let Query(query) = query?;
     let state = state_of(&service, &query, EarlierTables::Any).await?;
     let alarms = query.at.is_none().then_some(&service.alarms);
-    Ok(answer(&state, state.at, status::status(&state, alarms)))
+    let recorded_since = service.published.fabric_recorded_since();
+    let status = status::status(&state, alarms, recorded_since);
+    Ok(answer(&state, state.at, status))
 }
 
 /// Whether everything that was seen in the last days (`health.expect`) is up, addressed and routed.

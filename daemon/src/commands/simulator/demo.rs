@@ -1,12 +1,17 @@
 //! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
+use ferrosm_api::access::ClientRole;
 use ferrosm_fabric::observed::{ObservedFabric, PortRef};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim_server::in_process::SimNet;
 use ferrosm_sim_server::paths;
+use nix::unistd::geteuid;
 use tempfile::TempDir;
 use tracing::{info, warn};
 
@@ -14,6 +19,7 @@ use super::port::SimulatedPort;
 use crate::api;
 use crate::api::commands::CommandLog;
 use crate::api::server::ApiSockets;
+use crate::api::sessions::{PageUser, Sessions};
 use crate::cli::DemoArgs;
 use crate::commands::config;
 use crate::config::{ConfigSource, Settings};
@@ -31,6 +37,12 @@ use crate::run::service_manager::ServiceManager;
 use crate::run::signals;
 use ferrosm_store::StateDir;
 
+/// Address of the page: any free port.
+const PAGE_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Time until the page is served.
+const BIND_TIMEOUT: Duration = Duration::from_secs(2);
+const BIND_INTERVAL: Duration = Duration::from_millis(5);
+
 /// Runs the command.
 ///
 /// # Errors
@@ -43,11 +55,13 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
         None => ConfigSource::default(),
     };
     let flags = args.sm.clone();
+    let serves_page = args.web;
     let overlay = move |settings: &mut Settings| {
         // A demo persists nothing unless requested.
         settings.state_dir = None;
         // It does not use the metrics address of the daemon.
         settings.metrics = None;
+        settings.web = serves_page.then_some(PAGE_ADDRESS);
         flags.apply(settings);
     };
     let settings = source.resolve(&overlay)?;
@@ -96,6 +110,9 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
         Some(http) => Some(serve_api(http, &settings, &mut api)?),
         None => None,
     };
+    if serves_page {
+        log_link(&api.sessions);
+    }
     serve::serve(
         port,
         ServiceSetup {
@@ -120,6 +137,32 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
             },
         },
     )
+}
+
+/// Logs a link that opens the page, once it is served.
+fn log_link(sessions: &Sessions) {
+    let deadline = Instant::now() + BIND_TIMEOUT;
+    let address = loop {
+        match sessions.address() {
+            Some(address) => break address,
+            None if Instant::now() >= deadline => {
+                // The listener has logged why.
+                return;
+            }
+            None => std::thread::sleep(BIND_INTERVAL),
+        }
+    };
+    let user = PageUser {
+        uid: geteuid().as_raw(),
+        role: ClientRole::Admin,
+    };
+    match sessions.make_link(user, Instant::now()) {
+        Ok(secret) => info!(
+            link = format!("http://{address}/#login={secret}"),
+            "page served, open the link within 5 minutes"
+        ),
+        Err(error) => warn!(error = error.message, "cannot make link to the page"),
+    }
 }
 
 /// Serves the API, without a state directory at a socket in a temporary directory, which is removed

@@ -1,0 +1,49 @@
+//! `ferrosm web`: a link that opens the page of the running service.
+
+use core::time::Duration;
+
+use ferrosm_api::access::ClientRole;
+use ferrosm_api::web::WebLogin;
+use hyper::Method;
+
+use super::service::{endpoint, failure};
+use crate::api::client::Call;
+use crate::cli::{RoleArg, WebCommand};
+use crate::failure::Failure;
+use crate::output::{self, web};
+
+/// Runs the command.
+///
+/// # Errors
+/// If no service answers, or it does not serve the page.
+pub fn run(command: &WebCommand) -> Result<(), Failure> {
+    let WebCommand::Login {
+        role,
+        service,
+        json,
+    } = command;
+    let endpoint = endpoint(service)?;
+    let role = role.map(|role| match role {
+        RoleArg::View => ClientRole::View,
+        RoleArg::Operate => ClientRole::Operate,
+        RoleArg::Admin => ClientRole::Admin,
+    });
+    let query: Vec<(&str, String)> = role
+        .map(|role| ("role", role.name().to_owned()))
+        .into_iter()
+        .collect();
+    let call = Call {
+        endpoint: &endpoint,
+        method: Method::POST,
+        resource: "web/login",
+        query: &query,
+        wait: Duration::ZERO,
+    };
+    let received = call
+        .send::<WebLogin>()
+        .map_err(|e| failure(service, &endpoint, e))?;
+    match json {
+        true => output::print(&format!("{}\n", received.json)),
+        false => output::print(&web::link(&received.answer.body)),
+    }
+}
