@@ -38,13 +38,14 @@ fn metrics_in(text: &str) -> BTreeSet<String> {
 #[test]
 fn each_rule_fires_on_its_fault_only() {
     let dir = workspace().join("dist/monitoring");
-    for arguments in [
-        ["check", "rules", "ferrosm.rules.yml"],
-        ["test", "rules", "ferrosm.rules.test.yml"],
+    let scratch = Scratch::new("promtool");
+    for (verb, file) in [
+        ("check", "ferrosm.rules.yml"),
+        ("test", "ferrosm.rules.test.yml"),
     ] {
         let checked = Launch::new("promtool")
-            .args(&arguments)
-            .start(&dir)
+            .args(&[verb, "rules", &dir.join(file).to_string_lossy()])
+            .start(scratch.path())
             .wait(GUARD);
         drop(checked.expect_success());
     }

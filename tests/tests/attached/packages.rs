@@ -20,7 +20,7 @@ const GUARD: Duration = Duration::from_secs(600);
 const PACKAGES: &str = "libibumad3,libibverbs1,opensm,passwd,systemd";
 
 /// Builds the packages, with this version if one is given, and moves them to `dir`.
-fn build_packages(dir: &Path, version: Option<&str>) {
+fn build_packages(scratch: &Scratch, dir: &Path, version: Option<&str>) {
     let program = paths::ferrosm().display().to_string();
     let library = std::env::var("FERROSM_ATTACH_LIB").unwrap_or_else(|_| {
         let release = workspace().join("target/release/libferrosm_attach.so");
@@ -30,7 +30,7 @@ fn build_packages(dir: &Path, version: Option<&str>) {
     arguments.extend(version);
     let built = Launch::new(workspace().join("scripts/package"))
         .args(&arguments)
-        .start(&workspace())
+        .start(scratch.path())
         .wait(GUARD)
         .expect_success();
     fs::create_dir_all(dir).unwrap();
@@ -71,8 +71,8 @@ fn release() -> String {
 fn packages_serve_a_fabric_from_installation_to_purge() {
     let scratch = Scratch::new("packages");
     let packages = scratch.dir("packages");
-    build_packages(&packages.join("2"), Some("99.0-1"));
-    build_packages(&packages.join("1"), None);
+    build_packages(&scratch, &packages.join("2"), Some("99.0-1"));
+    build_packages(&scratch, &packages.join("1"), None);
     let scenario = workspace().join("tests/clients/package-scenario.sh");
     let hook = |text: String| format!("--customize-hook={text}");
     let ran = Launch::new("mmdebstrap")
