@@ -363,7 +363,8 @@ impl SubnetManager {
         let idle = self.smps.is_idle();
         let timer = self.schedule.poll_timeout().filter(|_| idle);
         let drained = self.drained_at().filter(|_| idle);
-        let sa = self.sa.poll_timeout();
+        let has_ended = self.mastership.has_ended();
+        let sa = self.sa.poll_timeout().filter(|_| !has_ended);
         let groups = self.multicast_update_due().filter(|_| idle);
         let mastership = self.mastership.poll_timeout();
         let may_reread = idle && self.activity.is_idle() && self.is_master();

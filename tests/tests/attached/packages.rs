@@ -4,7 +4,7 @@
 //! The packages have the programs of the test run; `scripts/package` without `--built` makes those
 //! of a release.
 
-#![allow(clippy::unwrap_used, reason = "test helpers")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test helpers")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
