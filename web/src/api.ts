@@ -1,6 +1,6 @@
 // Requests to the API, the session, and the stream of events.
 
-import type { Answered, EventEntry, Session } from "./types";
+import type { Answered, EventEntry, Page, Session } from "./types";
 
 /** Where the token of the session is kept. The storage belongs to this address and port. */
 const TOKEN_KEY = "ferrosm-token";
@@ -80,6 +80,21 @@ export async function get<T>(resource: string, query: Query = {}): Promise<T & A
       await new Promise((resolve) => setTimeout(resolve, 500 * tries));
     }
   }
+}
+
+/** Most objects on a page of a list (docs/api.md). */
+const PAGE_MAX = 10_000;
+
+/** All objects of a list, page by page. */
+export async function getAll<T>(resource: string, query: Query = {}): Promise<Page<T> & Answered> {
+  let page = await get<Page<T>>(resource, { ...query, limit: PAGE_MAX });
+  const first = page;
+  const items = [...page.items];
+  while (page.next) {
+    page = await get<Page<T>>(resource, { ...query, limit: PAGE_MAX, cursor: page.next });
+    items.push(...page.items);
+  }
+  return { ...first, items };
 }
 
 export async function post<T>(resource: string, query: Query = {}, body?: unknown): Promise<T & Answered> {

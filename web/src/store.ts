@@ -1,7 +1,7 @@
 // What the page knows, and when it asks again: after events, and at an interval.
 
 import { useEffect, useReducer } from "preact/hooks";
-import { ApiError, followEvents, get, openSession, whenLoggedOut } from "./api";
+import { ApiError, followEvents, get, getAll, openSession, whenLoggedOut } from "./api";
 import { Model } from "./model";
 import type { Alarm, Answered, EventEntry, FabricNode, Health, Link, LinkLoad, Page, Session, Status, Structure } from "./types";
 
@@ -11,7 +11,6 @@ const POLL_MS = 5000;
 const FABRIC_MS = 1000;
 /** The page waits this many times as long as the last answers took. */
 const PAUSE_SHARE = 3;
-const LIST_MAX = 100_000;
 
 export interface State {
   /** `undefined`: not known yet. */
@@ -84,8 +83,8 @@ async function refreshFabric() {
   const at = state.at;
   try {
     const [nodes, links] = await Promise.all([
-      get<Page<FabricNode>>("nodes", { at, limit: LIST_MAX }),
-      get<Page<Link>>("links", { at, limit: LIST_MAX }),
+      getAll<FabricNode>("nodes", { at }),
+      getAll<Link>("links", { at }),
     ]);
     const shape = `${nodes.items.filter((node) => node.state === "present").length} ${links.items.filter((link) => link.state !== "down").length}`;
     const hasSwitches = nodes.items.some((node) => node.kind === "switch" && node.state === "present");

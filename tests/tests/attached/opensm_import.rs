@@ -109,7 +109,7 @@ fn imported_partitions_give_the_pkeys_that_opensm_gave() {
         drop(sm);
         let result = sim.dir().join("ferrosm.toml").display().to_string();
         let config = config.display().to_string();
-        let done = sim.ferrosm(&["config", "import", &config, "-o", &result]);
+        let done = sim.ferrosm(&["config", "import", &config, "-o", &result, "--accept"]);
         let report = done.expect_success().stdout;
         let fabric = ManagedFabric::start("star:3", &["--config", &result]);
         assert_eq!(pkey_tables(&fabric.sim), of_opensm, "{text}\n{report}");

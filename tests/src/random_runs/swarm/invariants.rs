@@ -72,10 +72,11 @@ impl InvariantMonitor {
                 && before != (*lid, *lmc)
             {
                 let was_configured = self.configured.remove(guid);
-                // The LMC of a switch follows from its SwitchInfo, which may be read later.
-                let has_same_lid = before.0 == *lid;
+                // The LMC of a switch follows from its SwitchInfo, which may be read later, and
+                // another LMC needs a base LID that is aligned to it.
+                let has_other_lmc = before.1 != *lmc;
                 assert!(
-                    !was_configured || has_same_lid || self.misreporting.1.contains(guid),
+                    !was_configured || has_other_lmc || self.misreporting.1.contains(guid),
                     "{run} {guid} was assigned another LID: {before:?}, {:?}",
                     (*lid, *lmc)
                 );
