@@ -45,7 +45,7 @@ impl FreeMemory {
     }
 }
 
-/// Resident memory of this process; `None` if the system does not tell.
+/// Resident memory of this process; `None` if the kernel does not report it.
 fn resident_bytes() -> Option<u64> {
     // proc(5), /proc/pid/statm: size, resident, ..., in pages.
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;

@@ -33,7 +33,7 @@ pub(super) fn keys(state: &State) -> Keys {
             SmMKey::Unknown => KeyMatch::Unknown,
         },
         has_sm_key: !sm_keys.earlier.contains(guid),
-        is_replica: is_replica(state, *guid),
+        is_replica: state.replicas.has_all_records(*guid),
     });
     Keys {
         m_key: match (report.has_key, report.is_rotated) {
@@ -119,12 +119,6 @@ fn require_master(state: &State) -> Result<(), ApiError> {
         "this SM is not master",
         "Run the command on the master; `ferrosm sms` shows which SM that is.",
     ))
-}
-
-/// Whether an SM gets new records of this master at once.
-fn is_replica(state: &State, guid: PortGuid) -> bool {
-    let replicas = &state.replicas;
-    replicas.is_in_etcd || replicas.in_sync.contains(&guid)
 }
 
 fn sm_name(state: &State, guid: PortGuid) -> ObjectName {

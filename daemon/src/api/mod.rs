@@ -8,7 +8,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`published`], `history`, `problems` | published state; what went down or left; problems that last |
-//! | `enabled_ports`, `interruptions` | ports that were enabled a moment ago; links that were down between sweeps |
+//! | `enabled_ports` | ports that were enabled a moment ago |
+//! | `interruptions` | links that were down between sweeps |
 //! | `past` | states published earlier |
 //! | `replicas` | whether standbys have what this master has written |
 //! | `seen` | what was seen, as it is kept across restarts |

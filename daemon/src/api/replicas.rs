@@ -24,6 +24,13 @@ pub(super) struct Replicas {
     pub(super) out_of_sync: Vec<PortGuid>,
 }
 
+impl Replicas {
+    /// Whether an SM has all records, and gets new ones at once.
+    pub(super) fn has_all_records(&self, guid: PortGuid) -> bool {
+        self.is_in_etcd || self.in_sync.contains(&guid)
+    }
+}
+
 /// Follows the status of replication.
 #[derive(Debug, Default)]
 pub(super) struct ReplicationWatch {

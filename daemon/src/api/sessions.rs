@@ -1,8 +1,8 @@
 //! Who may use the page (`[web]`): links that open it once, and the sessions that they open.
 //!
 //! A link has the role of the user that asked for it at the Unix socket, where the kernel names the
-//! user. It opens one session, within [`LINK_TIME`]. All secrets are random numbers of 256 bits;
-//! they are kept in memory only, so that sessions end with the service. Bounds: `LINKS_MAX`,
+//! user. It opens one session, within [`LINK_TIME`]. All secrets are random numbers of 256 bits.
+//! The service has them in memory only, so that sessions end with it. Bounds: `LINKS_MAX`,
 //! `SESSIONS_MAX`; beyond them the oldest ends.
 
 use core::fmt;

@@ -290,13 +290,11 @@ pub(super) fn sms(state: &State) -> Sms {
 /// What another SM has of the records of this master.
 fn replica(state: &State, guid: PortGuid) -> Option<ReplicaState> {
     let replicas = &state.replicas;
-    let is_in_sync = replicas.is_in_etcd || replicas.in_sync.contains(&guid);
-    let is_incomplete = replicas.out_of_sync.contains(&guid);
-    match (is_in_sync, is_incomplete) {
-        (true, _) => Some(ReplicaState::InSync),
-        (false, true) => Some(ReplicaState::Incomplete),
-        (false, false) => None,
+    if replicas.has_all_records(guid) {
+        return Some(ReplicaState::InSync);
     }
+    let is_incomplete = replicas.out_of_sync.contains(&guid);
+    is_incomplete.then_some(ReplicaState::Incomplete)
 }
 
 /// How near limits are. `groups` are those of now; `None` at an earlier time, of which the tables

@@ -8,7 +8,7 @@ use ferrosm_api::answer::Page;
 use hyper::Method;
 
 use super::ask::{ask, list_query};
-use super::service::{endpoint, failure};
+use super::service::{endpoint, failure, send};
 use crate::api::client::Call;
 use crate::cli::{AlarmsArgs, AlarmsCommand, ForgetArgs, NotifyArgs, NotifyCommand};
 use crate::failure::Failure;
@@ -33,20 +33,10 @@ pub fn run(args: &AlarmsArgs) -> Result<(), Failure> {
         service,
         json,
     } = command;
-    let endpoint = endpoint(service)?;
     let mut query: Vec<(&str, String)> = Vec::new();
     query.extend(until.map(|time| ("for_s", time.as_secs().to_string())));
     query.extend(reason.clone().map(|reason| ("reason", reason)));
-    let call = Call {
-        endpoint: &endpoint,
-        method: Method::POST,
-        resource: &format!("alarms/{id}/ack"),
-        query: &query,
-        wait: Duration::ZERO,
-    };
-    let received = call
-        .send::<Alarm>()
-        .map_err(|e| failure(service, &endpoint, e))?;
+    let received = send::<Alarm>(service, Method::POST, &format!("alarms/{id}/ack"), &query)?;
     match json {
         true => output::print(&format!("{}\n", received.json)),
         false => output::print(&alarms::acknowledged(&received.answer.body)),
@@ -58,19 +48,9 @@ pub fn run(args: &AlarmsArgs) -> Result<(), Failure> {
 /// # Errors
 /// If no service answers, or nothing that is gone has this name.
 pub fn forget(args: &ForgetArgs) -> Result<(), Failure> {
-    let endpoint = endpoint(&args.service)?;
     let mut query = vec![("name", args.name.clone())];
     query.extend(args.reason.clone().map(|reason| ("reason", reason)));
-    let call = Call {
-        endpoint: &endpoint,
-        method: Method::POST,
-        resource: "forget",
-        query: &query,
-        wait: Duration::ZERO,
-    };
-    let received = call
-        .send::<Forgotten>()
-        .map_err(|e| failure(&args.service, &endpoint, e))?;
+    let received = send::<Forgotten>(&args.service, Method::POST, "forget", &query)?;
     match args.json {
         true => output::print(&format!("{}\n", received.json)),
         false => output::print(&alarms::forgotten(&received.answer.body)),

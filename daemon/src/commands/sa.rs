@@ -1,13 +1,10 @@
 //! `ferrosm sa`: clients of the SA, and limits of single ones.
 
-use core::time::Duration;
-
 use ferrosm_api::sa::{SaClients, SaLimit};
 use hyper::Method;
 
 use super::ask::ask;
-use super::service::{endpoint, failure};
-use crate::api::client::Call;
+use super::service::send;
 use crate::cli::{RateArg, SaArgs, SaCommand};
 use crate::failure::Failure;
 use crate::output::{self, sa};
@@ -30,7 +27,6 @@ pub fn run(args: &SaArgs) -> Result<(), Failure> {
             service,
             json,
         } => {
-            let endpoint = endpoint(service)?;
             let mut query = vec![("client", client.clone())];
             match rate {
                 RateArg::None => {}
@@ -38,16 +34,7 @@ pub fn run(args: &SaArgs) -> Result<(), Failure> {
             }
             query.extend(duration.map(|time| ("for_s", time.as_secs().to_string())));
             query.extend(reason.clone().map(|reason| ("reason", reason)));
-            let call = Call {
-                endpoint: &endpoint,
-                method: Method::POST,
-                resource: "sa/limit",
-                query: &query,
-                wait: Duration::ZERO,
-            };
-            let received = call
-                .send::<SaLimit>()
-                .map_err(|e| failure(service, &endpoint, e))?;
+            let received = send::<SaLimit>(service, Method::POST, "sa/limit", &query)?;
             match json {
                 true => output::print(&format!("{}\n", received.json)),
                 false => output::print(&sa::limit(&received.answer.body)),

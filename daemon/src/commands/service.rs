@@ -1,12 +1,15 @@
 //! The service that a command is for: where it is, and what to do if it does not answer.
 
+use core::time::Duration;
 use std::path::PathBuf;
 
 use ferrosm_api::answer::ErrorKind;
 use ferrosm_replication::tls::TlsFiles;
+use hyper::Method;
+use serde::de::DeserializeOwned;
 
 use super::config;
-use crate::api::client::{ApiEndpoint, AskError};
+use crate::api::client::{ApiEndpoint, AskError, Call, ReceivedAnswer};
 use crate::cli::ServiceDirArgs;
 use crate::failure::Failure;
 
@@ -69,6 +72,24 @@ fn no_service(endpoint: &ApiEndpoint) -> Failure {
         }
         .to_owned(),
     }
+}
+
+/// Sends a request that no command of the SM has to wait for, and waits for the answer.
+pub(super) fn send<T: DeserializeOwned>(
+    service: &ServiceDirArgs,
+    method: Method,
+    resource: &str,
+    query: &[(&str, String)],
+) -> Result<ReceivedAnswer<T>, Failure> {
+    let endpoint = endpoint(service)?;
+    let call = Call {
+        endpoint: &endpoint,
+        method,
+        resource,
+        query,
+        wait: Duration::ZERO,
+    };
+    call.send().map_err(|e| failure(service, &endpoint, e))
 }
 
 /// Why there is no answer.

@@ -11,8 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::config;
-use super::service::{self, failure};
-use crate::api::client::Call;
+use super::service;
 use crate::cli::{ServiceDirArgs, UpgradeCommand};
 use crate::failure::Failure;
 use crate::output;
@@ -174,16 +173,7 @@ fn name(port: &ObjectName) -> String {
 }
 
 fn asked<T: DeserializeOwned>(args: &ServiceDirArgs, resource: &str) -> Result<Answer<T>, Failure> {
-    let endpoint = service::endpoint(args)?;
-    let call = Call {
-        endpoint: &endpoint,
-        method: Method::GET,
-        resource,
-        query: &[],
-        wait: core::time::Duration::ZERO,
-    };
-    let received = call.send::<T>().map_err(|e| failure(args, &endpoint, e))?;
-    Ok(received.answer)
+    Ok(service::send(args, Method::GET, resource, &[])?.answer)
 }
 
 fn render(check: &UpgradeCheck) -> String {

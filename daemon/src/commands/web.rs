@@ -1,13 +1,10 @@
 //! `ferrosm web`: a link that opens the page of the running service.
 
-use core::time::Duration;
-
 use ferrosm_api::access::ClientRole;
 use ferrosm_api::web::WebLogin;
 use hyper::Method;
 
-use super::service::{endpoint, failure};
-use crate::api::client::Call;
+use super::service::send;
 use crate::cli::{RoleArg, WebCommand};
 use crate::failure::Failure;
 use crate::output::{self, web};
@@ -22,26 +19,16 @@ pub fn run(command: &WebCommand) -> Result<(), Failure> {
         service,
         json,
     } = command;
-    let endpoint = endpoint(service)?;
-    let role = role.map(|role| match role {
-        RoleArg::View => ClientRole::View,
-        RoleArg::Operate => ClientRole::Operate,
-        RoleArg::Admin => ClientRole::Admin,
-    });
     let query: Vec<(&str, String)> = role
+        .map(|role| match role {
+            RoleArg::View => ClientRole::View,
+            RoleArg::Operate => ClientRole::Operate,
+            RoleArg::Admin => ClientRole::Admin,
+        })
         .map(|role| ("role", role.name().to_owned()))
         .into_iter()
         .collect();
-    let call = Call {
-        endpoint: &endpoint,
-        method: Method::POST,
-        resource: "web/login",
-        query: &query,
-        wait: Duration::ZERO,
-    };
-    let received = call
-        .send::<WebLogin>()
-        .map_err(|e| failure(service, &endpoint, e))?;
+    let received = send::<WebLogin>(service, Method::POST, "web/login", &query)?;
     match json {
         true => output::print(&format!("{}\n", received.json)),
         false => output::print(&web::link(&received.answer.body)),

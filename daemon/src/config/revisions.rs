@@ -332,7 +332,7 @@ impl RevisionStore {
     }
 
     /// Removes the files of `old` that a revision created, that `new` does not have, and that
-    /// nobody has edited since. Returns those that are gone; a file that stays is harmless.
+    /// no operator has edited since. Returns those that are gone; a file that stays is harmless.
     pub fn remove_created(
         &self,
         new: &ConfigFiles,

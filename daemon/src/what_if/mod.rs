@@ -62,8 +62,8 @@ pub fn predict(
     Ok(fabric.answer(lost, added, prediction))
 }
 
-/// Predicts what happens when a switch, or a link, is taken out of the routes. A drained switch
-/// keeps its own LIDs, so the routes differ from those after its loss.
+/// Predicts what happens when an operator drains a switch or a link. A drained switch keeps its own
+/// LIDs, so the routes differ from those after its loss.
 ///
 /// # Errors
 /// If the name is unknown or ambiguous.

@@ -11,8 +11,8 @@ use crate::observed::{Mft, Node, Port};
 
 impl Snapshot {
     /// The node in a slot as it was observed last, without its links, reached by this path. The LFT
-    /// of a switch is the last known one: it was not read. The SLtoVL tables are left out, because
-    /// another part of the restored state tells whether they are still valid.
+    /// of a switch is the last known one: it was not read. It has no SLtoVL tables, because another
+    /// part of the restored state says whether they are still valid.
     #[must_use]
     pub fn observed_node(&self, slot: u32, path: DrPath) -> Node {
         let known = self.node(slot);

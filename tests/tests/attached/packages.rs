@@ -19,7 +19,7 @@ const GUARD: Duration = Duration::from_secs(600);
 /// What the scenario needs beside the essential packages.
 const PACKAGES: &str = "libibumad3,libibverbs1,opensm,passwd,systemd";
 
-/// Builds the packages, with this version if one is given, and moves them to `dir`.
+/// Builds the packages, with this version instead of their own, and copies them to `dir`.
 fn build_packages(scratch: &Scratch, dir: &Path, version: Option<&str>) {
     let program = paths::ferrosm().display().to_string();
     let library = std::env::var("FERROSM_ATTACH_LIB").unwrap_or_else(|_| {
@@ -51,9 +51,10 @@ fn sources() -> PathBuf {
         "/etc/apt/sources.list.d/debian.sources",
         "/etc/apt/sources.list",
     ];
-    let mut candidates = candidates.iter().map(PathBuf::from);
     let is_used = |path: &PathBuf| fs::metadata(path).is_ok_and(|file| file.len() > 0);
     candidates
+        .iter()
+        .map(PathBuf::from)
         .find(is_used)
         .expect("no package sources in /etc/apt")
 }

@@ -133,9 +133,13 @@ fn grids_and_dragonflies_have_coordinates_and_groups() {
     let coordinates: BTreeMap<String, Vec<u64>> = switches(&sim, &structure)
         .into_iter()
         .map(|(_, place)| {
-            let along = place["coordinates"].as_array().unwrap().iter();
-            let along = along.map(|coordinate| coordinate.as_u64().unwrap());
-            (place["guid"].as_str().unwrap().to_owned(), along.collect())
+            let along = place["coordinates"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|coordinate| coordinate.as_u64().unwrap())
+                .collect();
+            (place["guid"].as_str().unwrap().to_owned(), along)
         })
         .collect();
     let different: BTreeSet<&Vec<u64>> = coordinates.values().collect();

@@ -24,7 +24,8 @@ pub(super) struct InvariantMonitor {
     configured: BTreeSet<PortGuid>,
     /// Nodes whose replies were corrupted at some time, and the port GUIDs that they have had
     /// since.
-    misreporting: (BTreeSet<NodeIdx>, BTreeSet<PortGuid>),
+    misreporting_nodes: BTreeSet<NodeIdx>,
+    misreported_guids: BTreeSet<PortGuid>,
     /// Number of events of the SM that were printed or skipped.
     events_read: usize,
 }
@@ -36,7 +37,8 @@ impl InvariantMonitor {
             mode,
             lids: BTreeMap::new(),
             configured: BTreeSet::new(),
-            misreporting: (BTreeSet::new(), BTreeSet::new()),
+            misreporting_nodes: BTreeSet::new(),
+            misreported_guids: BTreeSet::new(),
             events_read: 0,
         }
     }
@@ -45,7 +47,7 @@ impl InvariantMonitor {
     /// port 0 is enhanced, which it may misreport, and another LMC needs a base LID that is aligned
     /// to it.
     pub(super) fn on_corrupted_replies(&mut self, node: NodeIdx) {
-        self.misreporting.0.insert(node);
+        self.misreporting_nodes.insert(node);
     }
 
     /// The SM has restarted with its durable records.
@@ -57,9 +59,10 @@ impl InvariantMonitor {
 
     pub(super) fn check(&mut self, sm: &Sm, fabric: &Fabric) {
         self.print_events(sm);
-        let (nodes, guids) = &mut self.misreporting;
-        let port0 = nodes.iter().map(|node| PortAt::new(*node, 0));
-        guids.extend(port0.map(|at| fabric.port_guid(at)));
+        for node in &self.misreporting_nodes {
+            let guid = fabric.port_guid(PortAt::new(*node, 0));
+            self.misreported_guids.insert(guid);
+        }
         let run = &self.run;
         let map = sm.core().lid_map();
         let mut owner = BTreeMap::new();
@@ -76,7 +79,7 @@ impl InvariantMonitor {
                 // another LMC needs a base LID that is aligned to it.
                 let has_other_lmc = before.1 != *lmc;
                 assert!(
-                    !was_configured || has_other_lmc || self.misreporting.1.contains(guid),
+                    !was_configured || has_other_lmc || self.misreported_guids.contains(guid),
                     "{run} {guid} was assigned another LID: {before:?}, {:?}",
                     (*lid, *lmc)
                 );
