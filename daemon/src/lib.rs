@@ -17,7 +17,10 @@
 //! | [`metrics`] | metrics and their HTTP endpoint |
 //! | [`plan`] | what the SM would write |
 //! | [`invariants`] | declared invariants, and whether they hold |
-//! | [`output`] | tables, ibnet, JSON, dot, reports, dumps, the log |
+//! | [`whole_fabric`] | nodes, links and structure of a fabric, for exports and drawings |
+//! | [`exports`] | Slurm's topology.conf, links as CSV, Graphviz |
+//! | [`drawing`] | drawings of the fabric: layout, SVG, PDF, HTML |
+//! | [`output`] | tables, ibnet, JSON, reports, dumps, the log |
 //! | `offline` | offline routing (feature `simulator`) |
 //! | [`allocator`] | settings of the memory allocator |
 //! | [`pattern`], [`host_list`] | patterns with `*`; host lists such as `gpu[01-16]` |
@@ -31,6 +34,8 @@ pub mod cli;
 pub mod clock;
 pub mod commands;
 pub mod config;
+pub mod drawing;
+pub mod exports;
 pub mod failure;
 pub mod host_list;
 pub mod http;
@@ -49,3 +54,4 @@ pub mod sa_server;
 #[cfg(test)]
 mod testing;
 pub mod what_if;
+pub mod whole_fabric;

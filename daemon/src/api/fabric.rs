@@ -45,6 +45,15 @@ pub(super) fn node_rows(fabric: &FabricState) -> impl Iterator<Item = impl FnOnc
 
 fn present_node(fabric: &FabricState, slot: u32) -> Node {
     let snapshot = &*fabric.snapshot;
+    let change = fabric.history.node(snapshot.node(slot).guid);
+    Node {
+        since: change.map(|change| rfc3339(change.since)),
+        ..node_of_snapshot(snapshot, slot)
+    }
+}
+
+/// A node of a snapshot, without its history.
+pub(crate) fn node_of_snapshot(snapshot: &Snapshot, slot: u32) -> Node {
     let node = snapshot.node(slot);
     let lids = snapshot.reported_end_ports(slot).map(|port| port.lid.0);
     Node {
@@ -56,10 +65,7 @@ fn present_node(fabric: &FabricState, slot: u32) -> Node {
         ports: node.node_info().num_ports,
         ports_linked: snapshot.linked_ports(slot).count(),
         state: Presence::Present,
-        since: fabric
-            .history
-            .node(node.guid)
-            .map(|change| rfc3339(change.since)),
+        since: None,
     }
 }
 
@@ -294,10 +300,21 @@ impl LinkRates {
 
 fn link_that_is_up(fabric: &FabricState, maintenance: &[Maintenance], link: SnapshotLink) -> Link {
     let snapshot = &*fabric.snapshot;
-    let rates = LinkRates::of(snapshot, link);
     let key = link_key(snapshot, link.a, link.b);
     let changes = fabric.history.link(&key);
     let in_maintenance = maintenance_of(maintenance, &key);
+    Link {
+        since: changes.map(|changes| rfc3339(changes.since)),
+        times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
+        maintenance: in_maintenance.map(maintenance::kind),
+        note: in_maintenance.map_or_else(String::new, maintenance::note),
+        ..link_of_snapshot(snapshot, link)
+    }
+}
+
+/// A link of a snapshot, without its history.
+pub(crate) fn link_of_snapshot(snapshot: &Snapshot, link: SnapshotLink) -> Link {
+    let rates = LinkRates::of(snapshot, link);
     Link {
         a: link_end(snapshot, link.a),
         b: link_end(snapshot, link.b),
@@ -307,10 +324,10 @@ fn link_that_is_up(fabric: &FabricState, maintenance: &[Maintenance], link: Snap
             format!("{}x{}", rate.width.0, rate.speed.name())
         }),
         mbps: rates.active.map_or(0, LinkRate::mbps),
-        since: changes.map(|changes| rfc3339(changes.since)),
-        times_down: changes.map_or(0, |changes: &LinkChanges| changes.times_down),
-        maintenance: in_maintenance.map(maintenance::kind),
-        note: in_maintenance.map_or_else(String::new, maintenance::note),
+        since: None,
+        times_down: 0,
+        maintenance: None,
+        note: String::new(),
     }
 }
 

@@ -5,15 +5,31 @@ use ferrosm_api::structure::{
 };
 use ferrosm_core::routing::what_if::RoutingBasis;
 use ferrosm_fabric::snapshot::Snapshot;
-use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::quality::RouteLengths;
 use ferrosm_routing::structure::dragonfly::GroupKind;
 use ferrosm_routing::structure::grid::{Dim, DimKind};
 use ferrosm_routing::structure::placement::{DetectedStructure, Placement, placement};
+use ferrosm_routing::{Hints, SwitchIdx, Topology};
+
+/// The switches of a snapshot as a graph.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SwitchTopology<'a> {
+    pub(crate) topology: &'a Topology,
+    pub(crate) hints: &'a Hints,
+    /// The slot of each switch of the graph in the snapshot.
+    pub(crate) slots: &'a [u32],
+}
+
+impl SwitchTopology<'_> {
+    /// The slot of a switch.
+    fn slot(&self, s: SwitchIdx) -> u32 {
+        self.slots[s.index()]
+    }
+}
 
 /// The detected structure. The order of trees is that of their leaves.
-pub(super) fn structure(snapshot: &Snapshot, basis: &RoutingBasis) -> FabricStructure {
-    let placed = placement(basis.graph(), basis.hints());
+pub(crate) fn structure(snapshot: &Snapshot, graph: &SwitchTopology<'_>) -> FabricStructure {
+    let placed = placement(graph.topology, graph.hints);
     let (kind, summary, levels) = match &placed.structure {
         DetectedStructure::Tree(tree) => {
             let levels = tree.levels();
@@ -52,7 +68,7 @@ pub(super) fn structure(snapshot: &Snapshot, basis: &RoutingBasis) -> FabricStru
         groups: highest_group.map_or(0, |group| group + 1),
         dimensions,
         switches: in_order
-            .map(|s| place(snapshot, basis, &placed, *s))
+            .map(|s| place(snapshot, graph, &placed, *s))
             .collect(),
     }
 }
@@ -70,7 +86,7 @@ const fn dimension(dim: &Dim) -> Dimension {
 
 fn place(
     snapshot: &Snapshot,
-    basis: &RoutingBasis,
+    graph: &SwitchTopology<'_>,
     placed: &Placement,
     s: SwitchIdx,
 ) -> SwitchPlace {
@@ -89,7 +105,7 @@ fn place(
         | DetectedStructure::Unknown => Vec::new(),
     };
     SwitchPlace {
-        guid: guid(snapshot, basis, s),
+        guid: snapshot.node(graph.slot(s)).guid.to_string(),
         level,
         group: placed.group[s.index()],
         coordinates,
@@ -97,7 +113,7 @@ fn place(
 }
 
 /// The routes over each link between switches, from the tables that switches should have.
-pub(super) fn load(snapshot: &Snapshot, basis: &RoutingBasis) -> LinkLoad {
+pub(crate) fn load(snapshot: &Snapshot, basis: &RoutingBasis) -> LinkLoad {
     let loads = RouteLengths::new(basis.graph(), basis.tables()).channel_loads();
     let items = loads.iter().map(|(s, port, routes)| PortLoad {
         guid: guid(snapshot, basis, *s),

@@ -195,7 +195,20 @@ impl Predictor {
         role: ClientRole,
     ) -> Result<FabricStructure, ApiError> {
         let shared = SharedFabric::new(state)?;
-        let compute = move |_: &Cancellation| structure::structure(&shared.snapshot, &shared.basis);
+        let compute = move |_: &Cancellation| {
+            let slots: Vec<u32> = shared
+                .basis
+                .nodes()
+                .iter()
+                .map(|node| node.slot())
+                .collect();
+            let graph = structure::SwitchTopology {
+                topology: shared.basis.graph(),
+                hints: shared.basis.hints(),
+                slots: &slots,
+            };
+            structure::structure(&shared.snapshot, &graph)
+        };
         self.run(role, TIME_MAX, compute).await
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ServiceDirArgs;
+use super::FabricSourceArgs;
 
 /// Flags of `cabling`.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +25,7 @@ pub enum CablingCommand {
         plan: PathBuf,
         /// The fabric.
         #[command(flatten)]
-        fabric: CabledFabricArgs,
+        fabric: FabricSourceArgs,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -34,19 +34,6 @@ pub enum CablingCommand {
     Learn {
         /// The fabric.
         #[command(flatten)]
-        fabric: CabledFabricArgs,
+        fabric: FabricSourceArgs,
     },
-}
-
-/// The fabric whose cables are read.
-#[derive(Debug, Clone, Args)]
-pub struct CabledFabricArgs {
-    /// The service.
-    #[command(flatten)]
-    pub service: ServiceDirArgs,
-    /// Fabric file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or generated fabric such as
-    /// fat-tree:8, instead of the fabric of the running service.
-    #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["state_dir", "config"])]
-    #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = super::needs_simulator))]
-    pub from: Option<String>,
 }

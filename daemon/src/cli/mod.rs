@@ -11,7 +11,10 @@ mod change;
 mod changes;
 mod config;
 mod control;
+mod draw;
 mod explain;
+mod export;
+mod fabric_source;
 mod group;
 mod keys;
 pub mod opensm_flags;
@@ -39,7 +42,7 @@ pub use ask::{
     WhereArgs,
 };
 pub use bugreport::BugreportArgs;
-pub use cabling::{CabledFabricArgs, CablingArgs, CablingCommand};
+pub use cabling::{CablingArgs, CablingCommand};
 pub use capture::{CaptureArgs, CaptureCommand, CaptureServiceArgs};
 pub use change::{
     AcceptedConsequence, AcceptedViolation, DrainArgs, InServiceArgs, PartitionAddArgs,
@@ -51,12 +54,15 @@ pub use config::{
     ExportFormat, ImportArgs, RunningConfigCommand,
 };
 pub use control::{ServiceArgs, ServiceDirArgs, SweepArgs, TakeoverArgs};
+pub use draw::{DrawArgs, HighlightKind};
 #[cfg(feature = "simulator")]
 pub use explain::OfflineExplainArgs;
 pub use explain::{
     ExplainAlarmArgs, ExplainArgs, ExplainCommand, ExplainEngineArgs, ExplainObjectArgs,
     ExplainRouteArgs, ExplainSweepArgs,
 };
+pub use export::{FabricExportArgs, FabricExportCommand, SlurmArgs};
+pub use fabric_source::FabricSourceArgs;
 pub use group::{GroupArgs, GroupCommand, HostArgs, HostCommand};
 pub use keys::{KeysArgs, KeysCommand, Lockout, RotatedKeyArg};
 #[cfg(feature = "simulator")]
@@ -150,6 +156,13 @@ pub enum CliCommand {
     Ports(PortsArgs),
     /// Print the topology of the fabric (discovered without any change to it) or of a fabric file.
     Topology(TopologyArgs),
+    /// Draw the fabric on one page, by its structure.
+    ///
+    /// Groups of switches are one box each if there are many; --level says otherwise.
+    Draw(DrawArgs),
+    /// Print the fabric for other programs: Slurm's topology.conf, links as CSV, a graph for
+    /// Graphviz.
+    Export(FabricExportArgs),
     /// Route a fabric file offline; verify reachability, loops and credit loops; measure the
     /// balance.
     #[cfg(feature = "simulator")]
@@ -431,6 +444,8 @@ pub enum TopologyFormat {
     Json,
     /// Graphviz. For an image, pipe it to `sfdp -Tsvg` or `dot -Tsvg`.
     Dot,
+    /// A drawing, as `ferrosm draw` makes it of a running service or a file.
+    Svg,
     /// Table.
     Table,
 }
@@ -516,6 +531,8 @@ impl CliCommand {
             | Self::Plan(_)
             | Self::Ports(_)
             | Self::Topology(_)
+            | Self::Export(_)
+            | Self::Draw(_)
             | Self::Replay(_)
             | Self::Sweep(_)
             | Self::Handover(_)

@@ -1,27 +1,19 @@
 //! `ferrosm cabling`: compares the cables of the fabric with a plan.
 
-use core::time::Duration;
 use std::fs;
 
-use ferrosm_api::answer::{PAGE_LIMIT_MAX, Page};
 use ferrosm_api::fabric::{Link, Node};
-use hyper::Method;
-use serde::de::DeserializeOwned;
 
-use super::service::{self, failure};
-use crate::api::client::Call;
+use super::fabric_source::all;
 use crate::cabling::compare::compare;
 use crate::cabling::fabric::CabledFabric;
 use crate::cabling::ndt;
 use crate::cabling::plan::CablingPlan;
-use crate::cli::{CabledFabricArgs, CablingCommand, ServiceDirArgs};
+use crate::cli::{CablingCommand, FabricSourceArgs, ServiceDirArgs};
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
 use crate::offline::{fabric, spec};
 use crate::output::{self, cabling as text, json};
-
-/// Most objects of a page.
-const PAGE_LIMIT: usize = PAGE_LIMIT_MAX;
 
 /// Runs the command.
 ///
@@ -51,7 +43,7 @@ pub fn run(command: &CablingCommand) -> Result<(), Failure> {
     }
 }
 
-fn read_fabric(args: &CabledFabricArgs) -> Result<CabledFabric, Failure> {
+fn read_fabric(args: &FabricSourceArgs) -> Result<CabledFabric, Failure> {
     #[cfg(feature = "simulator")]
     if let Some(from) = &args.from {
         let observed = spec::observed(&fabric::load(from)?);
@@ -67,32 +59,4 @@ pub(super) fn of_service(service: &ServiceDirArgs) -> Result<CabledFabric, Failu
     let nodes = all::<Node>(service, "nodes")?;
     let links = all::<Link>(service, "links")?;
     Ok(CabledFabric::of_answers(&nodes, &links))
-}
-
-/// All objects of a list.
-fn all<T: DeserializeOwned>(args: &ServiceDirArgs, resource: &str) -> Result<Vec<T>, Failure> {
-    let endpoint = service::endpoint(args)?;
-    let mut items = Vec::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let mut query = vec![("limit", PAGE_LIMIT.to_string())];
-        query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-        let call = Call {
-            endpoint: &endpoint,
-            method: Method::GET,
-            resource,
-            query: &query,
-            wait: Duration::ZERO,
-        };
-        let page = call
-            .send::<Page<T>>()
-            .map_err(|e| failure(args, &endpoint, e))?
-            .answer
-            .body;
-        items.extend(page.items);
-        cursor = page.next;
-        if cursor.is_none() {
-            return Ok(items);
-        }
-    }
 }

@@ -9,7 +9,10 @@ pub mod change;
 pub mod config;
 pub mod config_change;
 pub mod control;
+pub mod draw;
 pub mod explain;
+pub mod export;
+mod fabric_source;
 pub mod group;
 pub mod keys;
 pub mod man;
@@ -63,6 +66,8 @@ pub fn run(mut cli: Cli) -> Result<(), Failure> {
         CliCommand::Topology(args) => topology::run(&args),
         #[cfg(feature = "simulator")]
         CliCommand::Route(args) => route::run(&args),
+        CliCommand::Draw(args) => draw::run(&args),
+        CliCommand::Export(args) => export::run(&args.command),
         CliCommand::Explain(args) => explain::run(&args),
         CliCommand::Replay(args) => replay::run(&args),
         CliCommand::Sweep(args) => control::sweep(&args),

@@ -11,13 +11,16 @@ use crate::commands::config;
 #[cfg(feature = "simulator")]
 use crate::config::LogSettings;
 use crate::config::Settings;
+use crate::drawing::{self, Highlight};
+use crate::exports::dot;
 use crate::failure::Failure;
 #[cfg(feature = "simulator")]
 use crate::offline::{fabric, spec};
 use crate::output::progress::{SweepBar, Terminal};
-use crate::output::{self, dot, ibnet, json, log, table};
+use crate::output::{self, ibnet, json, log, table};
 use crate::run::driver::Shell;
 use crate::run::reading;
+use crate::whole_fabric::WholeFabric;
 
 /// Runs the command.
 ///
@@ -43,9 +46,17 @@ pub fn render(snapshot: &Snapshot, format: TopologyFormat) -> String {
     // Writing to a string cannot fail.
     let _ = match format {
         TopologyFormat::Ibnet => ibnet::render(snapshot, &mut text),
-        TopologyFormat::Dot => dot::render(snapshot, &mut text),
+        TopologyFormat::Dot => {
+            text = dot::render(&WholeFabric::of_snapshot(snapshot));
+            Ok(())
+        }
         TopologyFormat::Json => {
             text = json::pretty(&json::topology::document(snapshot));
+            Ok(())
+        }
+        TopologyFormat::Svg => {
+            let fabric = WholeFabric::of_snapshot(snapshot);
+            text = drawing::svg(&drawing::draw(&fabric, None, &Highlight::Unmarked));
             Ok(())
         }
         TopologyFormat::Table => {

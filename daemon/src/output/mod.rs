@@ -5,7 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`ibnet`], [`json`], [`dot`], [`table`] | output formats |
+//! | [`ibnet`], [`json`], [`table`] | output formats |
 //! | [`dump`] | files in OpenSM's formats |
 //! | [`answers`], [`alarms`], [`changes`], [`keys`] | answers of the API; alarms; changes; keys |
 //! | [`invariants`] | declared invariants |
@@ -21,7 +21,6 @@ pub mod answers;
 pub mod cabling;
 pub mod capture;
 pub mod changes;
-pub mod dot;
 pub mod dump;
 mod event_callsite;
 #[cfg(feature = "simulator")]
