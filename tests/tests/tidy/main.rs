@@ -2,6 +2,7 @@
 //! docs, file sizes, stubs, `unsafe`.
 
 mod bindings;
+mod book;
 mod components;
 mod imports;
 mod language;
