@@ -74,24 +74,25 @@ impl SearchControl<ChannelIndex> for SearchEffort {
 impl VirtualLayer {
     /// A layer without dependencies.
     pub(crate) fn new(channels: &ChannelIndex) -> Self {
-        let position = (0..index_to_u32(channels.len())).collect();
-        Self::with_graph(
-            channels,
-            AcyclicDependencyGraph::new(channels, position),
-            SearchEffort::UNLIMITED,
-        )
+        let order: Vec<u32> = (0..index_to_u32(channels.len())).collect();
+        Self::with_order(channels, &order)
     }
 
-    /// A layer without dependencies, with the channels in this order and a limit for the channels
-    /// that all searches visit.
-    pub(crate) fn with_order(channels: &ChannelIndex, order: &[u32], visits_max: usize) -> Self {
-        let effort = SearchEffort {
+    /// A layer without dependencies, with the channels in this order. The more of the later
+    /// dependencies agree with it, the fewer searches they cost.
+    pub(crate) fn with_order(channels: &ChannelIndex, order: &[u32]) -> Self {
+        let graph = AcyclicDependencyGraph::new(channels, positions(order));
+        Self::with_graph(channels, graph)
+    }
+
+    /// Limits the number of channels that each further search collects, and that all of them visit.
+    pub(crate) fn limited_to(mut self, visits_max: usize) -> Self {
+        self.effort = SearchEffort {
             visited: 0,
             visits_max,
             found_max: FOUND_MAX,
         };
-        let graph = AcyclicDependencyGraph::new(channels, positions(order));
-        Self::with_graph(channels, graph, effort)
+        self
     }
 
     /// A layer with these dependencies; `None` if they form a cycle.
@@ -100,7 +101,7 @@ impl VirtualLayer {
         dependencies: DependencySet,
     ) -> Option<Self> {
         let graph = AcyclicDependencyGraph::from_dependencies(channels, dependencies)?;
-        Some(Self::with_graph(channels, graph, SearchEffort::UNLIMITED))
+        Some(Self::with_graph(channels, graph))
     }
 
     /// Limits the number of channels that each further search collects.
@@ -113,15 +114,11 @@ impl VirtualLayer {
         self.graph.dependencies()
     }
 
-    fn with_graph(
-        channels: &ChannelIndex,
-        graph: AcyclicDependencyGraph,
-        effort: SearchEffort,
-    ) -> Self {
+    fn with_graph(channels: &ChannelIndex, graph: AcyclicDependencyGraph) -> Self {
         Self {
             graph,
             rejected: DependencySet::empty(channels),
-            effort,
+            effort: SearchEffort::UNLIMITED,
         }
     }
 

@@ -42,6 +42,23 @@ impl ChannelIndex {
         self.first.len() - 1
     }
 
+    /// The channels that lead up, those of the lowest switches first, then those that lead down,
+    /// those of the highest switches first: the dependencies of all paths that climb, then descend,
+    /// agree with this order. `position` of each switch is counted from the root down.
+    pub(crate) fn up_then_down(&self, position: &[u32]) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..index_to_u32(self.len())).collect();
+        order.sort_by_key(|&c| {
+            let tail = position[self.tail[c as usize] as usize];
+            let climbs = position[self.head[c as usize] as usize] < tail;
+            if climbs {
+                (0, u32::MAX - tail, c)
+            } else {
+                (1, tail, c)
+            }
+        });
+        order
+    }
+
     /// Channels that leave a switch.
     #[inline(always)]
     pub(crate) fn leaving(&self, v: usize) -> Range<u32> {

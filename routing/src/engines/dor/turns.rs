@@ -84,7 +84,7 @@ impl<'a> Turns<'a> {
             let is_after_turn = channel as usize % vls.base() >= vls.ordered;
             (axis + usize::from(is_after_turn), is_after_turn)
         });
-        let mut layer = VirtualLayer::with_order(&index, &order, VISITS_MAX);
+        let mut layer = VirtualLayer::with_order(&index, &order).limited_to(VISITS_MAX);
         for dependency in dependencies.iter(&index) {
             layer.insert(&index, dependency);
         }

@@ -9,13 +9,13 @@ use ferrosm_mad::ids::PortNum;
 
 use super::network::Network;
 use crate::channels::VirtualLayer;
-use crate::topology::index_to_u32;
+use crate::paths::up_down::ordered::positions;
 
 /// Order of the switches (by position) and the channel of each switch to its parent in the escape
 /// tree.
 #[derive(Debug)]
 pub(super) struct EscapeTree {
-    position: Vec<usize>,
+    position: Vec<u32>,
     up: Vec<Option<u32>>,
 }
 
@@ -23,10 +23,7 @@ impl EscapeTree {
     /// `order` has all switches of a connected graph from the root down: each one but the first has
     /// a neighbour before it.
     pub(super) fn new(net: &Network, order: &[usize]) -> Self {
-        let mut position = vec![0; net.n];
-        for (i, &v) in order.iter().enumerate() {
-            position[v] = i;
-        }
+        let position = positions(order);
         let mut up = vec![None; net.n];
         let mut depth = vec![0u32; net.n];
         for &v in order {
@@ -41,25 +38,14 @@ impl EscapeTree {
         Self { position, up }
     }
 
-    /// A dependency graph without dependencies. Its order starts with the channels that lead up,
-    /// those of the lowest switches first, followed by those that lead down, those of the highest
-    /// switches first.
+    /// A dependency graph without dependencies.
     pub(super) fn dependency_graph_without_tree(
         &self,
         net: &Network,
         visits_max: usize,
     ) -> VirtualLayer {
-        let mut order: Vec<u32> = (0..index_to_u32(net.channels.len())).collect();
-        order.sort_by_key(|&c| {
-            let tail = self.position[net.channels.tail[c as usize] as usize];
-            let climbs = self.position[net.channels.head[c as usize] as usize] < tail;
-            if climbs {
-                (0, net.n - tail, c)
-            } else {
-                (1, tail, c)
-            }
-        });
-        VirtualLayer::with_order(&net.channels, &order, visits_max)
+        let order = net.channels.up_then_down(&self.position);
+        VirtualLayer::with_order(&net.channels, &order).limited_to(visits_max)
     }
 
     /// A dependency graph with the dependencies of the escape tree.
@@ -104,7 +90,7 @@ impl EscapeTree {
     pub(super) fn positions(&self, net: &Network) -> Vec<u32> {
         let mut positions = vec![0; net.n];
         for (v, &position) in self.position.iter().enumerate() {
-            positions[net.switch[v].index()] = index_to_u32(position);
+            positions[net.switch[v].index()] = position;
         }
         positions
     }

@@ -13,12 +13,16 @@ use super::paths::PairPaths;
 use super::refinement::{LayerConstraints, Refinement};
 use super::single_vl::fit_one_vl;
 use super::spanning_tree;
-use super::vl_assignment::{Directions, Pair, VlAssignment, assign_vls, pairs, rebuild_layers};
+use super::vl_assignment::{
+    Directions, FirstPairs, LAYERS_MAX, LayerRules, Pair, VlAssignment, assign_vls, pairs,
+    rebuild_layers,
+};
 use crate::channels::VirtualLayer;
 use crate::messages::{Diagnostic, RouteError, SwitchOrderStrategy};
 use crate::paths::next_hops::cell::{EngineStop, HopCell};
 use crate::paths::next_hops::hop_matrix::HopMatrix;
 use crate::paths::up_down::order::{Closeness, by_levels};
+use crate::paths::up_down::ordered::positions;
 use crate::paths::weighted::{Granularity, LidTrees, PathPreference, SwitchOrders, weigh_lids};
 use crate::request::{PreviousRouting, RoutingRequest};
 use crate::routing::{Routing, TreeConstraint};
@@ -38,8 +42,12 @@ pub(crate) enum Objective {
     FewVls,
 }
 
-/// Above this number of table entries, additional preferences are tried only until one gives a good
-/// load.
+/// Up to this number of switches, several orders of assignment are tried, and the number of layers
+/// is found even if it exceeds that of the usable VLs.
+const THOROUGH_SWITCHES: usize = 100;
+
+/// Above this number of table entries, and on large trees, additional preferences are tried only
+/// until one gives a good load.
 const THOROUGH_ENTRIES: usize = 2_000_000;
 
 /// A load is good up to `GOOD_LOAD / GOOD_LOAD_DIVISOR` times the load of the lightest paths.
@@ -51,9 +59,6 @@ const GOOD_LOAD_DIVISOR: u64 = 4;
 /// lightest paths: another engine, or VLs that replies cannot use, are better than one overloaded
 /// link.
 const CROWDED_FACTOR: u64 = 4;
-
-/// Maximum number of pairs of switches for which several orders of assignment are tried.
-const SHUFFLED_PAIRS_MAX: usize = 60_000;
 
 /// Number of orders tried.
 const SHUFFLES: u64 = 8;
@@ -78,6 +83,13 @@ const PREFERENCES: [(PreferenceKind, Granularity); 7] = [
     (PreferenceKind::FewestDependencies, Granularity::PerSwitch),
     (PreferenceKind::Orders, Granularity::PerSwitch),
     (PreferenceKind::FirstPort, Granularity::PerSwitch),
+];
+
+/// On large trees: the lightest paths need many VLs, and are tried last.
+const PREFERENCES_OF_LARGE_TREES: [(PreferenceKind, Granularity); 3] = [
+    (PreferenceKind::Tree, Granularity::PerLid),
+    (PreferenceKind::Orders, Granularity::PerLid),
+    (PreferenceKind::LeastLoad, Granularity::PerLid),
 ];
 
 /// A set of paths with its virtual layers, and the figures for the comparison.
@@ -184,15 +196,34 @@ struct Planner<'a, C> {
     request: &'a RoutingRequest<'a>,
     graph: &'a Graph,
     matrix: &'a HopMatrix<C>,
+    /// Switches from the centre outwards, for spanning trees.
+    order: Vec<usize>,
+    /// The channels up and down this order.
+    channel_order: Vec<u32>,
 }
 
 impl<'a, C: HopCell> Planner<'a, C> {
     fn new(request: &'a RoutingRequest<'a>, graph: &'a Graph, matrix: &'a HopMatrix<C>) -> Self {
+        let order =
+            Closeness::new(graph, matrix).order(graph, SwitchOrderStrategy::CentreFirst, &[]);
         Self {
             request,
             graph,
             matrix,
+            channel_order: graph.channels.up_then_down(&positions(&order)),
+            order,
         }
+    }
+
+    /// Whether the fabric has more than [`THOROUGH_SWITCHES`].
+    fn is_large(&self) -> bool {
+        self.graph.len() > THOROUGH_SWITCHES
+    }
+
+    /// Routes over the busiest channel.
+    fn max_load(&self, lid_trees: &LidTrees) -> Result<u64, BudgetExceeded> {
+        let loads = Refinement::new(self.request, self.graph, self.matrix, lid_trees)?;
+        Ok(loads.max_load())
     }
 
     /// Paths for one preference, and whether none of them is an installed one; `None` if the
@@ -256,13 +287,12 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 graph,
                 &graph.channels,
                 &mut layer,
-                &self.order(),
+                &self.order,
                 budget,
             )?;
             (layer, up)
         } else {
-            let Some((layer, up)) = fit_one_vl(self.request, graph, lid_trees, &self.order())?
-            else {
+            let Some((layer, up)) = fit_one_vl(self.request, graph, lid_trees, &self.order)? else {
                 return Ok(None);
             };
             (layer, Some(up))
@@ -295,19 +325,26 @@ impl<'a, C: HopCell> Planner<'a, C> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let mut fitting = Vec::<Candidate>::new();
         let mut vls_needed = usize::MAX;
+        let is_tree = || tree_in(self.request.topo, self.graph, self.request.hints).is_ok();
+        let is_large_tree = self.is_large() && is_tree();
         let mut min_load = 0;
-        // On large fabrics, later preferences have never needed fewer VLs without overloading a
-        // channel.
-        let tried = if entries > THOROUGH_ENTRIES {
-            3
+        let is_limited = is_large_tree || entries > THOROUGH_ENTRIES;
+        let tried = if is_large_tree {
+            let lightest = self.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?;
+            if let Some((lid_trees, ..)) = lightest {
+                min_load = self.max_load(&lid_trees)?;
+            }
+            PREFERENCES_OF_LARGE_TREES.as_slice()
+        } else if is_limited {
+            // Later ones have never needed fewer VLs without overloading a channel.
+            &PREFERENCES[..3]
         } else {
-            PREFERENCES.len()
+            PREFERENCES.as_slice()
         };
-        for (kind, granularity) in PREFERENCES.into_iter().take(tried) {
+        for &(kind, granularity) in tried {
             let good_load = min_load * GOOD_LOAD / GOOD_LOAD_DIVISOR;
-            let is_sufficient = |f: &Candidate| {
-                f.is_installed || entries > THOROUGH_ENTRIES && f.max_load <= good_load
-            };
+            let is_sufficient =
+                |f: &Candidate| f.is_installed || is_limited && f.max_load <= good_load;
             if fitting.iter().any(is_sufficient) {
                 break;
             }
@@ -352,15 +389,19 @@ impl<'a, C: HopCell> Planner<'a, C> {
             return Ok(Attempt::Unfit);
         };
         if kind == PreferenceKind::LeastLoad {
-            let refinement = Refinement::new(self.request, self.graph, self.matrix, &lid_trees)?;
-            *min_load = refinement.max_load();
+            *min_load = self.max_load(&lid_trees)?;
         }
         let paths = PairPaths::new(self.request.topo, self.graph, &lid_trees);
         let pairs = pairs(&paths, self.matrix, directions);
+        let rules = LayerRules {
+            channel_order: &self.channel_order,
+            layers_max: if self.is_large() { usable } else { LAYERS_MAX },
+            budget: self.request.budget,
+        };
         let Some(mut assignment) =
-            self.assign_pairs(&paths, &pairs, directions, orders.as_ref(), fresh)?
+            self.assign_pairs(&paths, &pairs, directions, orders.as_ref(), fresh, rules)?
         else {
-            return Ok(Attempt::Unfit);
+            return Ok(Attempt::NeedsVls(rules.layers_max + 1));
         };
         if assignment.layers.len() > usable {
             return Ok(Attempt::NeedsVls(assignment.layers.len()));
@@ -399,7 +440,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
     }
 
     /// Assigns the pairs to layers: the previous layers if installed paths stay, otherwise the best
-    /// of several orders of the pairs.
+    /// of several orders of the pairs. On large fabrics, one order must do.
     fn assign_pairs(
         &self,
         paths: &PairPaths<'_>,
@@ -407,8 +448,8 @@ impl<'a, C: HopCell> Planner<'a, C> {
         directions: Directions,
         orders: Option<&SwitchOrders>,
         is_new: bool,
+        rules: LayerRules<'_>,
     ) -> Result<Option<VlAssignment>, EngineStop> {
-        let budget = self.request.budget;
         let last = self.request.previous.last_run.as_ref();
         let old = last
             .filter(|_| !is_new)
@@ -419,8 +460,10 @@ impl<'a, C: HopCell> Planner<'a, C> {
                 | PathSl::BySwitches(_)
                 | PathSl::BySwitchAndLid(_) => None,
             });
-        let mut best = assign_vls(paths, all_pairs, directions, orders, old, budget)?;
-        if !is_new || all_pairs.len() > SHUFFLED_PAIRS_MAX {
+        let afresh = orders.map_or(FirstPairs::AsListed, FirstPairs::ByOrders);
+        let first = old.map_or(afresh, FirstPairs::Kept);
+        let mut best = assign_vls(paths, all_pairs, directions, first, rules)?;
+        if !is_new || self.is_large() {
             return Ok(best);
         }
         for seed in 1..SHUFFLES {
@@ -433,28 +476,19 @@ impl<'a, C: HopCell> Planner<'a, C> {
                     .wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 (Reverse(hops), hash ^ hash >> 29)
             });
-            let assignment = match assign_vls(paths, &shuffled, directions, orders, None, budget) {
-                Err(BudgetExceeded) if best.is_some() => return Ok(best),
-                found => found?,
-            };
-            if let Some(assignment) = assignment
-                && best
+            let fewer = LayerRules {
+                // Without pairs, there are no layers.
+                layers_max: best
                     .as_ref()
-                    .is_none_or(|b| assignment.layers.len() < b.layers.len())
-            {
-                best = Some(assignment);
+                    .map_or(rules.layers_max, |best| best.layers.len().saturating_sub(1)),
+                ..rules
+            };
+            match assign_vls(paths, &shuffled, directions, afresh, fewer) {
+                Err(BudgetExceeded) if best.is_some() => return Ok(best),
+                found => best = found?.or(best),
             }
         }
         Ok(best)
-    }
-
-    /// Switches from the centre outwards, for a spanning tree.
-    fn order(&self) -> Vec<usize> {
-        Closeness::new(self.graph, self.matrix).order(
-            self.graph,
-            SwitchOrderStrategy::CentreFirst,
-            &[],
-        )
     }
 
     /// Adds a spanning tree to one layer, which becomes the first. If no layer has room, the tree
@@ -466,7 +500,6 @@ impl<'a, C: HopCell> Planner<'a, C> {
         usable: usize,
     ) -> Result<Option<Vec<Option<PortNum>>>, EngineStop> {
         let index = &self.graph.channels;
-        let order = self.order();
         let num_layers = assignment.layers.len();
         // Paths that stay would get other SLs.
         let may_add = !is_installed && num_layers < usable;
@@ -479,12 +512,13 @@ impl<'a, C: HopCell> Planner<'a, C> {
             .chain(may_add.then_some(num_layers));
         for vl in vls {
             let layer = assignment.layers.get(vl).cloned();
-            let mut with_tree = layer.unwrap_or_else(|| VirtualLayer::new(index));
+            let mut with_tree =
+                layer.unwrap_or_else(|| VirtualLayer::with_order(index, &self.channel_order));
             if let Some(up) = spanning_tree::grow_spanning_tree(
                 self.graph,
                 index,
                 &mut with_tree,
-                &order,
+                &self.order,
                 self.request.budget,
             )? {
                 match assignment.layers.get_mut(vl) {

@@ -6,6 +6,9 @@
 //! first: their paths include those of nearer pairs, whose dependencies are then mostly present. If
 //! every path is up/down in one of a few orders of the switches (`switch_orders`), each layer
 //! starts with the pairs whose paths are up/down in one order.
+//!
+//! Nearly all time goes into searches for cycles, and most of these find none. So each layer begins
+//! with its channels in an order with which up/down paths agree.
 
 use std::sync::Arc;
 
@@ -41,7 +44,28 @@ pub(crate) struct VlAssignment {
 pub(crate) type Pair = (u32, u32);
 
 /// Maximum number of layers.
-const LAYERS_MAX: usize = 64;
+pub(crate) const LAYERS_MAX: usize = 64;
+
+/// What all layers of an assignment have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LayerRules<'a> {
+    /// The order in which the channels of a layer begin.
+    pub(crate) channel_order: &'a [u32],
+    /// Maximum number of layers, at most [`LAYERS_MAX`].
+    pub(crate) layers_max: usize,
+    pub(crate) budget: &'a WorkBudget,
+}
+
+/// With which pairs the layers begin.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum FirstPairs<'a> {
+    /// The first ones.
+    AsListed,
+    /// Those whose paths are up/down in one of these orders.
+    ByOrders(&'a SwitchOrders),
+    /// Those that keep their layer, which is listed by source and destination switch.
+    Kept(&'a [Arc<[u8]>]),
+}
 
 /// All pairs with traffic, the farthest first, then by LID.
 pub(crate) fn pairs<C: HopCell>(
@@ -69,28 +93,30 @@ pub(crate) fn pairs<C: HopCell>(
     by_distance.into_iter().rev().flatten().collect()
 }
 
-/// Assigns the pairs to as many layers as required; `None` if that exceeds [`LAYERS_MAX`]. A pair
-/// keeps its layer in `old` (by source and destination switch) if possible.
+/// Assigns the pairs to as many layers as required; `None` if these are too many.
 pub(crate) fn assign_vls(
     paths: &PairPaths<'_>,
     pairs: &[Pair],
     directions: Directions,
-    orders: Option<&SwitchOrders>,
-    old: Option<&[Arc<[u8]>]>,
-    budget: &WorkBudget,
+    first: FirstPairs<'_>,
+    rules: LayerRules<'_>,
 ) -> Result<Option<VlAssignment>, BudgetExceeded> {
     let n = paths.graph.len();
+    let budget = rules.budget;
     let mut assignment = VlAssignment {
         layers: Vec::new(),
         layer_of: vec![0; n * n],
         directions,
     };
     let mut dependencies = Vec::new();
-    let remaining = match (old, orders) {
-        (Some(old), _) => assignment.keep_previous(paths, pairs, old, budget)?,
-        (None, Some(orders)) => assignment.assign_by_orders(paths, pairs, orders, budget)?,
-        (None, None) => pairs.to_vec(),
+    let remaining = match first {
+        FirstPairs::Kept(old) => assignment.keep_previous(paths, pairs, old, rules)?,
+        FirstPairs::ByOrders(orders) => assignment.assign_by_orders(paths, pairs, orders, rules)?,
+        FirstPairs::AsListed => pairs.to_vec(),
     };
+    if assignment.layers.len() > rules.layers_max {
+        return Ok(None);
+    }
     for pair in remaining {
         collect_dependencies(paths, pair, directions, &mut dependencies);
         let mut fits = None;
@@ -102,11 +128,11 @@ pub(crate) fn assign_vls(
         }
         let vl = match fits {
             Some(vl) => vl,
-            None if assignment.layers.len() == LAYERS_MAX => return Ok(None),
+            None if assignment.layers.len() == rules.layers_max => return Ok(None),
             None => {
                 // Cannot fail: the dependencies of the shortest paths of one pair contain no cycle,
                 // because no shortest path makes a U-turn.
-                let mut new_layer = VirtualLayer::new(&paths.graph.channels);
+                let mut new_layer = rules.new_layer(paths);
                 new_layer.admit(&paths.graph.channels, &dependencies);
                 assignment.layers.push(new_layer);
                 assignment.layers.len() - 1
@@ -166,6 +192,12 @@ fn collect_dependencies(
     }
 }
 
+impl LayerRules<'_> {
+    fn new_layer(&self, paths: &PairPaths<'_>) -> VirtualLayer {
+        VirtualLayer::with_order(&paths.graph.channels, self.channel_order)
+    }
+}
+
 impl VlAssignment {
     fn assign(&mut self, n: usize, (a, b): Pair, vl: usize) {
         let vl = index_to_u8(vl);
@@ -181,14 +213,14 @@ impl VlAssignment {
         paths: &PairPaths<'_>,
         pairs: &[Pair],
         old: &[Arc<[u8]>],
-        budget: &WorkBudget,
+        rules: LayerRules<'_>,
     ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
         let layer_of =
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
         let last_layer = pairs.iter().map(|&p| layer_of(p)).max().unwrap_or(0);
         self.layers = (0..=last_layer.min(LAYERS_MAX - 1))
-            .map(|_| VirtualLayer::new(&paths.graph.channels))
+            .map(|_| rules.new_layer(paths))
             .collect();
         let mut dependencies = Vec::new();
         let mut remaining = pairs.to_vec();
@@ -196,14 +228,14 @@ impl VlAssignment {
             collect_dependencies(paths, pair, self.directions, &mut dependencies);
             let layer = layer_of(pair);
             let fits = self.layers.get_mut(layer).is_some_and(|l| {
-                l.admit_within(&paths.graph.channels, &dependencies, budget) == Ok(true)
+                l.admit_within(&paths.graph.channels, &dependencies, rules.budget) == Ok(true)
             });
             if fits {
                 self.assign(n, pair, layer);
             }
             !fits
         });
-        budget.check()?;
+        rules.budget.check()?;
         Ok(remaining)
     }
 
@@ -214,9 +246,10 @@ impl VlAssignment {
         paths: &PairPaths<'_>,
         pairs: &[Pair],
         orders: &SwitchOrders,
-        budget: &WorkBudget,
+        rules: LayerRules<'_>,
     ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
+        let budget = rules.budget;
         let mut dependencies = Vec::new();
         let mut remaining: Vec<(Pair, u8)> = Vec::with_capacity(pairs.len());
         for &pair in pairs {
@@ -235,7 +268,7 @@ impl VlAssignment {
             let Some((1.., std::cmp::Reverse(order))) = counts.max() else {
                 break;
             };
-            let mut layer = VirtualLayer::new(&paths.graph.channels);
+            let mut layer = rules.new_layer(paths);
             let number = self.layers.len();
             for others in [false, true] {
                 remaining.retain(|&(pair, followed)| {
