@@ -276,8 +276,11 @@ impl Published {
 
     /// The SM has another role.
     pub fn role_changed(&self, role: SmState, reason: String, sm: &SubnetManager) {
-        let snapshot = self.snapshot_of(sm);
-        let basis = sm.routing_basis().map(Arc::new);
+        // A master publishes the fabric with its first sweep, which replaces all of it: until then
+        // it would only be in memory twice.
+        let fabric = (role != SmState::Master)
+            .then(|| (self.snapshot_of(sm), sm.routing_basis().map(Arc::new)))
+            .filter(|(snapshot, _)| snapshot.nodes().next().is_some());
         let reports = SmReports::of(sm);
         self.publish(|state, now| {
             // Earlier states share what has not changed.
@@ -304,7 +307,7 @@ impl Published {
             state.problems = Arc::default();
             state.flapping = Arc::default();
             state.routing_failure = None;
-            if snapshot.nodes().next().is_some() {
+            if let Some((snapshot, basis)) = fabric {
                 state.fabric = Some(FabricState {
                     snapshot: Arc::new(snapshot),
                     report: None,
