@@ -179,6 +179,14 @@ impl PreviousRouting {
         }
     }
 
+    /// Whether there are installed routes, all on one VL as far as known.
+    pub(crate) fn is_on_one_vl(&self) -> bool {
+        self.run().map_or_else(
+            || self.lfts.iter().flatten().any(|lft| lft.has_routes()),
+            |run| run.routing.vl_plan.is_single(),
+        )
+    }
+
     /// The previous run, whatever its switch indices are.
     #[must_use]
     pub fn run(&self) -> Option<&Arc<VerifiedRun>> {

@@ -40,6 +40,12 @@ impl Lft {
         }
     }
 
+    /// Whether any LID has a route.
+    #[must_use]
+    pub fn has_routes(&self) -> bool {
+        self.entries.iter().any(|port| *port != DROP)
+    }
+
     /// Output port for a LID; 0: the switch itself; [`PortNum::DROP`] for unknown LIDs.
     #[inline]
     #[must_use]

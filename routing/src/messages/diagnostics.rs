@@ -230,6 +230,12 @@ pub enum DecidedBy {
     Vls,
     /// Everything counts as equal; the engine is preferred.
     Preference,
+    /// The routing uses one VL; that of another engine, on several VLs, is better, but not by
+    /// enough.
+    OneVl {
+        /// The other engine.
+        better: &'static str,
+    },
 }
 
 /// Figures of a tree.
@@ -470,12 +476,20 @@ impl fmt::Display for RoutingFigures {
 
 impl fmt::Display for DecidedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Load => "lowest load",
-            Self::ChangedEntries => "of those with equal load, it changes the fewest LFT entries",
-            Self::Vls => "of those with equal load, it uses the fewest VLs",
-            Self::Preference => "of equal ones, the preferred engine",
-        })
+        match self {
+            Self::Load => f.write_str("lowest load"),
+            Self::ChangedEntries => {
+                f.write_str("of those with equal load, it changes the fewest LFT entries")
+            }
+            Self::Vls => f.write_str("of those with equal load, it uses the fewest VLs"),
+            Self::Preference => f.write_str("of equal ones, the preferred engine"),
+            Self::OneVl { better } => {
+                write!(
+                    f,
+                    "on one VL; {better} on several VLs is not clearly better"
+                )
+            }
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 //! always succeeds is the baseline, and slower engines are compared with it within the work budget.
 //! A loss of links does not change the engine: the installed routing is rerouted incrementally.
 
+use super::best::SeveralVls;
+use super::engine_run::EngineRun;
 use crate::messages::{Structure, TreeFigures};
 use crate::request::RoutingRequest;
 use crate::structure::diameter::diameter_two;
@@ -23,40 +25,46 @@ const COMPARED_SWITCHES_MAX: usize = 256;
 pub struct Advice {
     /// Engines for the detected structure, best first, without a budget. The first whose tables
     /// pass verification is used.
-    pub structured: &'static [&'static str],
+    pub structured: Vec<EngineRun<'static>>,
     /// Fast engines for other fabrics, without a budget. The first whose tables pass verification
     /// is the baseline.
-    pub baseline: &'static [&'static str],
+    pub baseline: Vec<EngineRun<'static>>,
     /// Engines to compare with the baseline, each within its share of the budget.
-    pub candidates: &'static [&'static str],
-    /// Maximum number of data VLs; `None`: all usable VLs.
-    pub vls: Option<u8>,
+    pub candidates: Vec<EngineRun<'static>>,
+    /// Whether a routing on several VLs must be clearly better.
+    pub several_vls: SeveralVls,
     /// The detected structure, for the operator.
     pub reason: Structure,
 }
 
 impl Advice {
     /// Engines for a structure, then the engines for an unknown structure in case all of them fail.
-    fn structured(engines: &'static [&'static str], reason: Structure) -> Self {
+    fn structured(engines: &[&'static str], reason: Structure) -> Self {
         Self {
-            structured: engines,
+            structured: on_all_vls(engines),
             ..Self::compared(&["updn"], &["nue", "dfsssp"], reason)
         }
     }
 
-    const fn compared(
-        baseline: &'static [&'static str],
-        candidates: &'static [&'static str],
-        reason: Structure,
-    ) -> Self {
+    fn compared(baseline: &[&'static str], candidates: &[&'static str], reason: Structure) -> Self {
         Self {
-            structured: &[],
-            baseline,
-            candidates,
-            vls: None,
+            structured: Vec::new(),
+            baseline: on_all_vls(baseline),
+            candidates: on_all_vls(candidates),
+            several_vls: SeveralVls::Allowed,
             reason,
         }
     }
+}
+
+fn on_all_vls(engines: &[&'static str]) -> Vec<EngineRun<'static>> {
+    let engines = engines.iter().copied();
+    engines.map(EngineRun::on_all_vls).collect()
+}
+
+fn on_one_vl(engines: &[&'static str]) -> Vec<EngineRun<'static>> {
+    let engines = engines.iter().copied();
+    engines.map(EngineRun::on_one_vl).collect()
 }
 
 /// Detects the structure of the fabric and returns the engines for it.
@@ -66,8 +74,8 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     let hints = request.hints;
     if hints.file.is_some() {
         return Advice {
-            baseline: &[],
-            candidates: &[],
+            baseline: Vec::new(),
+            candidates: Vec::new(),
             ..Advice::structured(&["file"], Structure::TablesInFile)
         };
     }
@@ -78,7 +86,7 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
         return Advice::structured(&["torus-2QoS", "dor"], reason);
     }
     let no_tree = match tree(topo, hints) {
-        Ok(tree) => return advice_for_tree(topo, &tree),
+        Ok(tree) => return advice_for_tree(request, &tree),
         Err(mismatch) => mismatch,
     };
     let no_grid = match grid(topo, hints) {
@@ -130,26 +138,37 @@ pub fn advise(request: &RoutingRequest<'_>) -> Advice {
     Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
 }
 
-/// Trees are routed on one VL: incremental reroutes are fast, and programs that choose their own SL
-/// cannot cause a credit loop.
-fn advice_for_tree(topo: &Topology, tree: &DetectedTree) -> Advice {
-    let is_regular = is_regular(topo, tree);
-    let reason = Structure::Tree {
-        is_regular,
-        figures: TreeFigures::from_tree(tree),
+/// Trees are routed on one VL, if others are not clearly better: incremental reroutes are fast, and
+/// programs that choose their own SL cannot cause a credit loop. Routes on one VL stay there,
+/// because a change to several would drop packets.
+fn advice_for_tree(request: &RoutingRequest<'_>, tree: &DetectedTree) -> Advice {
+    let is_regular = is_regular(request.topo, tree);
+    let on_tree = |structured, baseline, candidates| Advice {
+        structured: on_one_vl(structured),
+        baseline: on_one_vl(baseline),
+        candidates,
+        several_vls: SeveralVls::IfClearlyBetter,
+        reason: Structure::Tree {
+            is_regular,
+            figures: TreeFigures::from_tree(tree),
+        },
     };
-    let advice = if is_regular {
-        Advice {
-            candidates: &[],
-            ..Advice::structured(&["dmodc"], reason)
-        }
-    } else {
-        Advice::compared(&["dmodc", "updn"], &["ftree", "updn", "nue"], reason)
-    };
-    Advice {
-        vls: Some(1),
-        ..advice
+    if is_regular {
+        return on_tree(&["dmodc"], &["updn"], Vec::new());
     }
+    let candidates = if request.previous.is_on_one_vl() {
+        on_one_vl(&["ftree", "updn", "dfsssp", "nue"])
+    } else {
+        let mut candidates = on_one_vl(&["ftree", "updn"]);
+        candidates.extend([
+            // It uses one VL if that is enough for its paths.
+            EngineRun::on_all_vls("dfsssp"),
+            EngineRun::on_one_vl("nue"),
+            EngineRun::on_all_vls("nue"),
+        ]);
+        candidates
+    };
+    on_tree(&[], &["dmodc", "updn"], candidates)
 }
 
 /// Whether all switches of a level have the same number of uplinks and of downlinks.

@@ -7,7 +7,7 @@
 //! depend on the order in which a program numbers its processes. Routings within 5 % of the lowest
 //! cost count as equal: of these, the one that changes the fewest installed entries is selected,
 //! then the one with the fewest VLs, then the first. A restart on an unchanged fabric therefore
-//! changes no entry.
+//! changes no entry. On trees, a routing on several VLs must be clearly better ([`SeveralVls`]).
 
 use crate::messages::{DecidedBy, Diagnostic, RoutingFigures};
 use crate::quality::{Effort, shifts_by_leaf};
@@ -18,6 +18,18 @@ use crate::verify::Proof;
 /// Costs up to this multiple of the lowest count as equal.
 const COST_TOLERANCE: f64 = 1.05;
 
+/// On trees, the cost of a routing on several VLs counts as this multiple.
+const SEVERAL_VLS_FACTOR: f64 = 1.5;
+
+/// Whether a routing on several VLs may be selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeveralVls {
+    /// By its cost alone.
+    Allowed,
+    /// If its cost is lower by [`SEVERAL_VLS_FACTOR`] than that of the routings on one VL.
+    IfClearlyBetter,
+}
+
 /// Number of shift permutations evaluated per routing.
 const SHIFTS_MAX: usize = 64;
 
@@ -26,6 +38,7 @@ const SHIFTS_MAX: usize = 64;
 pub(crate) fn select_best(
     request: &RoutingRequest<'_>,
     mut passed: Vec<(Routing, Proof)>,
+    several_vls: SeveralVls,
 ) -> (Option<(Routing, Proof)>, Option<Diagnostic>) {
     if passed.len() < 2 {
         return (passed.pop(), None);
@@ -49,7 +62,7 @@ pub(crate) fn select_best(
             changed_entries: changed_entries(request, routing),
         })
         .collect();
-    let (best, decided_by) = best_index(&figures);
+    let (best, decided_by) = best_index(&figures, several_vls);
     let diagnostic = Diagnostic::Compared {
         routings: figures,
         best: passed[best].0.engine,
@@ -83,9 +96,13 @@ fn cost(figures: &RoutingFigures) -> f64 {
 }
 
 /// Index of the best routing, and what decided; 0 if there are none.
-fn best_index(figures: &[RoutingFigures]) -> (usize, DecidedBy) {
-    let lowest = figures.iter().map(cost).fold(f64::INFINITY, f64::min);
-    let is_good_enough = |i: &usize| cost(&figures[*i]) <= lowest * COST_TOLERANCE;
+fn best_index(figures: &[RoutingFigures], several_vls: SeveralVls) -> (usize, DecidedBy) {
+    let weighted = |f: &RoutingFigures| match several_vls {
+        SeveralVls::IfClearlyBetter if f.vls > 1 => cost(f) * SEVERAL_VLS_FACTOR,
+        SeveralVls::Allowed | SeveralVls::IfClearlyBetter => cost(f),
+    };
+    let lowest = figures.iter().map(weighted).fold(f64::INFINITY, f64::min);
+    let is_good_enough = |i: &usize| weighted(&figures[*i]) <= lowest * COST_TOLERANCE;
     let changed_and_vls = |i: usize| (figures[i].changed_entries, figures[i].vls);
     let mut equal: Vec<usize> = (0..figures.len()).filter(is_good_enough).collect();
     equal.sort_by_key(|&i| (changed_and_vls(i), i));
@@ -93,6 +110,19 @@ fn best_index(figures: &[RoutingFigures]) -> (usize, DecidedBy) {
         return (0, DecidedBy::Preference);
     };
     let (changed_entries, vls) = changed_and_vls(best);
+    let is_better = |f: &RoutingFigures| cost(f) * COST_TOLERANCE < cost(&figures[best]);
+    if let Some(other) = figures
+        .iter()
+        .filter(|f| is_better(f))
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))
+    {
+        return (
+            best,
+            DecidedBy::OneVl {
+                better: other.engine,
+            },
+        );
+    }
     let decided_by = match equal.get(1).map(|&second| changed_and_vls(second)) {
         None => DecidedBy::Load,
         Some((others, _)) if others > changed_entries => DecidedBy::ChangedEntries,
@@ -114,7 +144,7 @@ mod tests {
             vls,
             changed_entries: 0,
         });
-        best_index(&figures.collect::<Vec<_>>()).0
+        best_index(&figures.collect::<Vec<_>>(), SeveralVls::Allowed).0
     }
 
     #[test]
@@ -126,6 +156,27 @@ mod tests {
     #[test]
     fn slightly_lower_load_does_not_outweigh_much_worse_shifts() {
         assert_eq!(best_of(&[(120, 3.7, 2), (112, 6.2, 8)]), 0);
+    }
+
+    #[test]
+    fn on_trees_several_vls_must_be_clearly_better() {
+        let on = |max_load, vls| RoutingFigures {
+            engine: if vls == 1 { "dmodc" } else { "dfsssp" },
+            max_load,
+            shift: 2.0,
+            vls,
+            changed_entries: 0,
+        };
+        let best = |max_load| {
+            let figures = [on(120, 1), on(max_load, 4)];
+            best_index(&figures, SeveralVls::IfClearlyBetter)
+        };
+        // (120 / 100)² = 1.44, (120 / 95)² = 1.6.
+        assert_eq!(best(100), (0, DecidedBy::OneVl { better: "dfsssp" }));
+        assert_eq!(best(95), (1, DecidedBy::Load));
+        // Equal loads, and a worse one.
+        assert_eq!(best(119), (0, DecidedBy::Load));
+        assert_eq!(best(130), (0, DecidedBy::Load));
     }
 
     #[test]
@@ -144,11 +195,23 @@ mod tests {
             changed_entries,
         };
         let [old, new] = [figures(101, 2, 0), figures(100, 1, 40)];
-        assert_eq!(best_index(&[new, old]), (1, DecidedBy::ChangedEntries));
+        assert_eq!(
+            best_index(&[new, old], SeveralVls::Allowed),
+            (1, DecidedBy::ChangedEntries)
+        );
         let slow = figures(120, 2, 0);
-        assert_eq!(best_index(&[new, slow]), (0, DecidedBy::Load));
-        assert_eq!(best_index(&[figures(100, 2, 40), new]), (1, DecidedBy::Vls));
-        assert_eq!(best_index(&[new, new]), (0, DecidedBy::Preference));
+        assert_eq!(
+            best_index(&[new, slow], SeveralVls::Allowed),
+            (0, DecidedBy::Load)
+        );
+        assert_eq!(
+            best_index(&[figures(100, 2, 40), new], SeveralVls::Allowed),
+            (1, DecidedBy::Vls)
+        );
+        assert_eq!(
+            best_index(&[new, new], SeveralVls::Allowed),
+            (0, DecidedBy::Preference)
+        );
     }
 
     #[test]

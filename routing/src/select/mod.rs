@@ -12,6 +12,7 @@
 
 pub mod auto;
 mod best;
+mod engine_run;
 
 use crate::engine_names::ENGINE_NAMES;
 use crate::engines::{Engine, engine_by_name};
@@ -28,7 +29,8 @@ use crate::update::reroute::{
 use crate::verify::{IncrementalVerifier, Proof, VerifyError, verify_with_kept};
 use crate::work::WorkBudget;
 use auto::Advice;
-use best::select_best;
+use best::{SeveralVls, select_best};
+use engine_run::EngineRun;
 
 /// Engine name for automatic selection.
 pub const AUTO: &str = "auto";
@@ -137,38 +139,42 @@ struct Stage<'a> {
     reason: Option<Diagnostic>,
     /// Whether replies on the SL of their request must be deadlock-free too (ADR 0007).
     reversible: bool,
-    /// Maximum number of data VLs; `None`: all usable VLs.
-    vls: Option<u8>,
 }
 
 /// How a stage selects its engine.
 enum Choice<'a> {
     /// The first whose tables pass verification, without a budget.
-    First(Vec<&'a str>),
+    First(Vec<EngineRun<'a>>),
     /// The engine of the installed routing, within the budget.
-    Installed(&'a str),
+    Installed(EngineRun<'a>),
     /// The best of the first of `baseline` that passes and of those `candidates` that pass within
     /// the budget.
     Best {
-        baseline: Vec<&'a str>,
-        candidates: Vec<&'a str>,
+        baseline: Vec<EngineRun<'a>>,
+        candidates: Vec<EngineRun<'a>>,
+        /// How much lower the cost of a routing on several VLs must be than on one.
+        several_vls: SeveralVls,
     },
 }
 
 impl<'a> Stage<'a> {
     fn for_engine(engine: &'a str) -> Self {
         Self {
-            choice: Choice::First(vec![engine]),
+            choice: Choice::First(vec![EngineRun::on_all_vls(engine)]),
             reason: None,
             reversible: false,
-            vls: None,
         }
     }
 
     /// Fallback engines that are not already in `engines`; `None` if there are none.
     fn fallback(engines: &[&'a str]) -> Option<Self> {
         let missing = |name: &&str| !engines.contains(name);
-        let list = |name| Some(name).filter(missing).into_iter().collect::<Vec<_>>();
+        let list = |name| {
+            let name = Some(name).filter(missing);
+            name.map(EngineRun::on_all_vls)
+                .into_iter()
+                .collect::<Vec<_>>()
+        };
         let baseline = list(FALLBACK.0);
         let candidates = list(FALLBACK.1);
         let has_any = !baseline.is_empty() || !candidates.is_empty();
@@ -176,11 +182,18 @@ impl<'a> Stage<'a> {
             choice: Choice::Best {
                 baseline,
                 candidates,
+                several_vls: SeveralVls::Allowed,
             },
             reason: Some(Diagnostic::Fallback),
             reversible: true,
-            vls: None,
         })
+    }
+
+    fn several_vls(&self) -> SeveralVls {
+        match &self.choice {
+            Choice::First(_) | Choice::Installed(_) => SeveralVls::Allowed,
+            Choice::Best { several_vls, .. } => *several_vls,
+        }
     }
 
     /// `installed` is the engine of the installed routing, if the fabric has only lost switches or
@@ -190,23 +203,24 @@ impl<'a> Stage<'a> {
             structured,
             baseline,
             candidates,
-            vls,
+            several_vls,
             reason,
         } = advice;
-        let first = Choice::First(structured.to_vec());
+        let first = Choice::First(structured);
+        let compared = baseline.iter().chain(&candidates);
         let installed = installed
-            .filter(|engine| baseline.contains(engine) || candidates.contains(engine))
+            .and_then(|engine| compared.copied().find(|run| run.engine == engine))
             .map(Choice::Installed);
         let best = Choice::Best {
-            baseline: baseline.to_vec(),
-            candidates: candidates.to_vec(),
+            baseline,
+            candidates,
+            several_vls,
         };
         let choices = [Some(first), installed, Some(best)].into_iter().flatten();
         choices.map(move |choice| Self {
             choice,
             reason: Some(Diagnostic::Structure(reason.clone())),
             reversible: true,
-            vls,
         })
     }
 }
@@ -379,7 +393,7 @@ impl Attempts<'_, '_> {
     fn run(&mut self, engines: &[&str]) -> Option<Verified> {
         for stage in stages(engines, self.request) {
             let passed = self.stage(&stage);
-            let (best, compared) = select_best(self.request, passed);
+            let (best, compared) = select_best(self.request, passed, stage.several_vls());
             if let Some((mut routing, proof)) = best {
                 if let Some(Diagnostic::Structure(structure)) = &stage.reason {
                     routing.diagnostics.retain(|d| !structure.includes(d));
@@ -396,20 +410,24 @@ impl Attempts<'_, '_> {
     fn stage(&mut self, stage: &Stage<'_>) -> Vec<Verified> {
         match &stage.choice {
             Choice::First(engines) => self.first(engines, stage).into_iter().collect(),
-            Choice::Installed(engine) => {
+            Choice::Installed(run) => {
                 let share = self.request.budget.share(SHARE_PERCENT);
-                let result = self.attempt(engine, stage, &share);
+                let result = self.attempt(*run, stage, &share);
                 let _ = self.request.budget.spend(share.spent());
                 result.into_iter().collect()
             }
             Choice::Best {
                 baseline,
                 candidates,
+                ..
             } => {
                 let mut passed: Vec<Verified> = self.first(baseline, stage).into_iter().collect();
-                for (i, &engine) in candidates.iter().enumerate() {
+                for (i, &run) in candidates.iter().enumerate() {
                     let budget = self.request.budget;
-                    let is_done = passed.iter().any(|(routing, _)| routing.engine == engine);
+                    let is_baseline = baseline.contains(&run)
+                        && passed
+                            .iter()
+                            .any(|(routing, _)| routing.engine == run.engine);
                     let share = if passed.is_empty() && i + 1 == candidates.len() {
                         // Without any other routing, the last engine must finish.
                         WorkBudget::unlimited().abandoned_with(budget)
@@ -417,8 +435,8 @@ impl Attempts<'_, '_> {
                         let is_last = i + 1 == candidates.len();
                         budget.share(if is_last { 100 } else { SHARE_PERCENT })
                     };
-                    if !is_done {
-                        passed.extend(self.attempt(engine, stage, &share));
+                    if !is_baseline {
+                        passed.extend(self.attempt(run, stage, &share));
                     }
                     let _ = budget.spend(share.spent());
                 }
@@ -428,21 +446,24 @@ impl Attempts<'_, '_> {
     }
 
     /// The first routing that passes. Its work counts against the budget, but is not limited by it.
-    fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Verified> {
+    fn first(&mut self, runs: &[EngineRun<'_>], stage: &Stage<'_>) -> Option<Verified> {
         let work = WorkBudget::limited(u64::MAX - 1).abandoned_with(self.request.budget);
-        let verified = engines
-            .iter()
-            .find_map(|engine| self.attempt(engine, stage, &work));
+        let verified = runs.iter().find_map(|run| self.attempt(*run, stage, &work));
         let _ = self.request.budget.spend(work.spent());
         verified
     }
 
-    fn attempt(&mut self, name: &str, stage: &Stage<'_>, budget: &WorkBudget) -> Option<Verified> {
-        match self.route_stage(name, stage, budget) {
+    fn attempt(
+        &mut self,
+        run: EngineRun<'_>,
+        stage: &Stage<'_>,
+        budget: &WorkBudget,
+    ) -> Option<Verified> {
+        match self.route_stage(run, stage, budget) {
             Ok(verified) => Some(verified),
             Err(reason) => {
                 self.rejected.push(EngineRejection {
-                    engine: name.to_owned(),
+                    engine: run.engine.to_owned(),
                     reason,
                 });
                 None
@@ -452,17 +473,17 @@ impl Attempts<'_, '_> {
 
     fn route_stage(
         &mut self,
-        name: &str,
+        run: EngineRun<'_>,
         stage: &Stage<'_>,
         budget: &WorkBudget,
     ) -> Result<Verified, RejectReason> {
-        let engine =
-            engine_by_name(name).ok_or_else(|| RouteError::UnknownEngine(name.to_owned()))?;
+        let engine = engine_by_name(run.engine)
+            .ok_or_else(|| RouteError::UnknownEngine(run.engine.to_owned()))?;
         if budget.is_abandoned() {
             return Err(RouteError::Budget.into());
         }
         let unlimited = self.request.with_budget(budget);
-        let request = stage
+        let request = run
             .vls
             .map_or(unlimited, |vls| unlimited.with_vls(vls.min(unlimited.vls)));
         let (routing, proof) = self.route_within_kept(&*engine, &request)?;

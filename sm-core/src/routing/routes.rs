@@ -690,8 +690,7 @@ impl RoutingJob {
 
     /// Whether any switch has a route.
     fn has_installed_routes(&self) -> bool {
-        let has_route = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
-        self.installed.iter().flatten().any(has_route)
+        self.installed.iter().flatten().any(|lft| lft.has_routes())
     }
 
     fn plan_writes(

@@ -35,7 +35,11 @@ pub(in crate::api) fn engine(
         let compared = routings.iter();
         Some(
             compared
-                .map(|figures| candidate(figures, best, *decided_by))
+                .map(|figures| {
+                    let is_installed =
+                        figures.engine == *best && figures.vls == basis.proof().vls_used;
+                    candidate(figures, is_installed.then_some(*decided_by))
+                })
                 .collect(),
         )
     });
@@ -61,16 +65,19 @@ pub(in crate::api) fn engine(
     })
 }
 
-fn candidate(figures: &RoutingFigures, best: &str, decided_by: DecidedBy) -> EngineCandidate {
-    let decided = match decided_by {
-        DecidedBy::Load => "its busiest link carries less",
-        DecidedBy::ChangedEntries => "the load counts as equal, and it changes fewer entries",
-        DecidedBy::Vls => "the load counts as equal, and it uses fewer VLs",
-        DecidedBy::Preference => "everything counts as equal, and it is preferred",
-    };
-    let verdict = match figures.engine == best {
-        true => format!("installed: {decided}"),
-        false => "not chosen".to_owned(),
+/// `installed_by` says why this routing is installed; `None` if it is not.
+fn candidate(figures: &RoutingFigures, installed_by: Option<DecidedBy>) -> EngineCandidate {
+    let verdict = match installed_by {
+        None => "not chosen",
+        Some(DecidedBy::Load) => "installed: its busiest link carries less",
+        Some(DecidedBy::ChangedEntries) => {
+            "installed: the load counts as equal, and it changes fewer entries"
+        }
+        Some(DecidedBy::Vls) => "installed: the load counts as equal, and it uses fewer VLs",
+        Some(DecidedBy::Preference) => "installed: everything counts as equal, and it is preferred",
+        Some(DecidedBy::OneVl { .. }) => {
+            "installed: it uses one VL, and those on several VLs are not clearly better"
+        }
     };
     EngineCandidate {
         engine: figures.engine.to_owned(),
@@ -78,6 +85,6 @@ fn candidate(figures: &RoutingFigures, best: &str, decided_by: DecidedBy) -> Eng
         shift: figures.shift,
         vls: figures.vls,
         changes: figures.changed_entries as u64,
-        verdict,
+        verdict: verdict.to_owned(),
     }
 }

@@ -1,0 +1,25 @@
+//! One run of an engine.
+
+/// An engine, and the VLs that it may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EngineRun<'a> {
+    /// Its name.
+    pub engine: &'a str,
+    /// Maximum number of data VLs; `None`: all usable VLs.
+    pub vls: Option<u8>,
+}
+
+impl<'a> EngineRun<'a> {
+    /// A run on one VL.
+    pub(super) const fn on_one_vl(engine: &'a str) -> Self {
+        Self {
+            engine,
+            vls: Some(1),
+        }
+    }
+
+    /// A run on all usable VLs.
+    pub(super) const fn on_all_vls(engine: &'a str) -> Self {
+        Self { engine, vls: None }
+    }
+}
