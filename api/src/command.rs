@@ -104,6 +104,8 @@ pub enum Removal {
     LmcChange,
     /// M_Keys are removed, because the configuration has none.
     MKeyRemoval,
+    /// SLtoVLMappingTables and VLArbitrationTables of a QoS configuration are replaced.
+    QosRemoval,
 }
 
 write_query! {

@@ -67,7 +67,7 @@ impl Ctx<'_> {
     /// Whether a table of a device may be written.
     pub(crate) fn may_write(&self, n: NodeIdx, table: DeviceTable) -> bool {
         let node = self.fabric.get(n);
-        node.is_some_and(|node| node.rejections.may_write(table, self.now))
+        node.is_some_and(|node| node.may_write(table, self.now))
     }
 }
 

@@ -86,6 +86,8 @@ pub enum Consequence {
     LmcChange,
     /// M_Keys are removed, because this configuration names none.
     MKeyRemoval,
+    /// SLtoVL and VL arbitration tables of a QoS configuration are replaced.
+    QosRemoval,
 }
 
 impl Consequence {
@@ -95,6 +97,7 @@ impl Consequence {
             Self::PKeyRemoval => RemovalKind::PKeyRemoval,
             Self::LmcChange => RemovalKind::LmcChange,
             Self::MKeyRemoval => RemovalKind::MKeyRemoval,
+            Self::QosRemoval => RemovalKind::QosRemoval,
         }
     }
 }

@@ -16,7 +16,7 @@ use ferrosm_routing::Lft;
 use super::LinkIdx;
 use super::exclusion::ExclusionReason;
 use super::mft::Mft;
-use super::rejections::Rejections;
+use super::rejections::{DeviceTable, Rejections};
 use super::written::{WrittenLft, WrittenVls};
 use crate::location::NodeName;
 use crate::tables::pkeys::PKeyTable;
@@ -58,6 +58,8 @@ pub struct Node {
     /// End ports with settings of another SM that wait for consent. Not a field of [`Port`],
     /// because most fabrics have none.
     kept_settings: BTreeMap<PortNum, KeptSettings>,
+    /// Its VL tables are those of another SM and wait for consent.
+    pub keeps_vl_tables: bool,
     /// The number of the last full sweep that reached it.
     pub seen: u32,
     /// Distinguishes nodes that successively have the same index in the graph.
@@ -287,11 +289,37 @@ impl Node {
             rejections: Rejections::default(),
             speed_queries: BTreeMap::new(),
             kept_settings: BTreeMap::new(),
+            keeps_vl_tables: false,
             seen: 0,
             generation: NonZeroU32::MIN,
             revision: 0,
             is_description_current: false,
             is_unresponsive: false,
+        }
+    }
+
+    /// Whether it keeps a table: it rejects Sets, or the contents wait for consent.
+    #[must_use]
+    pub fn keeps(&self, table: DeviceTable) -> bool {
+        self.rejections.keeps(table) || self.waits_for_consent(table)
+    }
+
+    /// Whether it keeps any table.
+    #[must_use]
+    pub fn keeps_any(&self) -> bool {
+        self.keeps_vl_tables || self.rejections.next_retry().is_some()
+    }
+
+    /// Whether a table may be written: the node does not keep it, or rejected it long ago.
+    #[must_use]
+    pub fn may_write(&self, table: DeviceTable, now: Instant) -> bool {
+        self.rejections.may_write(table, now) && !self.waits_for_consent(table)
+    }
+
+    const fn waits_for_consent(&self, table: DeviceTable) -> bool {
+        match table {
+            DeviceTable::SlToVl(_) | DeviceTable::VlArbitration(_) => self.keeps_vl_tables,
+            DeviceTable::Lft(_) | DeviceTable::Mft | DeviceTable::PKeys(_) => false,
         }
     }
 

@@ -3,8 +3,8 @@
 //!
 //! An SM that starts with another configuration than the present master, most often with none,
 //! would remove the partitions of the fabric, and with them the isolation of tenants; it would also
-//! change the LMC and remove the M_Keys of ports. So the first sweep reads the P_Key tables of all
-//! ports that have a LID before it scans SMs. What this SM would remove, it removes only with
+//! change the LMC, and remove the M_Keys and QoS tables of ports. So the first sweep reads the P_Key
+//! tables and VL tables of all ports that an SM configured before it scans SMs. What this SM would remove, it removes only with
 //! consent:
 //!
 //! * while another SM is master, this SM reports NotActive, so that no SM hands over to it;
@@ -21,12 +21,13 @@
 //! restart.
 
 mod of_kind;
+mod vl_tables;
 
 use std::collections::BTreeMap;
 
 use ferrosm_fabric::observed::{KeptSettings, Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::attr::PortInfo;
-use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum};
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
@@ -35,7 +36,10 @@ use crate::lids::plan::configured_lmc;
 use crate::pkeys;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::report::foreign_settings::{ForeignPKeys, ForeignSettings, RemovalKind};
+use crate::smp::op::SmpOp;
+use crate::smp::outcome::SmpOutcome;
 use of_kind::{FoundSettings, KindConsent};
+use vl_tables::VlTablesRead;
 
 /// Most P_Keys of a port that are remembered.
 const KEYS_MAX: usize = 32;
@@ -46,6 +50,9 @@ pub(crate) struct Consent {
     p_keys: KindConsent<PortGuid, Vec<PKey>>,
     lmcs: KindConsent<PortGuid, Lmc>,
     m_keys: KindConsent<PortGuid, ()>,
+    /// QoS tables, with the number of ports that have them.
+    vl_tables: KindConsent<NodeGuid, usize>,
+    vl_tables_read: VlTablesRead,
     /// The record that this SM waits is persisted.
     is_recorded: bool,
     /// The settings have been compared since the start.
@@ -65,6 +72,8 @@ impl Consent {
             p_keys: KindConsent::new(is_given),
             lmcs: KindConsent::new(is_given),
             m_keys: KindConsent::new(is_given),
+            vl_tables: KindConsent::new(is_given),
+            vl_tables_read: VlTablesRead::default(),
             is_recorded: restored.awaits_consent,
             is_compared: false,
             is_settled: false,
@@ -95,7 +104,10 @@ impl Consent {
     }
 
     const fn is_given(&self) -> bool {
-        self.p_keys.is_given() && self.lmcs.is_given() && self.m_keys.is_given()
+        self.p_keys.is_given()
+            && self.lmcs.is_given()
+            && self.m_keys.is_given()
+            && self.vl_tables.is_given()
     }
 
     /// Whether settings wait for consent.
@@ -103,6 +115,7 @@ impl Consent {
         !self.p_keys.foreign().is_empty()
             || !self.lmcs.foreign().is_empty()
             || !self.m_keys.foreign().is_empty()
+            || !self.vl_tables.foreign().is_empty()
     }
 
     /// What waits for consent, by kind.
@@ -119,10 +132,13 @@ impl Consent {
         let p_keys = (!keys.is_empty()).then(|| ForeignPKeys::new(keys.len(), of_keys));
         let lmcs = Some(of_lmcs).filter(|counts| !counts.is_empty());
         let m_keys = Some(self.m_keys.foreign().len()).filter(|ports| *ports > 0);
+        let qos_ports = self.vl_tables.foreign().values().sum();
+        let vl_tables = Some(qos_ports).filter(|ports| *ports > 0);
         let kinds = [
             p_keys.map(ForeignSettings::PKeys),
             lmcs.map(ForeignSettings::Lmcs),
             m_keys.map(ForeignSettings::MKeys),
+            vl_tables.map(ForeignSettings::VlTables),
         ];
         kinds.into_iter().flatten().collect()
     }
@@ -133,13 +149,21 @@ impl Consent {
     }
 
     /// Reads the tables of ports that an SM has configured.
-    pub(crate) fn read(&self, ctx: &mut Ctx<'_>) {
+    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>) {
         if !self.p_keys.is_given() {
             let ports: Vec<PortRef> = addressed_ports(ctx.fabric).collect();
             for p in ports {
                 pkeys::read_unknown_blocks(ctx, p);
             }
         }
+        if !self.vl_tables.is_given() {
+            self.vl_tables_read.start(ctx);
+        }
+    }
+
+    /// A VL table was read before SMs are scanned.
+    pub(crate) fn on_vl_table(&mut self, ctx: &mut Ctx<'_>, op: SmpOp, outcome: &SmpOutcome) {
+        self.vl_tables_read.on_table(ctx, op, outcome);
     }
 
     /// Whether other kinds wait than before. To be called after each change.
@@ -160,23 +184,29 @@ impl Consent {
         self.p_keys.forget_own();
         self.lmcs.forget_own();
         self.m_keys.forget_own();
+        self.vl_tables.forget_own();
         let ports: Vec<PortRef> = addressed_ports(fabric).collect();
         for p in ports {
             let _ = self.allows_p_keys(fabric, cfg, p);
         }
-        self.mark_kept(fabric, cfg, keys);
+        let _ = self.mark_kept(fabric, cfg, keys);
     }
 
-    /// Marks the ports whose LMC and M_Key stay as they are. To be called before LIDs are planned
-    /// and routes are computed.
+    /// Marks the ports whose LMC and M_Key, and the nodes whose VL tables stay as they are. To be
+    /// called before LIDs are planned and routes are computed. Returns whether the VL tables of
+    /// other nodes stay than before.
     pub(crate) fn mark_kept(
         &mut self,
         fabric: &mut ObservedFabric,
         cfg: &SmConfig,
         keys: &MKeyRing,
-    ) {
-        if self.lmcs.is_given() && self.m_keys.is_given() && !self.has_marks {
-            return;
+    ) -> bool {
+        if self.lmcs.is_given()
+            && self.m_keys.is_given()
+            && self.vl_tables.is_given()
+            && !self.has_marks
+        {
+            return false;
         }
         self.has_marks = false;
         let ports: Vec<PortRef> = fabric.end_ports().collect();
@@ -193,6 +223,31 @@ impl Consent {
                 node.keep_settings(p.port, kept);
             }
         }
+        self.mark_vl_tables(fabric)
+    }
+
+    fn mark_vl_tables(&mut self, fabric: &mut ObservedFabric) -> bool {
+        let mut has_changed = false;
+        let nodes: Vec<NodeIdx> = fabric.node_indices().collect();
+        for n in nodes {
+            let Some(node) = fabric.get(n) else {
+                continue;
+            };
+            let read = &self.vl_tables_read;
+            let may_write = self
+                .vl_tables
+                .allows(node.info.node_guid, || read.of_node(node));
+            self.has_marks |= !may_write;
+            if node.keeps_vl_tables == may_write
+                && let Some(node) = fabric.get_mut(n)
+            {
+                node.keeps_vl_tables = !may_write;
+                // A complete set of tables of another plan may be incomplete now.
+                node.vls.fingerprint = None;
+                has_changed = true;
+            }
+        }
+        has_changed
     }
 
     /// Whether the P_Key table of an end port may be written.
@@ -301,6 +356,7 @@ impl Consent {
                 RemovalKind::PKeyRemoval => self.p_keys.give(),
                 RemovalKind::LmcChange => self.lmcs.give(),
                 RemovalKind::MKeyRemoval => self.m_keys.give(),
+                RemovalKind::QosRemoval => self.vl_tables.give(),
             }
         }
         was_awaited
@@ -310,6 +366,7 @@ impl Consent {
         self.p_keys.give();
         self.lmcs.give();
         self.m_keys.give();
+        self.vl_tables.give();
     }
 
     /// A sweep as master is complete. Returns the change of the persisted records that is due:
@@ -324,6 +381,10 @@ impl Consent {
         if self.m_keys.foreign().is_empty() {
             self.m_keys.give();
         }
+        if self.vl_tables.foreign().is_empty() {
+            self.vl_tables.give();
+        }
+        self.vl_tables_read.forget();
         let is_awaited = self.is_awaited();
         let before = core::mem::replace(&mut self.is_recorded, is_awaited);
         match (before, is_awaited) {

@@ -40,8 +40,12 @@ impl SubnetManager {
 
     /// Marks what stays as it is, in each sweep.
     pub(super) fn mark_kept_settings(&mut self) {
-        self.consent
+        let has_changed = self
+            .consent
             .mark_kept(&mut self.fabric, &self.cfg, &self.keys);
+        if has_changed {
+            self.routing.mark_stale();
+        }
     }
 
     /// The configuration changed.

@@ -290,6 +290,8 @@ impl SubnetManager {
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
                 if let Some(TableReadback { kept, .. }) = self.activity.readback() {
                     with_ctx!(self, |ctx| kept.on_table(ctx, op, outcome));
+                } else {
+                    with_ctx!(self, |ctx| self.consent.on_vl_table(ctx, op, outcome));
                 }
             }
             SmpOp::GuidInfo(p, block) => {

@@ -19,6 +19,8 @@ pub enum RemovalKind {
     LmcChange,
     /// M_Keys are removed.
     MKeyRemoval,
+    /// SLtoVLMappingTables and VLArbitrationTables of a QoS configuration are replaced.
+    QosRemoval,
 }
 
 impl RemovalKind {
@@ -29,6 +31,7 @@ impl RemovalKind {
             Self::PKeyRemoval => "p-key-removal",
             Self::LmcChange => "lmc-change",
             Self::MKeyRemoval => "m-key-removal",
+            Self::QosRemoval => "qos-removal",
         }
     }
 }
@@ -42,6 +45,8 @@ pub enum ForeignSettings {
     Lmcs(BTreeMap<Lmc, usize>),
     /// M_Keys of this number of ports. Messages have no fingerprint of a key (ADR 0033).
     MKeys(usize),
+    /// SLtoVLMappingTables and VLArbitrationTables of this number of ports.
+    VlTables(usize),
 }
 
 impl ForeignSettings {
@@ -52,6 +57,7 @@ impl ForeignSettings {
             Self::PKeys(_) => RemovalKind::PKeyRemoval,
             Self::Lmcs(_) => RemovalKind::LmcChange,
             Self::MKeys(_) => RemovalKind::MKeyRemoval,
+            Self::VlTables(_) => RemovalKind::QosRemoval,
         }
     }
 }
@@ -68,6 +74,9 @@ impl fmt::Display for ForeignSettings {
             }
             Self::MKeys(ports) => {
                 write!(f, "removal of M_Keys: {ports} {}", noun_of(*ports))
+            }
+            Self::VlTables(ports) => {
+                write!(f, "removal of QoS tables: {ports} {}", noun_of(*ports))
             }
         }
     }

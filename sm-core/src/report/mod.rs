@@ -264,6 +264,7 @@ impl ProblemKind {
                 RemovalKind::PKeyRemoval => "foreign-p-keys-kept",
                 RemovalKind::LmcChange => "foreign-lmc-kept",
                 RemovalKind::MKeyRemoval => "foreign-m-keys-kept",
+                RemovalKind::QosRemoval => "foreign-qos-tables-kept",
             },
             Self::DrainedLinkUsed => "drained-link-used",
             Self::CannotJoinBroadcastGroup(..) => "cannot-join-broadcast-group",

@@ -1,5 +1,5 @@
-//! The tables that switches keep because they reject writes or do not respond, as a constraint on
-//! the routing. Pure.
+//! The tables that switches keep because they reject writes, do not respond, or wait for consent, as
+//! a constraint on the routing. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ pub(crate) fn kept_tables(
         let blocks = node.rejections.kept_lft_blocks().chain(all_blocks);
         let blocks = blocks.filter(|block| *block < num_blocks);
         let lft_blocks: BTreeMap<_, _> = blocks.map(|block| (block, entries(block))).collect();
-        let keeps_sl_to_vl = node.rejections.keeps(DeviceTable::SlToVl(PortNum::ZERO))
+        let keeps_sl_to_vl = node.keeps(DeviceTable::SlToVl(PortNum::ZERO))
             || (keeps_all && !node.vls.sl_to_vl.is_empty());
         let sl_to_vl = keeps_sl_to_vl.then(|| sl_to_vl_maps(node));
         if keeps_sl_to_vl || !lft_blocks.is_empty() {
@@ -58,7 +58,7 @@ pub(crate) fn weighted_vls(fabric: &ObservedFabric, p: PortRef) -> u8 {
     let Some((node, port)) = fabric.get(p.node).zip(fabric.port(p)) else {
         return DATA_VLS_MAX;
     };
-    if !node.rejections.keeps(DeviceTable::VlArbitration(p.port)) {
+    if !node.keeps(DeviceTable::VlArbitration(p.port)) {
         return DATA_VLS_MAX;
     }
     let entries = port

@@ -16,7 +16,7 @@ use crate::config::SmConfig;
 use crate::routing::kept::weighted_vls;
 
 /// Share of each VL, in units of 64 bytes. VLs avoid deadlocks; none has priority.
-const WEIGHT: u8 = 64;
+pub(crate) const WEIGHT: u8 = 64;
 
 /// Entries in one block of a VLArbitrationTable.
 const ARBITRATION_ENTRIES: usize = 32;
@@ -203,7 +203,7 @@ fn table(map: [u8; 16]) -> [u8; 64] {
 
 /// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; for a switch, that of
 /// port 0).
-fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
+pub(crate) fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
         .is_some_and(|p| p.capability_mask().has(CapMask::SL_MAPPING))

@@ -48,14 +48,14 @@ impl KeptReadback {
     pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
         let fabric = &*ctx.fabric;
         for (n, node) in fabric.nodes() {
-            if node.rejections.next_retry().is_none() {
+            if !node.keeps_any() {
                 continue;
             }
             let mut live = live_ports(fabric, n, node);
             live.retain(|port| has_several_vls(node, *port));
             for &port in &live {
                 let p = PortRef::new(n, port);
-                let keeps = node.rejections.keeps(DeviceTable::VlArbitration(port));
+                let keeps = node.keeps(DeviceTable::VlArbitration(port));
                 let known = node
                     .ports
                     .get(port.index())
@@ -68,7 +68,7 @@ impl KeptReadback {
                     ctx.smps.enqueue(SmpOp::VlArbitration(p, block));
                 }
             }
-            if !node.rejections.keeps(SWITCH_SL_TO_VL) {
+            if !node.is_switch() || !node.keeps(SWITCH_SL_TO_VL) {
                 continue;
             }
             for &output in &live {
@@ -144,17 +144,17 @@ fn store(fabric: &mut ObservedFabric, key: TableKey, data: &[u8; DATA_LEN]) {
 /// Discards what is known of VL tables that devices keep: [`KeptReadback`] reads them again.
 pub(crate) fn forget(fabric: &mut ObservedFabric) {
     let nodes = fabric.nodes();
-    let keeping = nodes.filter(|(_, node)| node.rejections.next_retry().is_some());
+    let keeping = nodes.filter(|(_, node)| node.keeps_any());
     let keeping: Vec<NodeIdx> = keeping.map(|(n, _)| n).collect();
     for n in keeping {
         let Some(node) = fabric.get_mut(n) else {
             continue;
         };
-        if node.rejections.keeps(SWITCH_SL_TO_VL) {
+        if node.is_switch() && node.keeps(SWITCH_SL_TO_VL) {
             node.vls.sl_to_vl.clear();
         }
         for port in node.physical_ports() {
-            if node.rejections.keeps(DeviceTable::VlArbitration(port))
+            if node.keeps(DeviceTable::VlArbitration(port))
                 && let Some(port) = node.ports.get_mut(port.index())
             {
                 port.vl_arbitration = VlArbitrationBlocks::default();

@@ -125,7 +125,7 @@ impl VlTables {
             let (Some(plan), Some(node)) = (&self.plan, ctx.fabric.get(n)) else {
                 continue;
             };
-            let keeps_sl_to_vl = node.rejections.keeps(SWITCH_SL_TO_VL);
+            let keeps_sl_to_vl = node.keeps(SWITCH_SL_TO_VL);
             let is_at_power_up =
                 node.vls.sl_to_vl.is_empty() && node.vls.origin != VlTableOrigin::Foreign;
             if plan.is_single() && is_at_power_up {
@@ -394,7 +394,7 @@ pub(crate) fn set_origin(fabric: &mut ObservedFabric, n: NodeIdx, inherited: Inh
 }
 
 /// Whether an SM has configured a node since it powered up: it has an LFT or a LID.
-fn is_configured(node: &Node) -> bool {
+pub(crate) fn is_configured(node: &Node) -> bool {
     match node.switch_info() {
         Some(info) => info.linear_fdb_top > 0,
         None => node.end_ports().any(|p| {
@@ -414,7 +414,7 @@ pub(crate) fn nodes_with_uncertain_tables(fabric: &ObservedFabric) -> Vec<NodeGu
 }
 
 /// Ports of a node with a link that is up.
-fn live_ports(fabric: &ObservedFabric, n: NodeIdx, node: &Node) -> Vec<PortNum> {
+pub(crate) fn live_ports(fabric: &ObservedFabric, n: NodeIdx, node: &Node) -> Vec<PortNum> {
     let ports = node.physical_ports();
     ports.filter(|p| is_linked(fabric, n, node, *p)).collect()
 }

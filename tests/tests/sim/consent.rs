@@ -12,8 +12,8 @@ use ferrosm_core::config::partitions::{
 };
 use ferrosm_core::report::foreign_settings::RemovalKind;
 use ferrosm_core::{Command, Event, ProblemKind, RestoredState, SmConfig};
-use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey};
+use ferrosm_mad::attr::{SlToVl, SmState, VlArb, VlArbEntry};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PKey, Vl};
 use ferrosm_sim::faults::FabricAction;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::SmId;
@@ -317,7 +317,11 @@ fn wait_of_a_standby_survives_the_replica_of_the_master() {
 /// A master with these settings at the port of a higher GUID, and the former port of the lab, where
 /// none runs.
 fn with_settings(cfg: &SmConfig) -> (Lab, SmId, PortAt) {
-    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
+    with_settings_on("fat-tree:4", cfg)
+}
+
+fn with_settings_on(spec: &str, cfg: &SmConfig) -> (Lab, SmId, PortAt) {
+    let mut lab = Lab::with(spec, 1, SmConfig::default());
     lab.kill_sm();
     let free = lab.at;
     let site = lab.add_sm(OTHER_SM_PORT, cfg.clone());
@@ -467,4 +471,135 @@ fn restarted_host_gets_the_configured_lmc() {
         others
     };
     assert_eq!(others(&after), others(&before));
+}
+
+/// SLtoVLMappingTable from port 1, and VLArbitrationTable of both priorities, of each linked port.
+fn vl_tables(lab: &Lab) -> BTreeMap<PortAt, (SlToVl, VlArb, VlArb)> {
+    let fabric = lab.world.fabric();
+    let read = |at: PortAt| {
+        let map = fabric.sl_to_vl(at, 1)?;
+        Some((at, (map, fabric.vl_arb(at, false)?, fabric.vl_arb(at, true)?)))
+    };
+    let linked = lab.spec.links.iter().flat_map(|link| [link.a, link.b]);
+    linked.filter_map(read).collect()
+}
+
+/// Gives a port the tables of a site with lanes: four SLs each share a VL, and VL 1 has priority.
+fn set_lanes(lab: &mut Lab, at: PortAt) {
+    let map = SlToVl {
+        vls: core::array::from_fn(|sl| Vl(u8::try_from(sl / 4).unwrap())),
+    };
+    let block = |weights: [u8; 4]| {
+        let mut block = VlArb::default();
+        for ((vl, weight), entry) in (0..).zip(weights).zip(block.entries.iter_mut()) {
+            *entry = VlArbEntry { vl: Vl(vl), weight };
+        }
+        block
+    };
+    let fabric = lab.world.fabric_mut();
+    fabric.corrupt_sl_to_vl(at, map);
+    fabric.corrupt_vl_arb(at, &block([32, 0, 16, 8]), &block([0, 64, 0, 0]));
+}
+
+/// A fabric of an SM at the port of a higher GUID, which has lanes at all ports.
+fn with_lanes(spec: &str) -> (Lab, SmId, PortAt) {
+    let mut lab = Lab::with(spec, 1, SmConfig::default());
+    lab.kill_sm();
+    let free = lab.at;
+    let site = lab.add_sm(OTHER_SM_PORT, fast_polls());
+    lab.select(site);
+    assert!(lab.next_sweep(60).is_clean());
+    let ports: Vec<PortAt> = vl_tables(&lab).into_keys().collect();
+    for at in ports {
+        set_lanes(&mut lab, at);
+    }
+    (lab, site, free)
+}
+
+/// An SM that would remove the lanes of a site takes no handover. When the master dies, it becomes
+/// master and the tables stay, also across its restart, until there is consent to this kind.
+#[test]
+fn qos_tables_of_another_sm_stay_until_consent() {
+    let (mut lab, site, free) = with_lanes("fat-tree:4");
+    let before = vl_tables(&lab);
+    let newcomer = start_by_accident(&mut lab, free);
+    assert_eq!(lab.role(site), SmState::Master, "{}", lab.describe_run());
+    assert!(awaits(&lab, newcomer, false), "{:?}", lab.events(newcomer));
+    assert_eq!(vl_tables(&lab), before);
+
+    lab.world.kill(site);
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(lab.role(newcomer), SmState::Master);
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    assert_eq!(vl_tables(&lab), before);
+
+    let stopped = lab.world.kill(newcomer).unwrap();
+    let restored = stopped.replicated_state(lab.world.now());
+    assert!(restored.awaits_consent);
+    lab.restart_sm(fast_polls(), restored);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    lab.command(Command::AcceptRemoval(RemovalKind::PKeyRemoval));
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(vl_tables(&lab), before);
+
+    lab.command(Command::AcceptRemoval(RemovalKind::QosRemoval));
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(kept_kinds(&lab).is_empty());
+    lab.assert_correct();
+    let after = vl_tables(&lab);
+    let single = [Vl(0); 16];
+    assert!(after.values().all(|(map, ..)| map.vls == single));
+    assert!(!lab.kill_sm().replicated_state(lab.world.now()).awaits_consent);
+}
+
+/// A host and a switch that restart while others wait have no lanes any more, and get the tables of
+/// this SM with their links.
+#[test]
+fn restarted_devices_do_not_wait_with_their_vl_tables() {
+    let (mut lab, site, free) = with_lanes("fat-tree:4");
+    let before = vl_tables(&lab);
+    lab.world.kill(site);
+    let newcomer = lab.add_sm(free, fast_polls());
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    let host = lab.hosts()[5];
+    let switch = lab.node("spine-0-0");
+    lab.world.fabric_mut().reboot(host.node);
+    lab.world.fabric_mut().reboot(switch);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    for (at, tables) in vl_tables(&lab) {
+        let is_restarted = at.node == host.node || at.node == switch;
+        assert_eq!(tables != before[&at], is_restarted, "{at:?}");
+    }
+}
+
+/// The tables of a site also stay where the routes need several VLs: they are computed within the
+/// lanes. The tables of an SM that wrote several VLs for the same reason are no lanes.
+#[test]
+fn routes_on_several_vls_use_the_lanes_of_a_site() {
+    let (mut lab, site, free) = with_settings_on("torus:3,3,1", &fast_polls());
+    let newcomer = start_by_accident(&mut lab, free);
+    assert_eq!(lab.role(newcomer), SmState::Master, "{}", lab.describe_run());
+    assert_eq!(lab.role(site), SmState::Standby);
+
+    let (mut lab, site, free) = with_lanes("torus:3,3,1");
+    let before = vl_tables(&lab);
+    lab.world.kill(site);
+    let newcomer = lab.add_sm(free, fast_polls());
+    lab.select(newcomer);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(lab.role(newcomer), SmState::Master);
+    assert_eq!(kept_kinds(&lab), ["foreign-qos-tables-kept"]);
+    assert_eq!(vl_tables(&lab), before);
+    let report = lab.last_report();
+    assert!(!report.failed, "{report:?}");
+    lab.assert_correct();
+    lab.command(Command::AcceptRemoval(RemovalKind::QosRemoval));
+    lab.world.run_for(Duration::from_mins(1));
+    assert!(kept_kinds(&lab).is_empty());
+    lab.assert_correct();
 }

@@ -460,6 +460,7 @@ const fn kind_of(removal: Removal) -> RemovalKind {
         Removal::PKeyRemoval => RemovalKind::PKeyRemoval,
         Removal::LmcChange => RemovalKind::LmcChange,
         Removal::MKeyRemoval => RemovalKind::MKeyRemoval,
+        Removal::QosRemoval => RemovalKind::QosRemoval,
     }
 }
 
