@@ -79,6 +79,7 @@ pub fn predict_drain(
             ..Loss::default()
         },
         drained: lost.loss.switches.iter().copied().collect(),
+        is_maintenance: true,
         ..WhatIfQuestion::default()
     };
     let prediction = what_if(fabric.basis, &question, cancellation);

@@ -225,7 +225,10 @@ pub enum CommandOutcome {
         dropped_lids: usize,
     },
     /// The switch, link or port may be used again.
-    MaintenanceEnded,
+    MaintenanceEnded {
+        /// As in [`Self::MaintenanceBegan`].
+        dropped_lids: usize,
+    },
     /// What the SM knows was read again.
     Refreshed,
     /// Another M_Key is in force.
@@ -301,9 +304,12 @@ impl fmt::Display for CommandOutcome {
                 })?;
                 write_dropped(f, *dropped_lids)
             }
-            Self::MaintenanceEnded => f.write_str(
-                "routes may use it; `ferrosm sweep --reroute` computes all routes anew, which may drop packets for a moment",
-            ),
+            Self::MaintenanceEnded { dropped_lids } => {
+                f.write_str(
+                    "routes may use it; `ferrosm sweep --reroute` computes all routes anew, which may drop packets for a moment",
+                )?;
+                write_dropped(f, *dropped_lids)
+            }
             Self::MKeyRotated(report) => report.fmt(f),
             Self::SmKeyRotated { with, without: 0 } => {
                 write!(f, "{with} of {with} other SMs have the new SM_Key")

@@ -71,7 +71,9 @@ impl SubnetManager {
                     is_port: matches!(entry.target, MaintenanceTarget::Port(..)),
                     dropped_lids: report.drained_lids,
                 },
-                OperatorChange::EndMaintenance(_) => CommandOutcome::MaintenanceEnded,
+                OperatorChange::EndMaintenance(_) => CommandOutcome::MaintenanceEnded {
+                    dropped_lids: report.drained_lids,
+                },
             });
     }
 

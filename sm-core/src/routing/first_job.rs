@@ -47,6 +47,7 @@ impl RoutingJob {
             plans_abort_trees: false,
             inherited: None,
             may_drain: cfg.routing_drain == DrainPolicy::Allow,
+            is_maintenance: false,
             nodes: switches.iter().map(|(node, _)| *node).collect(),
             names: switches.into_iter().map(|(_, name)| name).collect(),
         }
@@ -81,6 +82,7 @@ impl RoutingJob {
             plans_abort_trees: false,
             inherited: None,
             may_drain: self.may_drain,
+            is_maintenance: false,
             nodes: self.nodes.clone(),
         }
     }

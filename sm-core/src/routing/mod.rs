@@ -95,6 +95,8 @@ pub(crate) struct RoutingState {
     desired: DesiredLfts,
     /// Switches that no route may pass through.
     drained_switches: BTreeSet<NodeGuid>,
+    /// An operator drained something or put it back since the routing in force was installed.
+    has_maintenance_changed: bool,
     engine: EngineReport,
     /// LIDs that some end ports do not reach with the routing in force.
     unreachable: Vec<Lid>,
@@ -135,6 +137,7 @@ impl Default for RoutingState {
             installed: None,
             desired: DesiredLfts::default(),
             drained_switches: BTreeSet::new(),
+            has_maintenance_changed: false,
             engine: EngineReport::default(),
             unreachable: Vec::new(),
             computed_for: None,
@@ -229,6 +232,7 @@ impl RoutingState {
     /// part of the fabric.
     pub(crate) fn set_drained(&mut self, switches: BTreeSet<NodeGuid>) {
         self.drained_switches = switches;
+        self.has_maintenance_changed = true;
         self.is_stale = true;
     }
 
@@ -362,6 +366,7 @@ impl RoutingState {
         self.last_job = Some(Arc::new(job.without_history()));
         job.generation = self.configuration;
         job.may_drain |= job.nodes().len() >= STARTUP_GROWTH * self.engine_switches;
+        job.is_maintenance = self.has_maintenance_changed;
         job.plans_abort_trees = self.last_update.is_incomplete();
         let token = job.abandoned.clone();
         self.job = JobState::Running { id: job.id, token };
@@ -430,6 +435,7 @@ impl RoutingState {
         self.trees = TreeRouting::InForce;
         self.abort_trees = new.abort_trees;
         self.last_update.begin();
+        self.has_maintenance_changed = false;
         self.job_start = RoutingStart::Incremental;
         if self.has_switch_responded {
             self.replace_limited_routes();

@@ -15,7 +15,7 @@ use ferrosm_routing::update::transition::groups::Replacement;
 use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, EarlierRun, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof,
-    RerouteCache, Routing, RoutingRequest, Selection, SwitchIdx, Tables, Topology, VerifiedRun,
+    RerouteCache, Routing, RoutingRequest, SwitchIdx, Tables, Topology, VerifiedRun,
     WorkBudget, reroute_installed, route_with_engines, route_within_vl_plan,
 };
 use rustc_hash::FxHashMap;
@@ -91,6 +91,9 @@ pub struct RoutingJob {
     pub inherited: Option<InheritedRouting>,
     /// Whether routes that have not lost a link may be drained.
     pub may_drain: bool,
+    /// Whether an operator drains something or puts it back: packets are dropped only if no
+    /// candidate avoids it.
+    pub is_maintenance: bool,
     pub(super) nodes: Vec<NodeIdx>,
 }
 
@@ -328,6 +331,7 @@ impl RoutingJob {
             plans_abort_trees: false,
             inherited: None,
             may_drain: cfg.routing_drain == DrainPolicy::Allow,
+            is_maintenance: false,
             nodes,
         }
     }
@@ -571,22 +575,14 @@ impl RoutingJob {
         failure: &mut RoutingFailure,
     ) -> Option<PlannedUpdate> {
         let last = self.previous.run();
-        if let Some(Selection {
-            chosen: Some((routing, proof)),
-            cache,
-            ..
-        }) = reroute_installed(request)
-        {
-            let adopted = AdoptedRouting {
-                baseline_max_load: last.map_or(proof.max_load, |last| last.baseline_max_load),
-                routing,
-                proof,
-                cache,
-                message: None,
-            };
-            return Some(self.plan_update(adopted, request.topo));
-        }
+        let rerouted = self.reroute(request);
         let last = last.filter(|_| !self.may_drain && self.has_installed_routes());
+        if self.is_maintenance && last.is_some() {
+            return self.choose_for_maintenance(rerouted, engines, request, failure);
+        }
+        if rerouted.is_some() {
+            return rerouted;
+        }
         let has_several_vls = last.is_some_and(|last| !last.routing.vl_plan.is_single());
         let has_only_losses = self.previous.pinned_engine.is_some();
         let mut kept = None;
@@ -597,23 +593,7 @@ impl RoutingJob {
                 return kept;
             }
         }
-        let selection = route_with_engines(engines, request);
-        let rejected = selection.rejected.into_iter();
-        failure.engines = rejected.map(|r| self.names.attach(r)).collect();
-        let new = selection.chosen.map(|(routing, proof)| PlannedUpdate {
-            is_of_engine: true,
-            kept_use: selection.kept_use,
-            ..self.plan_update(
-                AdoptedRouting {
-                    baseline_max_load: proof.max_load,
-                    routing,
-                    proof,
-                    cache: selection.cache,
-                    message: None,
-                },
-                request.topo,
-            )
-        });
+        let new = self.run_engines(engines, request, failure);
         let Some(last) = last else {
             return new;
         };
@@ -642,6 +622,80 @@ impl RoutingJob {
             kept.messages.push(avoided);
         }
         Some(kept)
+    }
+
+    /// The routing for a change by an operator, who can wait for it: the one that drains the
+    /// fewest LIDs, then the one on the fewest VLs. The routing in force, rerouted, is used if it
+    /// drains none and needs no further VL; otherwise it is compared with the routing of an engine.
+    fn choose_for_maintenance(
+        &self,
+        rerouted: Option<PlannedUpdate>,
+        engines: &[&str],
+        request: &RoutingRequest<'_>,
+        failure: &mut RoutingFailure,
+    ) -> Option<PlannedUpdate> {
+        let cost = |update: &PlannedUpdate| {
+            let vls = update.adopted.routing.vl_plan.vls;
+            (update.writes.drained_lids, vls)
+        };
+        let is_free = |update: &PlannedUpdate| cost(update) <= (0, self.vls_in_force);
+        if rerouted.as_ref().is_some_and(is_free) {
+            return rerouted;
+        }
+        let new = self.run_engines(engines, request, failure);
+        let has_only_losses = self.previous.pinned_engine.is_some();
+        let in_force = self.previous.run().map(|last| last.routing.engine);
+        let changes_engine = |new: &PlannedUpdate| in_force != Some(new.adopted.routing.engine);
+        if new
+            .as_ref()
+            .is_some_and(|new| is_free(new) && !(has_only_losses && changes_engine(new)))
+        {
+            return new;
+        }
+        let kept = self.keep(request);
+        let kept = kept.filter(|kept| new.is_none() || !self.moves_groups(kept));
+        let candidates = [rerouted, kept, new].into_iter().flatten();
+        candidates.min_by_key(cost)
+    }
+
+    /// The routing in force, rerouted incrementally.
+    fn reroute(&self, request: &RoutingRequest<'_>) -> Option<PlannedUpdate> {
+        let selection = reroute_installed(request)?;
+        let (routing, proof) = selection.chosen?;
+        let last = self.previous.run();
+        let adopted = AdoptedRouting {
+            baseline_max_load: last.map_or(proof.max_load, |last| last.baseline_max_load),
+            routing,
+            proof,
+            cache: selection.cache,
+            message: None,
+        };
+        Some(self.plan_update(adopted, request.topo))
+    }
+
+    /// The routing of the first engine that succeeds.
+    fn run_engines(
+        &self,
+        engines: &[&str],
+        request: &RoutingRequest<'_>,
+        failure: &mut RoutingFailure,
+    ) -> Option<PlannedUpdate> {
+        let selection = route_with_engines(engines, request);
+        let rejected = selection.rejected.into_iter();
+        failure.engines = rejected.map(|r| self.names.attach(r)).collect();
+        let (routing, proof) = selection.chosen?;
+        let adopted = AdoptedRouting {
+            baseline_max_load: proof.max_load,
+            routing,
+            proof,
+            cache: selection.cache,
+            message: None,
+        };
+        Some(PlannedUpdate {
+            is_of_engine: true,
+            kept_use: selection.kept_use,
+            ..self.plan_update(adopted, request.topo)
+        })
     }
 
     /// The routing in force, rerouted within its VL plan.

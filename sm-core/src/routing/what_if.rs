@@ -48,6 +48,8 @@ pub struct WhatIfQuestion {
     /// Switches that no route passes through any more, as when they are drained: their own LIDs
     /// stay. The connectivity of the answer is that without them.
     pub drained: BTreeSet<SwitchIdx>,
+    /// The operator drains what is lost, as opposed to a failure.
+    pub is_maintenance: bool,
     /// What is added after the loss.
     pub additions: Additions,
     /// Engines to route with instead of the configured ones; empty: as the SM would.
@@ -286,6 +288,7 @@ impl RoutingBasis {
             names: inputs.names.of_switches(before),
             nodes,
             full_topology,
+            is_maintenance: question.is_maintenance,
             ..inputs.without_history()
         }
     }

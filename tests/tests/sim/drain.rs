@@ -110,12 +110,25 @@ impl Traffic {
 
     /// Runs for a time. After each change of a table, packets of all `pairs` arrive.
     pub(crate) fn run(&mut self, description: &str, time: Duration, pairs: &[Pair]) {
-        let until = self.lab.world.now() + time;
         self.check(description, pairs);
+        self.watch(time, |traffic| traffic.check(description, pairs));
+    }
+
+    /// Runs for a time. Returns the pairs whose packets did not arrive after some change of a
+    /// table.
+    pub(crate) fn interrupted(&mut self, time: Duration, pairs: &[Pair]) -> BTreeSet<Pair> {
+        let mut interrupted = BTreeSet::new();
+        self.watch(time, |traffic| interrupted.extend(traffic.lost(pairs)));
+        interrupted
+    }
+
+    /// Runs for a time, and calls `check` after each change of a table.
+    fn watch(&mut self, time: Duration, mut check: impl FnMut(&mut Self)) {
+        let until = self.lab.world.now() + time;
         loop {
             let next = self.lab.world.step().expect("pending event");
             if self.written.swap(false, Ordering::Relaxed) {
-                self.check(description, pairs);
+                check(self);
             }
             if next > until {
                 return;
@@ -123,13 +136,16 @@ impl Traffic {
         }
     }
 
-    fn check(&mut self, description: &str, pairs: &[Pair]) {
+    /// The pairs whose packets do not arrive now.
+    fn lost(&mut self, pairs: &[Pair]) -> Vec<Pair> {
         self.checks += 1;
         let state = self.state();
-        let lost: Vec<&Pair> = pairs
-            .iter()
-            .filter(|pair| follow(&state, **pair).is_none())
-            .collect();
+        let lost = pairs.iter().filter(|pair| follow(&state, **pair).is_none());
+        lost.copied().collect()
+    }
+
+    fn check(&mut self, description: &str, pairs: &[Pair]) {
+        let lost = self.lost(pairs);
         assert!(
             lost.is_empty(),
             "{} {description}: {} of {} pairs interrupted, such as LID {} from {}\n{:#?}",
@@ -137,7 +153,7 @@ impl Traffic {
             lost.len(),
             pairs.len(),
             lost[0].1,
-            state.nodes[lost[0].0].name,
+            self.lab.spec.nodes[lost[0].0].description,
             self.lab.last_report().routing_messages
         );
     }

@@ -37,6 +37,7 @@ mod persisted_records;
 mod qos;
 mod recordings;
 mod registrations;
+mod repeated_drains;
 mod rogue_sms;
 mod sa_activation;
 mod sa_counters;

@@ -20,7 +20,7 @@ use ferrosm_tests::lab::{Lab, Sm};
 use crate::drain::{Pair, Traffic};
 use crate::election::OTHER_SM_PORT;
 
-fn config() -> SmConfig {
+pub(crate) fn config() -> SmConfig {
     SmConfig {
         sweep_interval: Duration::from_secs(2),
         sm_poll_interval: Duration::from_secs(1),
@@ -39,11 +39,11 @@ fn entry(target: MaintenanceTarget) -> Maintenance {
     }
 }
 
-fn switch(lab: &Lab, node: NodeIdx) -> MaintenanceTarget {
+pub(crate) fn switch(lab: &Lab, node: NodeIdx) -> MaintenanceTarget {
     MaintenanceTarget::Switch(lab.world.fabric().node_guid(node))
 }
 
-fn link(lab: &Lab, at: PortAt) -> MaintenanceTarget {
+pub(crate) fn link(lab: &Lab, at: PortAt) -> MaintenanceTarget {
     MaintenanceTarget::Link(lab.world.fabric().node_guid(at.node), PortNum(at.port))
 }
 
@@ -52,7 +52,7 @@ fn port(lab: &Lab, at: PortAt) -> MaintenanceTarget {
 }
 
 /// The result of a command, once it has one.
-fn result(lab: &Lab, id: CommandId) -> Option<&Result<CommandOutcome, CommandFailure>> {
+pub(crate) fn result(lab: &Lab, id: CommandId) -> Option<&Result<CommandOutcome, CommandFailure>> {
     let replies = lab.manager().command_replies.iter();
     replies
         .filter(|(of, _)| *of == id)
@@ -62,7 +62,7 @@ fn result(lab: &Lab, id: CommandId) -> Option<&Result<CommandOutcome, CommandFai
         })
 }
 
-fn begin(lab: &mut Lab, target: impl Fn(&Lab) -> MaintenanceTarget) -> CommandId {
+pub(crate) fn begin(lab: &mut Lab, target: impl Fn(&Lab) -> MaintenanceTarget) -> CommandId {
     let target = target(lab);
     lab.command(OperatorChange::BeginMaintenance(Box::new(entry(target))).into())
 }
@@ -87,12 +87,12 @@ fn phys_state(lab: &Lab, at: PortAt) -> PhysState {
     info.expect("port").port_physical_state
 }
 
-fn pairs(traffic: &Traffic) -> Vec<Pair> {
+pub(crate) fn pairs(traffic: &Traffic) -> Vec<Pair> {
     traffic.routes().into_iter().map(|(pair, _)| pair).collect()
 }
 
 /// Switches without hosts.
-fn spines(lab: &Lab) -> Vec<NodeIdx> {
+pub(crate) fn spines(lab: &Lab) -> Vec<NodeIdx> {
     let fabric = lab.world.fabric();
     let has_host = |n: NodeIdx| {
         let mut peers = fabric.external_ports(n).filter_map(|at| fabric.peer(at));
@@ -147,7 +147,7 @@ fn assert_drained(
     traffic.run("end of drain", Duration::from_secs(5), &all);
     assert!(matches!(
         result(&traffic.lab, ended),
-        Some(Ok(CommandOutcome::MaintenanceEnded))
+        Some(Ok(CommandOutcome::MaintenanceEnded { dropped_lids: 0 }))
     ));
     traffic.lab.run_until_correct(30);
     // Routes may stay where they are as good.
@@ -368,7 +368,7 @@ fn disabled_port_stays_disabled_until_it_is_enabled() {
     lab.world.run_for(Duration::from_secs(20));
     assert!(matches!(
         result(lab, id),
-        Some(Ok(CommandOutcome::MaintenanceEnded))
+        Some(Ok(CommandOutcome::MaintenanceEnded { dropped_lids: 0 }))
     ));
     let state = lab.world.fabric().port_info(at).expect("port").port_state;
     assert_eq!(state, PortState::Active);

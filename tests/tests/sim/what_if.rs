@@ -96,6 +96,7 @@ impl Predicted {
         let node = self.lab.node(name);
         let question = WhatIfQuestion {
             drained: BTreeSet::from([self.switch(node)]),
+            is_maintenance: true,
             ..WhatIfQuestion::default()
         };
         let prediction = what_if(&self.basis, &question, &Cancellation::default());
