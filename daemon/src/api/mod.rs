@@ -19,7 +19,7 @@
 //! | [`sweep_log`], `route_history` | the last sweeps; when and by which sweep LFT entries changed |
 //! | `explain` | why routes, the engine, sweeps, nodes, ports and alarms are as they are |
 //! | [`commands`] | commands of clients and signals, and the audit log |
-//! | `line_file` | the files of the audit log and of changes |
+//! | `rotating_lines` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
 //! | [`server`], [`access`] | the socket and the TCP listener; who a client is and what it may do |
 //! | `routes`, `list`, `picked` | resources and their OpenAPI document; queries of lists |
@@ -52,7 +52,6 @@ pub mod intent;
 pub mod intent_check;
 mod interruptions;
 mod keys;
-mod line_file;
 mod list;
 mod lookup;
 mod maintenance;
@@ -66,6 +65,7 @@ mod problems;
 pub mod published;
 mod replicas;
 mod requests;
+mod rotating_lines;
 mod route_history;
 #[allow(
     unused_qualifications,

@@ -4,23 +4,24 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{self, SyncSender, TrySendError};
 
 use ferrosm_api::change::Change;
 use tracing::warn;
 
-use crate::api::line_file;
+use crate::api::rotating_lines::{LineFiles, RotatingLines};
 use crate::output::json;
 
-/// The file in the state directory.
-const FILE: &str = "changes.jsonl";
-/// The file before the last one that became too large.
-const OLD_FILE: &str = "changes.jsonl.1";
-/// Size of a file from which on a new one is begun, in bytes.
-const FILE_LEN_MAX: u64 = 8 << 20;
+/// The files in the state directory.
+const FILES: LineFiles = LineFiles {
+    name: "changes.jsonl",
+    old_name: "changes.jsonl.1",
+    len_max: 8 << 20,
+    report: report_failure,
+};
 /// Longest line that is read, in bytes.
 const LINE_LEN_MAX: u64 = 64 << 10;
 /// Most changes that wait for the disk. Further ones are not written.
@@ -36,11 +37,15 @@ pub(super) struct Journal {
 impl Journal {
     /// Opens the journal of a state directory. A failure is logged.
     pub(super) fn open(dir: &Path) -> Option<Self> {
-        let (changes, inbox) = mpsc::sync_channel(WAITING_MAX);
-        let started = Writer::open(dir).and_then(|writer| {
+        let (changes, inbox) = mpsc::sync_channel::<Arc<Change>>(WAITING_MAX);
+        let started = RotatingLines::open(dir, &FILES).and_then(|mut file| {
             let name = "changes".to_owned();
             let thread = std::thread::Builder::new().name(name);
-            thread.spawn(move || writer.run(&inbox))
+            thread.spawn(move || {
+                for change in inbox {
+                    file.write(&json::to_line(&*change));
+                }
+            })
         });
         match started {
             Ok(_) => Some(Self {
@@ -72,7 +77,7 @@ fn report_failure(dir: &Path, error: &io::Error) {
 /// The last changes of earlier runs, at most `max`. Lines that a crash cut off are skipped.
 pub(super) fn read_last(dir: &Path, max: usize) -> VecDeque<Arc<Change>> {
     let mut last = VecDeque::new();
-    for name in [OLD_FILE, FILE] {
+    for name in [FILES.old_name, FILES.name] {
         let Ok(file) = File::open(dir.join(name)) else {
             continue;
         };
@@ -94,52 +99,6 @@ pub(super) fn read_last(dir: &Path, max: usize) -> VecDeque<Arc<Change>> {
         }
     }
     last
-}
-
-#[derive(Debug)]
-struct Writer {
-    dir: PathBuf,
-    file: File,
-    len: u64,
-    has_failed: bool,
-}
-
-impl Writer {
-    fn open(dir: &Path) -> io::Result<Self> {
-        let file = line_file::open(&dir.join(FILE))?;
-        let len = file.metadata()?.len();
-        Ok(Self {
-            dir: dir.to_owned(),
-            file,
-            len,
-            has_failed: false,
-        })
-    }
-
-    fn run(mut self, inbox: &Receiver<Arc<Change>>) {
-        for change in inbox {
-            match self.write(&json::to_line(&*change)) {
-                Ok(()) => self.has_failed = false,
-                Err(error) => {
-                    if !core::mem::replace(&mut self.has_failed, true) {
-                        report_failure(&self.dir, &error);
-                    }
-                }
-            }
-        }
-    }
-
-    fn write(&mut self, line: &str) -> io::Result<()> {
-        if self.len >= FILE_LEN_MAX {
-            std::fs::rename(self.dir.join(FILE), self.dir.join(OLD_FILE))?;
-            let has_failed = self.has_failed;
-            *self = Self::open(&self.dir)?;
-            self.has_failed = has_failed;
-        }
-        self.file.write_all(line.as_bytes())?;
-        self.len += line.len() as u64;
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -166,23 +125,23 @@ mod tests {
     #[test]
     fn journal_is_bounded_and_survives_a_crash() {
         let dir = tempfile::tempdir().unwrap();
-        let mut writer = Writer::open(dir.path()).unwrap();
-        writer.write(&json::to_line(&change(1))).unwrap();
-        writer.write("{\"number\":2,\"at").unwrap();
-        let mut writer = Writer::open(dir.path()).unwrap();
-        writer.write(&json::to_line(&change(3))).unwrap();
+        let mut writer = RotatingLines::open(dir.path(), &FILES).unwrap();
+        writer.write(&json::to_line(&change(1)));
+        writer.write("{\"number\":2,\"at");
+        let mut writer = RotatingLines::open(dir.path(), &FILES).unwrap();
+        writer.write(&json::to_line(&change(3)));
         let numbers = |max| -> Vec<u64> {
             let last = read_last(dir.path(), max);
             last.iter().map(|change| change.number).collect()
         };
         assert_eq!(numbers(10), [1, 3]);
         for number in 4..30_000 {
-            writer.write(&json::to_line(&change(number))).unwrap();
+            writer.write(&json::to_line(&change(number)));
         }
         assert_eq!(numbers(2), [29_998, 29_999]);
-        for name in [FILE, OLD_FILE] {
+        for name in [FILES.name, FILES.old_name] {
             let len = std::fs::metadata(dir.path().join(name)).unwrap().len();
-            assert!(len <= FILE_LEN_MAX + 2000, "{name}: {len}");
+            assert!(len <= FILES.len_max + 2000, "{name}: {len}");
         }
     }
 }

@@ -3,22 +3,23 @@
 //! A thread writes it, because a disk that hangs must stop neither the SM nor the API.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
 use std::sync::mpsc;
 
 use ferrosm_api::command::Command as Entry;
 use tracing::warn;
 
-use crate::api::line_file;
+use crate::api::rotating_lines::{LineFiles, RotatingLines};
 use crate::output::json;
 
-/// The file in the state directory.
-const FILE_NAME: &str = "audit.jsonl";
-/// The file before the last one that became too large.
-const OLD_FILE_NAME: &str = "audit.jsonl.1";
-/// Size of a file from which on a new one is begun, in bytes.
-const FILE_LEN_MAX: u64 = 4 << 20;
+/// The files in the state directory.
+const FILES: LineFiles = LineFiles {
+    name: "audit.jsonl",
+    old_name: "audit.jsonl.1",
+    len_max: 4 << 20,
+    report: report_failure,
+};
 
 /// The audit log. Its thread ends when this is dropped and all lines are written.
 #[derive(Debug)]
@@ -31,22 +32,19 @@ impl AuditLog {
     /// Opens the log of a state directory. A failure is logged.
     pub(super) fn open(state_dir: &Path) -> Option<Self> {
         Self::try_open(state_dir)
-            .inspect_err(|error| {
-                let effect = "commands are logged only as events";
-                warn!(%error, dir = %state_dir.display(), effect, "cannot write audit log");
-            })
+            .inspect_err(|error| report_failure(state_dir, error))
             .ok()
     }
 
     fn try_open(state_dir: &Path) -> io::Result<Self> {
-        let mut writer = Writer::open(state_dir)?;
+        let mut file = RotatingLines::open(state_dir, &FILES)?;
         let last_command = last_command(state_dir);
         let (lines, received) = mpsc::channel::<String>();
         std::thread::Builder::new()
             .name("audit".to_owned())
             .spawn(move || {
                 for line in received {
-                    writer.write(&line);
+                    file.write(&line);
                 }
             })?;
         Ok(Self {
@@ -67,55 +65,9 @@ impl AuditLog {
     }
 }
 
-#[derive(Debug)]
-struct Writer {
-    dir: PathBuf,
-    file: File,
-    len: u64,
-    has_failed: bool,
-}
-
-impl Writer {
-    fn open(dir: &Path) -> io::Result<Self> {
-        let file = line_file::open(&dir.join(FILE_NAME))?;
-        Ok(Self {
-            len: file.metadata()?.len(),
-            dir: dir.to_owned(),
-            file,
-            has_failed: false,
-        })
-    }
-
-    fn write(&mut self, line: &str) {
-        match self.try_write(line) {
-            Ok(()) => self.has_failed = false,
-            Err(error) => {
-                if !core::mem::replace(&mut self.has_failed, true) {
-                    let effect = "commands are logged only as events";
-                    warn!(%error, dir = %self.dir.display(), effect, "cannot write audit log");
-                }
-            }
-        }
-    }
-
-    fn try_write(&mut self, line: &str) -> io::Result<()> {
-        if self.len >= FILE_LEN_MAX {
-            let renamed = std::fs::rename(self.dir.join(FILE_NAME), self.dir.join(OLD_FILE_NAME));
-            // An earlier attempt could not open the new file.
-            if let Err(error) = renamed
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                return Err(error);
-            }
-            *self = Self::open(&self.dir)?;
-        }
-        if self.has_failed {
-            line_file::end_line(&self.file)?;
-        }
-        self.file.write_all(line.as_bytes())?;
-        self.len += line.len() as u64;
-        Ok(())
-    }
+fn report_failure(dir: &Path, error: &io::Error) {
+    let effect = "commands are logged only as events";
+    warn!(%error, dir = %dir.display(), effect, "cannot write audit log");
 }
 
 /// The highest number in the log. Lines that were cut off by a crash are skipped.
@@ -127,12 +79,13 @@ fn last_command(dir: &Path) -> u64 {
         entries.map(|entry| entry.command).max()
     };
     // A command that began before a rotation may end after it.
-    numbers(FILE_NAME).max(numbers(OLD_FILE_NAME)).unwrap_or(0)
+    numbers(FILES.name).max(numbers(FILES.old_name)).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
+    use std::io::Write;
 
     use ferrosm_core::{Command, CommandFailure};
 
@@ -140,7 +93,7 @@ mod tests {
     use super::*;
 
     fn lines(dir: &Path) -> Vec<String> {
-        let text = std::fs::read_to_string(dir.join(FILE_NAME)).unwrap();
+        let text = std::fs::read_to_string(dir.join(FILES.name)).unwrap();
         text.lines().map(str::to_owned).collect()
     }
 
@@ -172,25 +125,11 @@ mod tests {
         assert!(written[0].contains("\"reason\":\"why\""), "{written:?}");
         assert!(written[1].contains("\"state\":\"failed\""), "{written:?}");
         let mut file = OpenOptions::new();
-        let mut file = file.append(true).open(dir.path().join(FILE_NAME)).unwrap();
+        let mut file = file.append(true).open(dir.path().join(FILES.name)).unwrap();
         file.write_all(b"{\"command\":9").unwrap();
         let log = CommandLog::open(dir.path());
         assert_eq!(log.begin(&Command::Sweep, String::new(), None).0, 2);
         let written = drained(log, dir.path(), 4);
         assert!(written[3].starts_with("{\"command\":2,"), "{written:?}");
-    }
-
-    /// The log takes at most twice the space of a file.
-    #[test]
-    fn full_file_is_kept_once() {
-        let dir = tempfile::tempdir().unwrap();
-        let mut writer = Writer::open(dir.path()).unwrap();
-        let line = format!("{}\n", "x".repeat(1 << 20));
-        for _ in 0..10 {
-            writer.write(&line);
-        }
-        let len = |name| std::fs::metadata(dir.path().join(name)).unwrap().len();
-        assert!(len(FILE_NAME) <= FILE_LEN_MAX + line.len() as u64);
-        assert!(len(OLD_FILE_NAME) <= FILE_LEN_MAX + line.len() as u64);
     }
 }
