@@ -46,6 +46,8 @@ pub(crate) enum Effect {
     LinkAdded(PortRef, PortRef),
     /// The state of a switch port fell.
     LinkLost(PortRef),
+    /// A switch lost its tables.
+    SwitchRestarted(NodeIdx),
     /// A port has another width or speed than before; not in full sweeps.
     RateChanged(PortRef),
     /// An end port was discovered, or its device may have been reset: it may have lost its alias

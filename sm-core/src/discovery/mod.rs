@@ -461,7 +461,7 @@ pub(crate) fn on_switch_info(
     let had_lft_top = core::mem::replace(&mut node.had_lft_top, has_lft_top);
     let has_restarted = had_lft_top && !has_lft_top;
     if has_restarted {
-        ctx.outbox.emit(Event::SwitchRestarted(node.name()));
+        ctx.effects.push(Effect::SwitchRestarted(n));
     }
     // A switch that lost LinearFDBTop rebooted and lost its tables, also those that it rejected in
     // part before.

@@ -265,6 +265,9 @@ pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: Read
         })
     {
         node.forget_tables();
+        if new.lid == Lid::NONE {
+            ctx.effects.push(Effect::SwitchRestarted(at.node));
+        }
         ctx.effects.push(Effect::RoutesOutdated);
         if mode.activity.follows_responses() {
             ctx.smps.enqueue(SmpOp::SwitchInfo(at.node));

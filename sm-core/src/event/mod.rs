@@ -143,13 +143,13 @@ events! {
             } [
                 Warning "node removed": "`reason`; its links are not listed" do "check it";
             ]
-            /// A switch lost LinearFDBTop since it was last read: it restarted and lost its tables,
-            /// which are written again.
+            /// A switch lost LinearFDBTop or its LID since it was last read: it restarted and lost its
+            /// tables, which are written again.
             SwitchRestarted(node: NodeName) => {
                 node: display(node),
                 effect: "it lost its tables; they are written again",
             } [
-                Warning "switch restarted": "its tables are written again" do "check its power";
+                Warning "switch restarted": "its tables are written again; its links, which went down with it, are not listed" do "check its power";
             ]
             /// A link came up between two ports of nodes that were not added with it.
             LinkUp(a: PortName, b: PortName) => { link: link(*a, *b) } [
@@ -160,9 +160,9 @@ events! {
                 Warning "link down": "a link was lost" do "check the cable";
             ]
             /// A link that is up went down for a moment, which no sweep saw: a port of it has left
-            /// the state Active.
+            /// the state Active. Not with the restart of a switch.
             LinkInterrupted(a: PortName, b: PortName) => { link: link(*a, *b) } [
-                Warning "link interrupted": "a link went down and came up again between two sweeps, or a device was reset" do "check the cable if it happens again";
+                Warning "link interrupted": "a link went down and came up again between two sweeps, or the host at it was reset" do "check the cable if it happens again";
             ]
             /// A link was lost repeatedly. It is reported once, until [`Self::LinkStable`].
             LinkFlapping(flaps: LinkFlaps) => {
@@ -322,7 +322,7 @@ events! {
                 foreign: foreign_settings::describe(foreign),
                 effect: if *is_master { "these settings stay as they are" } else { "this SM takes no handover" },
             } [
-                Warning "consent awaited": "this SM would remove or change settings that another SM configured (`foreign`: P_Keys, LMC, M_Keys), and its configuration does not name them. While another SM is master, it takes no handover; as master, it keeps them" do "`ferrosm plan`; name them in the configuration, or accept the change: `ferrosm takeover` with the options in `foreign`, or `partitions.adopt = true`";
+                Warning "consent awaited": "this SM would remove or change settings that another SM configured (`foreign`: P_Keys, LMC, M_Keys, QoS tables), and its configuration does not name them. While another SM is master, it takes no handover; as master, it keeps them" do "`ferrosm plan`; name them in the configuration, or accept the change: `ferrosm takeover` with the options in `foreign`, or `partitions.adopt = true`";
             ]
             /// Nothing waits for consent any more.
             ConsentGiven => {} [

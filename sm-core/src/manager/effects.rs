@@ -63,6 +63,7 @@ impl SubnetManager {
                 let sweep = self.last_sweep.number;
                 with_ctx!(self, |ctx| self.link_stability.on_link_lost(ctx, p, sweep));
             }
+            Effect::SwitchRestarted(n) => self.link_stability.on_switch_restarted(n),
             Effect::RateChanged(p) => self.last_sweep.link_rates.check_later([p]),
             Effect::PortReset(guid) => self.sa.on_port_reset(guid),
             Effect::SwitchesUncounted(at, reason) => {

@@ -37,6 +37,10 @@ pub(crate) struct LinkStability {
     are_drained_required: bool,
     /// The ends of links that the routes avoid.
     avoided: BTreeSet<PortRef>,
+    /// Links that went down for a moment, and switches that restarted, since the last complete
+    /// sweep.
+    interrupted: Vec<(PortRef, PortRef)>,
+    restarted: BTreeSet<NodeIdx>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -117,7 +121,7 @@ impl LinkStability {
     const ATTEMPTS: u8 = 2;
     const RETRY_MIN: Duration = Duration::from_secs(10);
     const RETRY_MAX: Duration = Duration::from_mins(5);
-    /// Links with a record. Further ones are neither reported nor avoided until others are stable.
+    /// Links with a record, and interrupted ones. Further ones are neither reported nor avoided until others are stable.
     const MAX: usize = 4096;
 
     /// The record of a link; `None` for a link that left the fabric, and beyond [`Self::MAX`].
@@ -153,6 +157,8 @@ impl LinkStability {
     pub(crate) fn on_link_lost(&mut self, ctx: &mut Ctx<'_>, at: PortRef, sweep: u32) {
         let now = ctx.now;
         let peer = last_peer(ctx.fabric, at);
+        // The loss of a link that is down, or leads elsewhere now, is reported as such.
+        let is_up = ctx.fabric.peer(at) == peer && ctx.fabric.port(at).is_some_and(Port::is_up);
         let Some((peer, record)) = peer.zip(self.record(ctx.fabric, at, now)) else {
             return;
         };
@@ -160,11 +166,12 @@ impl LinkStability {
             return;
         }
         record.counted = Some((sweep, at));
-        // The loss of a link that is down, or leads elsewhere now, is reported as such.
-        if ctx.fabric.peer(at) == Some(peer) && ctx.fabric.port(at).is_some_and(Port::is_up) {
-            let [a, b] = [at, peer].map(|p| ctx.fabric.port_name(p));
-            ctx.outbox.emit(Event::LinkInterrupted(a, b));
+        if is_up && self.interrupted.len() < Self::MAX {
+            self.interrupted.push((at, peer));
         }
+        let Some(record) = self.record(ctx.fabric, at, now) else {
+            return;
+        };
         let is_first = record.flaps == 0;
         if is_first || (record.hold.is_zero() && now.since(record.last_flap) >= Self::QUIET) {
             (record.flaps, record.first_flap) = (0, now);
@@ -194,6 +201,26 @@ impl LinkStability {
         ctx.outbox.emit(event);
     }
 
+    /// A switch restarted: its links went down with it.
+    pub(crate) fn on_switch_restarted(&mut self, n: NodeIdx) {
+        self.restarted.insert(n);
+    }
+
+    /// Reports the switches that restarted, and the links that went down for a moment without one.
+    fn report_interrupted(&mut self, ctx: &mut Ctx<'_>) {
+        let restarted = core::mem::take(&mut self.restarted);
+        for name in restarted.iter().filter_map(|n| ctx.fabric.node_name(*n)) {
+            ctx.outbox.emit(Event::SwitchRestarted(name));
+        }
+        for (a, b) in core::mem::take(&mut self.interrupted) {
+            let ends = [a, b];
+            if ends.iter().all(|end| !restarted.contains(&end.node)) {
+                let [a, b] = ends.map(|p| ctx.fabric.port_name(p));
+                ctx.outbox.emit(Event::LinkInterrupted(a, b));
+            }
+        }
+    }
+
     /// A sweep is complete. `inactive` are ports that it configured and that are not active: the
     /// link of each is reported, and tried again with the next light sweep, or later if the routes
     /// avoid it.
@@ -202,6 +229,7 @@ impl LinkStability {
         ctx: &mut Ctx<'_>,
         inactive: &[(PortRef, PortState)],
     ) {
+        self.report_interrupted(ctx);
         let mut counted = BTreeSet::new();
         for (p, state) in inactive {
             let (p, state) = (*p, *state);

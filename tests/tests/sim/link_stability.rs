@@ -74,6 +74,32 @@ fn link_that_was_down_between_two_sweeps_is_reported() {
     assert!(!events.iter().any(is_loss));
 }
 
+/// A switch that was reset between two sweeps is reported once, and its links, which went down with
+/// it, are not.
+#[test]
+fn switch_that_was_reset_between_two_sweeps_is_one_event() {
+    let mut lab = Lab::up(SPEC, 1, SmConfig::default());
+    lab.run_until_correct(30);
+    let switch = lab.node("spine-0-1");
+    lab.act(FabricAction::AttrLoss(FaultScope::Fabric, id::NOTICE, 1.0));
+    let known = lab.manager().events.len();
+    lab.world.fabric_mut().reboot(switch);
+    lab.world.run_for(Duration::from_secs(30));
+    lab.assert_correct();
+    let guid = lab.world.fabric().node_guid(switch);
+    let events = &lab.manager().events[known..];
+    let restarted = |event: &&Event| matches!(event, Event::SwitchRestarted(node) if node.guid == guid);
+    assert_eq!(events.iter().filter(restarted).count(), 1, "{events:?}");
+    let is_of_link = |event: &&Event| {
+        matches!(
+            event,
+            Event::LinkInterrupted(..) | Event::LinkDown(..) | Event::LinkUp(..)
+        )
+    };
+    let of_links: Vec<&Event> = events.iter().filter(is_of_link).collect();
+    assert!(of_links.is_empty(), "{of_links:?}");
+}
+
 /// One link between switches stays in Initialize or Armed, because one port does not accept a
 /// higher state. After the second failed activation no route leads over it, and the report names
 /// it. It is used again soon after it can become active.
