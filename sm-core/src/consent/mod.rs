@@ -3,9 +3,9 @@
 //!
 //! An SM that starts with another configuration than the present master, most often with none,
 //! would remove the partitions of the fabric, and with them the isolation of tenants; it would also
-//! change the LMC, and remove the M_Keys and QoS tables of ports. So the first sweep reads the P_Key
-//! tables and VL tables of all ports that an SM configured before it scans SMs. What this SM would remove, it removes only with
-//! consent:
+//! change the LMC, and remove the M_Keys and QoS tables of ports. So the first sweep reads the
+//! P_Key tables and VL tables of all ports that an SM configured before it scans SMs. What this SM
+//! would remove, it removes only with consent:
 //!
 //! * while another SM is master, this SM reports NotActive, so that no SM hands over to it;
 //! * if no other SM is master, it becomes master, and these settings stay as they are.
@@ -242,8 +242,6 @@ impl Consent {
                 && let Some(node) = fabric.get_mut(n)
             {
                 node.keeps_vl_tables = !may_write;
-                // A complete set of tables of another plan may be incomplete now.
-                node.vls.fingerprint = None;
                 has_changed = true;
             }
         }

@@ -192,11 +192,13 @@ impl PortTables {
         };
         let low = weights(self.low);
         let high = weights(self.high);
-        let is_built_in = self.sl_to_vl.is_some_and(|map| is_modulo(&map, DATA_VLS_MAX))
+        let is_built_in = self
+            .sl_to_vl
+            .is_some_and(|map| is_modulo(&map, DATA_VLS_MAX))
             && is_built_in_arbitration(&low, &high);
         let has_plain_map = self.sl_to_vl.is_none_or(|map| is_plain(&map))
             || is_arbitration_of_this_sm(&low, &high);
-        !(is_built_in || (has_plain_map && has_equal_shares(&low) && has_equal_shares(&high)))
+        !(is_built_in || (has_plain_map && is_even(&low, &high)))
     }
 }
 
@@ -236,6 +238,17 @@ fn is_plain(map: &[Vl; 16]) -> bool {
 fn is_modulo(map: &[Vl; 16], vls: u8) -> bool {
     let sls = 0..15_u8;
     sls.zip(map).all(|(sl, vl)| vl.0 == sl % vls)
+}
+
+/// Whether no VL has priority, or a larger share than another one.
+fn is_even(low: &[u32; 16], high: &[u32; 16]) -> bool {
+    let is_used = |weights: &[u32; 16]| weights.map(|weight| weight > 0);
+    let none = [false; 16];
+    let used_low = is_used(low);
+    let used_high = is_used(high);
+    has_equal_shares(low)
+        && has_equal_shares(high)
+        && (used_low == none || used_high == none || used_low == used_high)
 }
 
 /// Whether no VL with a weight has more than another one.

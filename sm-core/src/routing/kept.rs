@@ -1,5 +1,5 @@
-//! The tables that switches keep because they reject writes, do not respond, or wait for consent, as
-//! a constraint on the routing. Pure.
+//! The tables that switches keep because they reject writes, do not respond, or wait for consent,
+//! as a constraint on the routing. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 

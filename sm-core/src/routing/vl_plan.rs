@@ -52,6 +52,7 @@ impl FabricVlPlan {
         self.id.hash(&mut h);
         if let Some(node) = fabric.get(n) {
             node.vls.rejects_optimized.hash(&mut h);
+            node.keeps_vl_tables.hash(&mut h);
             for port in node.physical_ports() {
                 let p = PortRef::new(n, port);
                 let live = node.ports.get(port.index()).is_some_and(Port::is_up);

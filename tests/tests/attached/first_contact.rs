@@ -1,7 +1,7 @@
-//! ferrosm with its defaults on a fabric whose tenants OpenSM isolates: the P_Keys stay until the
-//! operator accepts their removal.
+//! ferrosm with its defaults on a fabric whose tenants OpenSM isolates, and on one whose lanes it
+//! configures: P_Keys and QoS tables stay until the operator accepts their removal.
 //!
-//! `smpquery` reads the P_Key tables, `sminfo` names the master.
+//! `smpquery` reads the tables, `sminfo` names the master.
 
 use std::time::Duration;
 
@@ -20,6 +20,14 @@ const SERVICE_HOST: &str = "host-0-0 mlx5_0";
 const OPENSM_HOST: &str = "host-3-1 mlx5_0";
 const PARTITIONS: &str = "Default=0x7fff,ipoib : ALL=limited, SELF=full ;\n\
     Vault=0x21,ipoib,defmember=full : 0x0002c90400000021, 0x0002c90400000031 ;\n";
+
+/// Lanes of a site: four SLs each share a VL, VL 1 has priority.
+const LANES: &str = "qos TRUE\n\
+    qos_max_vls 8\n\
+    qos_high_limit 4\n\
+    qos_vlarb_high 1:64\n\
+    qos_vlarb_low 0:32,2:16,3:8\n\
+    qos_sl2vl 0,0,0,0,1,1,1,1,2,2,2,2,3,3,3,3\n";
 
 /// The service with its default configuration, and its state directory.
 struct Service<'a> {
@@ -122,4 +130,69 @@ fn accidental_start_removes_no_partition() {
         after.iter().all(|table| !table.contains("0x8021")),
         "{after:?}"
     );
+}
+
+/// SLtoVL and VL arbitration tables of all end ports, and those of an uplink of each leaf, as
+/// `smpquery` reads them.
+fn vl_tables(sim: &FabricServer) -> Vec<String> {
+    let net = sim.net().unwrap_or_else(|error| panic!("{error}"));
+    let read = |((guid, port), (lid, _)): ((u64, u8), (u16, u8))| {
+        let at = lid.to_string();
+        let number = port.max(1).to_string();
+        ["sl2vl", "vlarb"].map(|table| {
+            let read = sim.run_at(OPENSM_HOST, "smpquery", &[table, &at, &number]);
+            let text = read.expect_success().stdout;
+            format!("{guid:#018x} {number}: {}", text.trim())
+        })
+    };
+    net.lids().into_iter().flat_map(read).collect()
+}
+
+/// The lanes of a site, and OpenSM's built-in ones, whose priorities no device has after power-up,
+/// stay while OpenSM is master, and after it died. With consent all SLs share VL 0. Without
+/// `-Q` nothing waits: the first test shows it.
+#[test]
+fn accidental_start_removes_no_lane() {
+    for lanes in [LANES, "qos TRUE\n"] {
+        let sim = FabricServer::shape(SPEC);
+        let file = sim.dir().join("opensm.conf");
+        std::fs::write(&file, lanes).unwrap_or_else(|e| panic!("{e}"));
+        let config = ["-F", &file.display().to_string()];
+        let mut opensm = OpenSm::start(&sim, Some(OPENSM_HOST), &config);
+        opensm.wait_until_up(1);
+        let before = vl_tables(&sim);
+        let opensm_guid = master(&sim);
+        let service = Service::start(&sim);
+        service.wait_for(&["status"], "standby since");
+        service.wait_for(&["status"], "consent");
+        // Some polls of OpenSM, which sweeps every 10 s.
+        std::thread::sleep(Duration::from_secs(12));
+        assert_eq!(master(&sim), opensm_guid);
+        assert_eq!(vl_tables(&sim), before);
+
+        drop(opensm.stop(Signal::Kill));
+        service.wait_for(&["status"], "master since");
+        service.wait_for(
+            &["health"],
+            "settings of another SM stay until consent: removal of QoS tables",
+        );
+        assert_ne!(master(&sim), opensm_guid);
+        assert_eq!(vl_tables(&sim), before);
+
+        let accepted = service.ask(&["takeover", "--accept", "qos-removal"]);
+        let _ = accepted.expect_success();
+        service.wait_for(&["health"], "OK");
+        let after = vl_tables(&sim);
+        assert_eq!(after.len(), before.len());
+        let maps = after.iter().filter(|text| text.contains("SL2VL table"));
+        let all_on_vl_0 = format!("|{}", " 0|".repeat(16));
+        assert!(maps.clone().count() > 0);
+        for map in maps {
+            let rows = map.lines().filter(|line| line.starts_with("ports:"));
+            let of_others = rows.filter(|row| !row.contains("in  1, out  1"));
+            for row in of_others {
+                assert!(row.ends_with(&all_on_vl_0), "{map}");
+            }
+        }
+    }
 }

@@ -214,3 +214,30 @@ fn lmc_and_m_keys_of_opensm_stay_as_planned() {
     let traced = sim.run_at(OPENSM_HOST, "ibtracert", &[&from, &to]);
     let _ = traced.expect_success();
 }
+
+/// OpenSM configured lanes, and died: the plan keeps them, and so does the takeover. With consent,
+/// the plan writes the tables.
+#[test]
+fn qos_tables_of_opensm_stay_as_planned() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let mut opensm = OpenSm::start(&sim, Some(OPENSM_HOST), &["-Q"]);
+    opensm.wait_until_up(1);
+    drop(opensm.stop(Signal::Kill));
+    let before = sets(&sim);
+    let kept = plan(&sim, &[]);
+    let accepted = plan(&sim, &["--accept", "qos-removal"]);
+    assert_eq!(sets(&sim), before, "the plan wrote");
+    let awaited = kept["awaits_consent"].as_str().unwrap_or_default();
+    assert!(awaited.contains("--accept qos-removal"), "{awaited}");
+    assert!(accepted["awaits_consent"].is_null(), "{accepted}");
+    let tables = ["SLtoVLMappingTable", "VLArbitrationTable"];
+    for table in tables {
+        assert!(!planned_sets(&kept).contains_key(table), "{kept}");
+        assert!(planned_sets(&accepted).contains_key(table), "{accepted}");
+    }
+    let config = sim.dir().join("ferrosm.toml");
+    std::fs::write(&config, "").unwrap_or_else(|e| panic!("{e}"));
+    let config = config.display().to_string();
+    let written = start_and_count(&sim, &["--config", &config], &before);
+    assert_eq!(planned_sets(&kept), written);
+}
