@@ -44,6 +44,8 @@ pub(crate) enum Effect {
     NodeRemoved(NodeIdx),
     /// A link was added to the fabric.
     LinkAdded(PortRef, PortRef),
+    /// A link was removed from the fabric, because a port of it has another one.
+    LinkReplaced(PortRef, PortRef),
     /// The state of a switch port fell.
     LinkLost(PortRef),
     /// A switch lost its tables.

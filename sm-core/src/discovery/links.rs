@@ -192,6 +192,12 @@ impl Discovery {
     }
 
     pub(super) fn connect(&self, ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+        // A cable was moved so fast that neither end was seen down.
+        for (end, new) in [(from, to), (to, from)] {
+            if let Some(old) = ctx.fabric.peer(end).filter(|old| *old != new) {
+                ctx.effects.push(Effect::LinkReplaced(end, old));
+            }
+        }
         ctx.fabric.connect(from, to);
         for port_ref in [from, to] {
             let is_switch = ctx.fabric.get(port_ref.node).is_some_and(Node::is_switch);

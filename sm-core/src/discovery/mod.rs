@@ -40,7 +40,7 @@ use crate::discovery::exclusion::{
     exclude_node, exclude_port, remove_node, remove_unreachable_nodes,
 };
 use crate::effect::Effect;
-use crate::event::{Event, NoLinkReason};
+use crate::event::NoLinkReason;
 use crate::ports::port_settings;
 use crate::report::{ActivityKind, ProblemKind, SweepKind};
 use crate::smp::op::SmpOp;

@@ -20,6 +20,7 @@ use ferrosm_fabric::observed::NodeRemovalReason;
 use ferrosm_mad::attr::{LinkRate, SmState, id};
 use ferrosm_mad::ids::{AttrId, Lid, PortGuid};
 
+use crate::config::port_limits::PortLimits;
 use crate::election::{ElectionNotice, RoleChangeReason};
 use crate::event_table::{display, events};
 use crate::report::absent_member::{self, AbsentMember};
@@ -143,8 +144,8 @@ events! {
             } [
                 Warning "node removed": "`reason`; its links are not listed" do "check it";
             ]
-            /// A switch lost LinearFDBTop or its LID since it was last read: it restarted and lost its
-            /// tables, which are written again.
+            /// A switch lost LinearFDBTop or its LID since it was last read: it restarted and lost
+            /// its tables, which are written again.
             SwitchRestarted(node: NodeName) => {
                 node: display(node),
                 effect: "it lost its tables; they are written again",
@@ -356,6 +357,18 @@ events! {
                 reason: String,
             } => { action: *action, name: name.as_str(), reason: Some(reason.as_str()).filter(|r| !r.is_empty()) } [
                 Info "maintenance began": "`action`: a command drains a switch or link, or disables a port; `reason`";
+            ]
+            /// An operator limited the link at a port.
+            PortLimitsSet(limits: Box<PortLimits>) => {
+                port: limits.name.as_str(),
+                limits: display(limits),
+                reason: Some(limits.reason.as_str()).filter(|r| !r.is_empty()),
+            } [
+                Info "port limits set": "a command limits MTU, width or speed of the link at `port`; `reason`";
+            ]
+            /// An operator ended the limits of a port.
+            PortLimitsEnded(port: String) => { port: port.as_str() } [
+                Info "port limits ended": "a command ends the limits of the link at `port`";
             ]
             /// Something is in service again.
             MaintenanceEnded {

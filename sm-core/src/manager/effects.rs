@@ -59,6 +59,11 @@ impl SubnetManager {
                     self.last_sweep.added_links.insert((a.min(b), a.max(b)));
                 }
             }
+            Effect::LinkReplaced(a, b) => {
+                if self.reports_additions() {
+                    self.last_sweep.replaced_links.insert((a.min(b), a.max(b)));
+                }
+            }
             Effect::LinkLost(p) => {
                 let sweep = self.last_sweep.number;
                 with_ctx!(self, |ctx| self.link_stability.on_link_lost(ctx, p, sweep));

@@ -121,7 +121,8 @@ impl LinkStability {
     const ATTEMPTS: u8 = 2;
     const RETRY_MIN: Duration = Duration::from_secs(10);
     const RETRY_MAX: Duration = Duration::from_mins(5);
-    /// Links with a record, and interrupted ones. Further ones are neither reported nor avoided until others are stable.
+    /// Links with a record, and interrupted ones. Further ones are neither reported nor avoided
+    /// until others are stable.
     const MAX: usize = 4096;
 
     /// The record of a link; `None` for a link that left the fabric, and beyond [`Self::MAX`].

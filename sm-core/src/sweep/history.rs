@@ -28,6 +28,8 @@ pub(crate) struct SweepHistory {
     pub(crate) added_nodes: BTreeSet<NodeIdx>,
     /// The same for links; the lower port comes first.
     pub(crate) added_links: BTreeSet<(PortRef, PortRef)>,
+    /// Links whose ports have other links since then.
+    pub(crate) replaced_links: BTreeSet<(PortRef, PortRef)>,
     /// When a table that a device keeps is written again.
     pub(crate) next_table_retry: Option<Instant>,
     /// Links whose rates were checked at the end of sweeps.
@@ -41,9 +43,15 @@ pub(crate) struct SweepHistory {
 }
 
 impl SweepHistory {
-    /// Reports what was added to the fabric since a sweep was complete. By the end of discovery,
-    /// the names of new nodes are known.
+    /// Reports what was added to the fabric since a sweep was complete, and links that others
+    /// replaced. By the end of discovery, the names of new nodes are known.
     pub(crate) fn report_additions(&mut self, fabric: &ObservedFabric, outbox: &mut Outbox) {
+        for (a, b) in core::mem::take(&mut self.replaced_links) {
+            let are_present = [a, b].iter().all(|p| fabric.get(p.node).is_some());
+            if are_present && fabric.peer(a) != Some(b) {
+                outbox.emit(Event::LinkDown(fabric.port_name(a), fabric.port_name(b)));
+            }
+        }
         let added_nodes = core::mem::take(&mut self.added_nodes);
         for &n in &added_nodes {
             if let Some(node) = fabric.get(n) {

@@ -183,6 +183,7 @@ fn moved_cables_are_followed() {
     if let Some(to) = free(lab.world.fabric(), leaf.node) {
         apply_change(&mut lab, 15, |f| f.move_cable(leaf, to).unwrap());
     }
+    let known = lab.manager().events.len();
     let cables: Vec<LinkSpec> = [1, 4]
         .map(|skip| {
             let at = lab.redundant_link(skip);
@@ -197,6 +198,11 @@ fn moved_cables_are_followed() {
         f.add_cable(LinkSpec { b: d.b, ..c }).unwrap();
         f.add_cable(LinkSpec { b: c.b, ..d }).unwrap();
     });
+    // Both links and those in place of them are reported, although no port was seen down.
+    let events = &lab.manager().events[known..];
+    let lost = events.iter().filter(|e| matches!(e, Event::LinkDown(..)));
+    let new = events.iter().filter(|e| matches!(e, Event::LinkUp(..)));
+    assert_eq!((lost.count(), new.count()), (2, 2), "{events:?}");
     let two =
         [PortAt::new(4, 1), PortAt::new(8, 1)].map(|p| lab.world.fabric().cable_at(p).unwrap());
     apply_change(&mut lab, 40, |f| {

@@ -88,7 +88,8 @@ fn switch_that_was_reset_between_two_sweeps_is_one_event() {
     lab.assert_correct();
     let guid = lab.world.fabric().node_guid(switch);
     let events = &lab.manager().events[known..];
-    let restarted = |event: &&Event| matches!(event, Event::SwitchRestarted(node) if node.guid == guid);
+    let restarted =
+        |event: &&Event| matches!(event, Event::SwitchRestarted(node) if node.guid == guid);
     assert_eq!(events.iter().filter(restarted).count(), 1, "{events:?}");
     let is_of_link = |event: &&Event| {
         matches!(

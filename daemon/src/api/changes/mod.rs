@@ -132,7 +132,7 @@ impl ChangeLog {
                     .is_none_or(|kinds| kinds.contains(&change.kind))
                 && node.is_none_or(|node| change.nodes.iter().any(|name| is_match(node, name)))
         };
-        let all = self.all();
+        let all = moves::with_swapped_cables(self.all());
         let known_since = all.first().map(|first| first.at.clone());
         let meant: Vec<&Arc<Change>> = all.iter().filter(is_meant).collect();
         let skipped = meant.len().saturating_sub(limit);
