@@ -9,6 +9,7 @@ use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_api::invariant::InvariantStatus;
 use ferrosm_api::structure::{FabricStructure, LinkLoad};
 use ferrosm_api::what_if::{SingleLossEffect, WhatIf, WhatIfQuery, WhatIfRequest};
+use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::report::routing_failure::RoutingFailure;
 use ferrosm_core::routing::what_if::{
@@ -138,6 +139,20 @@ impl Predictor {
             what_if::predict_drain(shared.as_routed(), &name, cancellation)
         };
         self.run(ClientRole::Operate, budget, compute).await?
+    }
+
+    /// What it would do to put a drained switch or link back; `None` if it is not in the fabric.
+    pub(super) async fn predict_undrain(
+        &self,
+        state: &State,
+        target: MaintenanceTarget,
+    ) -> Result<Option<WhatIf>, ApiError> {
+        let shared = SharedFabric::new(state)?;
+        let budget = shared.basis.budget();
+        let compute = move |cancellation: &Cancellation| {
+            what_if::predict_undrain(shared.as_routed(), target, cancellation)
+        };
+        self.run(ClientRole::Operate, budget, compute).await
     }
 
     /// The invariants that hold now and would be violated with these partitions, on the routes as

@@ -108,7 +108,7 @@ impl RoutedFabric<'_> {
         Some(s)
     }
 
-    fn switch_port(&self, at: PortIdx) -> Option<(SwitchIdx, PortNum)> {
+    pub(super) fn switch_port(&self, at: PortIdx) -> Option<(SwitchIdx, PortNum)> {
         Some((self.switch(at.node())?, at.num()))
     }
 }

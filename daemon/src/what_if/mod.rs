@@ -10,6 +10,7 @@ use ferrosm_api::answer::ApiError;
 use ferrosm_api::invariant::{InvariantState, InvariantStatus};
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::what_if::{NamedPorts, RoutingInForce, TableChanges, WhatIf, WhatIfRequest};
+use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::config::partitions::Partitions;
 use ferrosm_core::routing::what_if::{
     Cancellation, PredictedRoutes, Prediction, RoutingBasis, WhatIfQuestion, what_if,
@@ -84,6 +85,41 @@ pub fn predict_drain(
     };
     let prediction = what_if(fabric.basis, &question, cancellation);
     Ok(fabric.answer(lost, AddedElements::default(), prediction))
+}
+
+/// Predicts what happens when an operator puts a drained switch or link back. `None` if it is not
+/// in the fabric.
+#[must_use]
+pub fn predict_undrain(
+    fabric: RoutedFabric<'_>,
+    target: MaintenanceTarget,
+    cancellation: &Cancellation,
+) -> Option<WhatIf> {
+    let snapshot = fabric.snapshot;
+    let slot = snapshot.by_node_guid(target.node())?;
+    let mut question = WhatIfQuestion {
+        is_maintenance: true,
+        ..WhatIfQuestion::default()
+    };
+    match target.port() {
+        None => {
+            let _ = question.undrained.insert(fabric.switch(slot)?);
+        }
+        Some(number) => {
+            let at = snapshot.port_by_num(slot, number)?;
+            let peer = snapshot.peer(at)?;
+            let ends = [fabric.switch_port(at)?, fabric.switch_port(peer)?];
+            let (switch, port) = ends[0];
+            // Routes use it although it is drained.
+            if fabric.basis.graph().neighbor(switch, port).is_some() {
+                return None;
+            }
+            question.additions.links.push(ends);
+        }
+    }
+    let prediction = what_if(fabric.basis, &question, cancellation);
+    let lost = LostElements::default();
+    Some(fabric.answer(lost, AddedElements::default(), prediction))
 }
 
 impl RoutedFabric<'_> {

@@ -23,7 +23,7 @@ use crate::effect::Effect;
 use crate::report::routing_message::RoutingMessage;
 use crate::routing::NewRouting;
 use crate::routing::desired_lfts::{DesiredLfts, NodeLfts};
-use crate::routing::lft_writes::LftWriteOrder;
+use crate::routing::lft_writes::{LftPass, LftWriteOrder};
 use crate::smp::op::SmpOp;
 use crate::smp::outcome::SmpOutcome;
 
@@ -54,7 +54,9 @@ pub(crate) enum DrainState {
     None,
     /// Packets on dropped routes are draining.
     Draining,
-    /// Packets have drained.
+    /// Other LFTs follow before the new ones.
+    NextPass(LftPass),
+    /// Packets have drained, or all passes but the last are written.
     Over(Box<AfterDrain>),
 }
 
@@ -90,6 +92,8 @@ pub(crate) struct LftUpdate {
     /// The port whose rejected write blocks the remaining stages.
     blocking_port: Option<PortRef>,
     drain: Option<AfterDrain>,
+    /// LFTs that follow before those of `drain`, which then drops no routes.
+    passes: VecDeque<LftPass>,
     /// When the drain is over; `None` until all routes are dropped.
     drained_at: Option<Instant>,
 }
@@ -124,6 +128,29 @@ impl LftUpdate {
                 };
                 (update, first, None)
             }
+            LftWriteOrder::Passes {
+                mut passes,
+                last_stages,
+            } => {
+                let Some(first) = passes.pop_front() else {
+                    let order = LftWriteOrder::Stages(last_stages);
+                    return Self::new(fabric, tables, routing, order, vls_first);
+                };
+                let after = AfterDrain {
+                    tables,
+                    routing,
+                    stages: last_stages,
+                    before: None,
+                };
+                let update = Self {
+                    is_ordered: true,
+                    order: LftWriteOrder::Stages(first.stages),
+                    drain: Some(after),
+                    passes,
+                    ..Self::default()
+                };
+                (update, first.tables, None)
+            }
             order @ (LftWriteOrder::Any | LftWriteOrder::Stages(_)) => {
                 let update = Self {
                     is_ordered: vls_first || matches!(order, LftWriteOrder::Stages(_)),
@@ -148,7 +175,7 @@ impl LftUpdate {
     /// Whether routes have been dropped, or are being dropped, and those that replace them are not
     /// written yet.
     pub(crate) const fn is_dropping_routes(&self) -> bool {
-        self.drain.is_some()
+        self.drops_routes && self.drain.is_some()
     }
 
     /// Tables are not written before `precondition` is met.
@@ -250,9 +277,15 @@ impl LftUpdate {
 
     /// Call it when all stages are written. `packet_life_time` is the configured code.
     pub(crate) fn poll_drain(&mut self, now: Instant, packet_life_time: u8) -> DrainState {
+        if let Some(pass) = self.passes.pop_front() {
+            return DrainState::NextPass(pass);
+        }
         let Some(after) = self.drain.take() else {
             return DrainState::None;
         };
+        if !self.drops_routes {
+            return DrainState::Over(Box::new(after));
+        }
         // Packets to a dropped LID have left all switches after one packet lifetime; the wait is
         // limited to `DRAIN_MAX`.
         let life = packet_life(packet_life_time).min(DRAIN_MAX);
@@ -269,6 +302,13 @@ impl LftUpdate {
         self.rejected.clear();
         self.order = LftWriteOrder::Stages(after.stages);
         (after.tables, after.routing)
+    }
+
+    /// Begins a pass before the last one. Returns the tables that switches should have.
+    pub(crate) fn begin_next_pass(&mut self, pass: LftPass) -> NodeLfts {
+        self.rejected.clear();
+        self.order = LftWriteOrder::Stages(pass.stages);
+        pass.tables
     }
 
     /// When the drain is over.
@@ -293,6 +333,7 @@ impl LftUpdate {
     ) -> Option<NodeLfts> {
         let waiting: BTreeSet<LftBlockRef> = self.stages.drain(..).flatten().collect();
         let drain = self.drain.take();
+        self.passes.clear();
         for (n, _) in core::mem::take(&mut self.unfinished) {
             let rejected = blocks_of(&self.rejected, n);
             if let Some(node) = ctx.fabric.get_mut(n) {

@@ -152,6 +152,11 @@ impl SubnetManager {
                 }
             }
             DrainState::Draining => {}
+            DrainState::NextPass(pass) => {
+                let tables = lfts.begin_next_pass(pass);
+                self.routing.replace_desired(tables);
+                self.rewrite_tables();
+            }
             DrainState::Over(after) => {
                 let (tables, routing) = lfts.begin_after_drain(*after);
                 self.routing.replace_desired(tables);

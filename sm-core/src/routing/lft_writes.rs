@@ -1,6 +1,8 @@
 //! How new LFTs replace the installed ones: the order of the writes, and what must be cleared
 //! first.
 
+use std::collections::VecDeque;
+
 use ferrosm_fabric::observed::NodeIdx;
 use ferrosm_mad::ids::Lid;
 use ferrosm_routing::TreeConstraint;
@@ -24,6 +26,21 @@ pub enum LftWriteOrder {
         /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
         later_stages: Vec<Vec<(NodeIdx, u16)>>,
     },
+    /// LFTs that move some LIDs each, one after the other, then the new LFTs. No packet is dropped.
+    Passes {
+        /// The LFTs in between; at least one.
+        passes: VecDeque<LftPass>,
+        /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
+        last_stages: Vec<Vec<(NodeIdx, u16)>>,
+    },
+}
+
+/// LFTs that are written between the installed and the new ones.
+#[derive(Debug)]
+pub struct LftPass {
+    pub tables: NodeLfts,
+    /// As in [`LftWriteOrder::Stages`]; empty for any order.
+    pub stages: Vec<Vec<(NodeIdx, u16)>>,
 }
 
 /// How the new LFTs replace the installed ones.

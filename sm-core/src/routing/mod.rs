@@ -1,6 +1,7 @@
 //! The routing in force, the routing job, and when routes have to be computed again.
 
 pub mod adopt;
+mod choice;
 pub mod desired_lfts;
 pub mod drain;
 mod first_job;
@@ -9,6 +10,7 @@ pub mod installed_groups;
 mod job_state;
 pub(crate) mod kept;
 pub mod lft_writes;
+mod passes;
 pub mod routes;
 mod update_outcome;
 pub mod vl_change;

@@ -1,7 +1,7 @@
 //! The routing job: from the observed fabric to forwarding tables. Pure; may run on any thread.
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use ferrosm_fabric::observed::{NodeIdx, ObservedFabric, Port, PortRef};
@@ -15,8 +15,8 @@ use ferrosm_routing::update::transition::groups::Replacement;
 use ferrosm_routing::update::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, EarlierRun, Hints, KeptSwitchUse, KeptTables, Lft, PreviousRouting, Proof,
-    RerouteCache, Routing, RoutingRequest, SwitchIdx, Tables, Topology, VerifiedRun,
-    WorkBudget, reroute_installed, route_with_engines, route_within_vl_plan,
+    RerouteCache, Routing, RoutingRequest, SwitchIdx, Tables, Topology, VerifiedRun, VlPlan,
+    WorkBudget,
 };
 use rustc_hash::FxHashMap;
 
@@ -32,7 +32,8 @@ use crate::routing::drain::{RoutingUpdate, VlTransition, dropped_lids};
 use crate::routing::graph::{GraphBuilder, GraphNode, LinkEnd};
 use crate::routing::installed_groups::InstalledGroups;
 use crate::routing::kept::{kept_tables, weighted_vls};
-use crate::routing::lft_writes::{LftWriteOrder, LftWritePlan};
+use crate::routing::lft_writes::{LftPass, LftWriteOrder, LftWritePlan};
+use crate::routing::passes::{TablePass, find_passes};
 use crate::routing::vl_plan::{FabricVlPlan, operated_vls};
 
 /// The inputs of a routing computation, copied from the observed fabric.
@@ -163,14 +164,14 @@ pub enum RoutingStart {
 }
 
 /// A routing and how it is written.
-struct PlannedUpdate {
-    adopted: AdoptedRouting,
+pub(super) struct PlannedUpdate {
+    pub(super) adopted: AdoptedRouting,
     /// The tables of `adopted` without entries that switches cannot hold.
-    tables: Tables,
-    writes: LftWritePlan,
-    messages: Vec<RoutingMessage>,
-    is_of_engine: bool,
-    kept_use: KeptSwitchUse,
+    pub(super) tables: Tables,
+    pub(super) writes: LftWritePlan,
+    pub(super) messages: Vec<RoutingMessage>,
+    pub(super) is_of_engine: bool,
+    pub(super) kept_use: KeptSwitchUse,
 }
 
 /// The end of a link at a port of a switch.
@@ -564,163 +565,12 @@ impl RoutingJob {
         }
     }
 
-    /// The routing in force, rerouted, or the routing of an engine. If the operator wants no drain,
-    /// a routing that drains routes is only used if the routing in force cannot be rerouted within
-    /// its VL plan. If the fabric has only lost something, the same applies to the routing of
-    /// another engine, so that a flapping link does not alternate engines.
-    fn choose(
-        &self,
-        engines: &[&str],
-        request: &RoutingRequest<'_>,
-        failure: &mut RoutingFailure,
-    ) -> Option<PlannedUpdate> {
-        let last = self.previous.run();
-        let rerouted = self.reroute(request);
-        let last = last.filter(|_| !self.may_drain && self.has_installed_routes());
-        if self.is_maintenance && last.is_some() {
-            return self.choose_for_maintenance(rerouted, engines, request, failure);
-        }
-        if rerouted.is_some() {
-            return rerouted;
-        }
-        let has_several_vls = last.is_some_and(|last| !last.routing.vl_plan.is_single());
-        let has_only_losses = self.previous.pinned_engine.is_some();
-        let mut kept = None;
-        if has_several_vls && has_only_losses {
-            // Any engine would assign new VLs. Packets on the lost links have no route meanwhile.
-            kept = self.keep(request);
-            if kept.as_ref().is_some_and(|kept| !self.moves_groups(kept)) {
-                return kept;
-            }
-        }
-        let new = self.run_engines(engines, request, failure);
-        let Some(last) = last else {
-            return new;
-        };
-        let (engine, drained_lids) = new.as_ref().map_or(("", usize::MAX), |new| {
-            (new.adopted.routing.engine, new.writes.drained_lids)
-        });
-        let changes_engine = has_only_losses && engine != last.routing.engine;
-        if drained_lids == 0 && !changes_engine {
-            return new;
-        }
-        let is_untried = !(has_several_vls && has_only_losses);
-        if is_untried {
-            kept = self.keep(request);
-        }
-        let is_better = |kept: &PlannedUpdate| {
-            kept.writes.drained_lids <= drained_lids && (new.is_none() || !self.moves_groups(kept))
-        };
-        let Some(mut kept) = kept.filter(is_better) else {
-            return new;
-        };
-        if new.is_some() && drained_lids > 0 {
-            let avoided = RoutingMessage::DrainAvoided {
-                engine,
-                lids: drained_lids,
-            };
-            kept.messages.push(avoided);
-        }
-        Some(kept)
-    }
-
-    /// The routing for a change by an operator, who can wait for it: the one that drains the
-    /// fewest LIDs, then the one on the fewest VLs. The routing in force, rerouted, is used if it
-    /// drains none and needs no further VL; otherwise it is compared with the routing of an engine.
-    fn choose_for_maintenance(
-        &self,
-        rerouted: Option<PlannedUpdate>,
-        engines: &[&str],
-        request: &RoutingRequest<'_>,
-        failure: &mut RoutingFailure,
-    ) -> Option<PlannedUpdate> {
-        let cost = |update: &PlannedUpdate| {
-            let vls = update.adopted.routing.vl_plan.vls;
-            (update.writes.drained_lids, vls)
-        };
-        let is_free = |update: &PlannedUpdate| cost(update) <= (0, self.vls_in_force);
-        if rerouted.as_ref().is_some_and(is_free) {
-            return rerouted;
-        }
-        let new = self.run_engines(engines, request, failure);
-        let has_only_losses = self.previous.pinned_engine.is_some();
-        let in_force = self.previous.run().map(|last| last.routing.engine);
-        let changes_engine = |new: &PlannedUpdate| in_force != Some(new.adopted.routing.engine);
-        if new
-            .as_ref()
-            .is_some_and(|new| is_free(new) && !(has_only_losses && changes_engine(new)))
-        {
-            return new;
-        }
-        let kept = self.keep(request);
-        let kept = kept.filter(|kept| new.is_none() || !self.moves_groups(kept));
-        let candidates = [rerouted, kept, new].into_iter().flatten();
-        candidates.min_by_key(cost)
-    }
-
-    /// The routing in force, rerouted incrementally.
-    fn reroute(&self, request: &RoutingRequest<'_>) -> Option<PlannedUpdate> {
-        let selection = reroute_installed(request)?;
-        let (routing, proof) = selection.chosen?;
-        let last = self.previous.run();
-        let adopted = AdoptedRouting {
-            baseline_max_load: last.map_or(proof.max_load, |last| last.baseline_max_load),
-            routing,
-            proof,
-            cache: selection.cache,
-            message: None,
-        };
-        Some(self.plan_update(adopted, request.topo))
-    }
-
-    /// The routing of the first engine that succeeds.
-    fn run_engines(
-        &self,
-        engines: &[&str],
-        request: &RoutingRequest<'_>,
-        failure: &mut RoutingFailure,
-    ) -> Option<PlannedUpdate> {
-        let selection = route_with_engines(engines, request);
-        let rejected = selection.rejected.into_iter();
-        failure.engines = rejected.map(|r| self.names.attach(r)).collect();
-        let (routing, proof) = selection.chosen?;
-        let adopted = AdoptedRouting {
-            baseline_max_load: proof.max_load,
-            routing,
-            proof,
-            cache: selection.cache,
-            message: None,
-        };
-        Some(PlannedUpdate {
-            is_of_engine: true,
-            kept_use: selection.kept_use,
-            ..self.plan_update(adopted, request.topo)
-        })
-    }
-
-    /// The routing in force, rerouted within its VL plan.
-    fn keep(&self, request: &RoutingRequest<'_>) -> Option<PlannedUpdate> {
-        let last = self.previous.run()?;
-        let (routing, proof) = route_within_vl_plan(request)?;
-        let adopted = AdoptedRouting {
-            routing,
-            proof,
-            baseline_max_load: last.baseline_max_load,
-            cache: RerouteCache::new(),
-            message: None,
-        };
-        Some(self.plan_update(adopted, request.topo))
-    }
-
-    /// Whether groups have no tree on their SL with a routing. Members send on the old SL until
-    /// they join again.
-    fn moves_groups(&self, update: &PlannedUpdate) -> bool {
-        let sl = self.previous.run().and_then(|last| last.routing.trees.sl());
-        !self.groups.is_empty() && update.adopted.routing.trees.sl() != sl
-    }
-
     /// How a routing is written.
-    fn plan_update(&self, mut adopted: AdoptedRouting, topology: &Topology) -> PlannedUpdate {
+    pub(super) fn plan_update(
+        &self,
+        mut adopted: AdoptedRouting,
+        topology: &Topology,
+    ) -> PlannedUpdate {
         // Incremental reroutes preserve the tree constraint.
         let last = self.previous.run();
         let groups = last.and_then(|last| last.routing.trees.sl());
@@ -743,8 +593,66 @@ impl RoutingJob {
     }
 
     /// Whether any switch has a route.
-    fn has_installed_routes(&self) -> bool {
+    pub(super) fn has_installed_routes(&self) -> bool {
         self.installed.iter().flatten().any(|lft| lft.has_routes())
+    }
+
+    /// How the LFTs are written in several passes.
+    fn plan_passes(
+        &self,
+        installed: Vec<Option<Arc<Lft>>>,
+        passes: Vec<TablePass>,
+        vl_plan: &VlPlan,
+        messages: &mut Vec<RoutingMessage>,
+    ) -> LftWritePlan {
+        let before = self.previous_vls.as_ref();
+        let mut conflicting = BTreeSet::new();
+        let mut old = installed;
+        let mut planned = VecDeque::new();
+        let cache = RerouteCache::new();
+        for pass in passes {
+            let replacement = Replacement {
+                topo: &self.full_topology,
+                old: &old,
+                new: &pass.tables,
+                vl_plan,
+                cache: &cache,
+                transition: &pass.transition,
+            };
+            conflicting.extend(self.groups.conflicting(replacement, &self.nodes, before));
+            old = pass.tables.iter().cloned().map(Some).collect();
+            planned.push_back(LftPass {
+                tables: self.nodes.iter().copied().zip(pass.tables).collect(),
+                stages: self.stages_by_node(pass.transition),
+            });
+        }
+        let stages = planned.iter().map(|pass| pass.stages.len().max(1)).sum();
+        messages.push(RoutingMessage::StagedUpdate { stages });
+        let last_stages = planned.pop_back().map_or_else(Vec::new, |last| last.stages);
+        LftWritePlan {
+            order: match planned.is_empty() {
+                true => LftWriteOrder::Stages(last_stages),
+                false => LftWriteOrder::Passes {
+                    passes: planned,
+                    last_stages,
+                },
+            },
+            conflicting_groups: conflicting.into_iter().collect(),
+            abort_trees: None,
+            drained_lids: 0,
+        }
+    }
+
+    /// The stages of a transition, by node.
+    fn stages_by_node(&self, transition: Transition) -> Vec<Vec<(NodeIdx, u16)>> {
+        let located = |(s, block): (SwitchIdx, u16)| Some((*self.nodes.get(s.index())?, block));
+        match transition {
+            Transition::Stages(stages) => stages
+                .into_iter()
+                .map(|stage| stage.into_iter().filter_map(located).collect())
+                .collect(),
+            Transition::AnyOrder | Transition::Drain { .. } => Vec::new(),
+        }
     }
 
     fn plan_writes(
@@ -753,8 +661,6 @@ impl RoutingJob {
         cache: &RerouteCache,
         messages: &mut Vec<RoutingMessage>,
     ) -> LftWritePlan {
-        let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
-        let located = |(s, block)| Some((node(s)?, block));
         let by_node = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
         // Installed entries may lead over links that are not routed any more.
         let topo = &self.full_topology;
@@ -775,6 +681,11 @@ impl RoutingJob {
         }
         .plan(messages);
         let vl_plan = &routing.vl_plan;
+        if let (Transition::Drain { .. }, None, true) = (&transition, &drained, self.is_maintenance)
+            && let Some(passes) = find_passes(topo, &installed_tables, tables, vl_plan)
+        {
+            return self.plan_passes(installed_tables, passes, vl_plan, messages);
+        }
         let replacement = Replacement {
             topo,
             old: &installed_tables,
@@ -797,14 +708,11 @@ impl RoutingJob {
                 first: by_node(first),
                 later_stages: Vec::new(),
             },
-            (Transition::Stages(stages), drained) => {
+            (transition @ Transition::Stages(_), drained) => {
+                let stages = self.stages_by_node(transition);
                 messages.push(RoutingMessage::StagedUpdate {
                     stages: stages.len(),
                 });
-                let stages = stages.into_iter();
-                let stages: Vec<Vec<(NodeIdx, u16)>> = stages
-                    .map(|stage| stage.into_iter().filter_map(located).collect())
-                    .collect();
                 match drained {
                     None => LftWriteOrder::Stages(stages),
                     Some(first) => LftWriteOrder::Drain {

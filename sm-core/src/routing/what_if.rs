@@ -48,7 +48,9 @@ pub struct WhatIfQuestion {
     /// Switches that no route passes through any more, as when they are drained: their own LIDs
     /// stay. The connectivity of the answer is that without them.
     pub drained: BTreeSet<SwitchIdx>,
-    /// The operator drains what is lost, as opposed to a failure.
+    /// Drained switches that routes may pass through again.
+    pub undrained: BTreeSet<SwitchIdx>,
+    /// The operator drains what is lost, or puts back what is added, as opposed to a failure.
     pub is_maintenance: bool,
     /// What is added after the loss.
     pub additions: Additions,
@@ -217,6 +219,7 @@ impl RoutingBasis {
         let mut stubs: Vec<SwitchIdx> = self
             .stubs
             .iter()
+            .filter(|s| !question.undrained.contains(s))
             .chain(&question.drained)
             .filter_map(|s| remaining.find(*s))
             .collect();

@@ -1,5 +1,6 @@
 //! Random sequences of drains and undrains of switches and links on fat trees: packets of all pairs
-//! arrive after every write, except those to LIDs that the preview of a drain announced.
+//! arrive after every write, except those to LIDs that the preview of a drain announced. When
+//! nothing is drained any more, the engine is the first one again, or waits for a reroute.
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
@@ -9,8 +10,9 @@ use std::time::Duration;
 
 use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
+use ferrosm_core::report::routing_message::RoutingMessage;
 use ferrosm_core::routing::what_if::{Cancellation, WhatIfQuestion, what_if};
-use ferrosm_core::{CommandFailure, CommandOutcome, OperatorChange};
+use ferrosm_core::{Command, CommandFailure, CommandOutcome, OperatorChange};
 use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
 use ferrosm_routing::{Loss, SwitchIdx};
 use ferrosm_sim::spec::PortAt;
@@ -25,8 +27,8 @@ const CHANGES: usize = 12;
 /// Longer than a sweep with its routing job and a drain.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// The LIDs of which the preview of a drain says that packets to them are dropped; or those to which
-/// they would be dropped if the same were lost.
+/// The LIDs of which the preview of a drain says that packets to them are dropped; or those to
+/// which they would be dropped if the same were lost.
 fn predicted(lab: &Lab, target: MaintenanceTarget, is_maintenance: bool) -> usize {
     let sm = lab.manager().core();
     let basis = sm.routing_basis().expect("a routing");
@@ -43,7 +45,11 @@ fn predicted(lab: &Lab, target: MaintenanceTarget, is_maintenance: bool) -> usiz
             Some(_) => BTreeSet::new(),
         },
         loss: Loss {
-            links: target.port().map(|port: PortNum| (s, port)).into_iter().collect(),
+            links: target
+                .port()
+                .map(|port: PortNum| (s, port))
+                .into_iter()
+                .collect(),
             ..Loss::default()
         },
         is_maintenance,
@@ -51,6 +57,51 @@ fn predicted(lab: &Lab, target: MaintenanceTarget, is_maintenance: bool) -> usiz
     };
     let prediction = what_if(&basis, &question, &Cancellation::default());
     prediction.routes.expect("a routing").drained_lids
+}
+
+/// The same for an undrain.
+fn predicted_undrain(lab: &Lab, target: MaintenanceTarget) -> usize {
+    let sm = lab.manager().core();
+    let basis = sm.routing_basis().expect("a routing");
+    let snapshot = sm.snapshot(None);
+    let switch = |slot: u32| {
+        let mut named = basis.graph().switches().zip(basis.nodes());
+        let found = named.find(|(_, n)| n.slot() == slot);
+        found.expect("a switch of the graph").0
+    };
+    let slot = snapshot.by_node_guid(target.node()).expect("a node");
+    let mut question = WhatIfQuestion {
+        is_maintenance: true,
+        ..WhatIfQuestion::default()
+    };
+    match target.port() {
+        None => {
+            let _ = question.undrained.insert(switch(slot));
+        }
+        Some(number) => {
+            let at = snapshot.port_by_num(slot, number).expect("a port");
+            let peer = snapshot.peer(at).expect("a link");
+            let ends = [at, peer].map(|p| (switch(p.node()), p.num()));
+            question.additions.links.push(ends);
+        }
+    }
+    let prediction = what_if(&basis, &question, &Cancellation::default());
+    prediction.routes.expect("a routing").drained_lids
+}
+
+/// Ends a drain: the preview and the result name the same LIDs, and no others are interrupted.
+fn undrain(traffic: &mut Traffic, history: &str, target: MaintenanceTarget, all: &[Pair]) {
+    let announced = predicted_undrain(&traffic.lab, target);
+    let id = traffic
+        .lab
+        .command(OperatorChange::EndMaintenance(target).into());
+    let interrupted = traffic.interrupted(SETTLE, all);
+    let outcome = result(&traffic.lab, id);
+    let Some(Ok(CommandOutcome::MaintenanceEnded { dropped_lids })) = outcome else {
+        panic!("{history}: {outcome:?}");
+    };
+    assert_eq!(*dropped_lids, announced, "{history}: preview");
+    assert_announced(traffic, history, &interrupted, announced);
 }
 
 /// The targets of drains: switches without hosts, and links between switches.
@@ -82,25 +133,16 @@ fn assert_sequence(spec: &str, seed: u64) -> usize {
     let mut rng = TestRng::new(seed);
     let mut traffic = Traffic::on(spec, config());
     let all = pairs(&traffic);
+    let engine = traffic.lab.last_report().engine;
     let targets = targets(&traffic.lab);
-    let (switches, links): (Vec<_>, Vec<_>) =
-        targets.into_iter().partition(|t| t.port().is_none());
+    let (switches, links): (Vec<_>, Vec<_>) = targets.into_iter().partition(|t| t.port().is_none());
     let mut drained: Vec<MaintenanceTarget> = Vec::new();
     let mut history = format!("{spec} seed {seed}:");
     for _ in 0..CHANGES {
         if !drained.is_empty() && rng.one_in(3) {
             let target = drained.remove(rng.index(drained.len()));
             let _ = write!(history, " undrain {}", describe(&traffic.lab, target));
-            let id = traffic
-                .lab
-                .command(OperatorChange::EndMaintenance(target).into());
-            let interrupted = traffic.interrupted(SETTLE, &all);
-            let Some(Ok(CommandOutcome::MaintenanceEnded { dropped_lids })) =
-                result(&traffic.lab, id)
-            else {
-                panic!("{history}: {:?}", result(&traffic.lab, id));
-            };
-            assert_announced(&traffic, &history, &interrupted, *dropped_lids);
+            undrain(&mut traffic, &history, target, &all);
         } else {
             let list = if rng.one_in(2) { &switches } else { &links };
             let target = rng.choose(list).expect("a target");
@@ -136,6 +178,33 @@ fn assert_sequence(spec: &str, seed: u64) -> usize {
         assert_eq!(pairs(&traffic), all, "{history}");
         traffic.lab.assert_correct();
     }
+    while let Some(target) = drained.pop() {
+        let _ = write!(history, " undrain {}", describe(&traffic.lab, target));
+        undrain(&mut traffic, &history, target, &all);
+    }
+    // Where the routes of the first engine would drop packets, they wait for the operator.
+    let report = traffic.lab.last_report();
+    let is_first = |of: &'static str| of == engine;
+    let waits = report
+        .routing_messages
+        .iter()
+        .any(|m| matches!(m, RoutingMessage::DrainAvoided { engine, .. } if is_first(engine)));
+    assert!(
+        report.engine == engine || waits,
+        "{history}: {}\n{:#?}",
+        report.engine,
+        report.routing_messages
+    );
+    if waits {
+        println!(
+            "{history}: {} stays, {engine} would drop packets",
+            report.engine
+        );
+        traffic.lab.command(Command::Reroute);
+        traffic.lab.world.run_for(SETTLE);
+        assert_eq!(traffic.lab.last_report().engine, engine, "{history}");
+        traffic.lab.assert_correct();
+    }
     avoided
 }
 
@@ -154,7 +223,10 @@ fn assert_announced(
         lids.len()
     );
     if announced > 0 {
-        println!("{history}: {announced} LIDs announced, {} interrupted", lids.len());
+        println!(
+            "{history}: {announced} LIDs announced, {} interrupted: {messages:#?}",
+            lids.len()
+        );
     }
 }
 

@@ -73,7 +73,10 @@ fn before_staged_update(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages
     };
     let stages = match &routes.writes.order {
         LftWriteOrder::Stages(stages) if stages.len() > 1 => stages.clone(),
-        LftWriteOrder::Any | LftWriteOrder::Drain { .. } | LftWriteOrder::Stages(_) => return None,
+        LftWriteOrder::Any
+        | LftWriteOrder::Drain { .. }
+        | LftWriteOrder::Passes { .. }
+        | LftWriteOrder::Stages(_) => return None,
     };
     set_routing_deferred(&mut lab, false);
     Some((lab, stages))
