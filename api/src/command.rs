@@ -140,6 +140,10 @@ pub enum CommandKind {
     Undrain,
     /// Disable a port.
     DisablePort,
+    /// Limit the link at a port.
+    SetPort,
+    /// End the limits of a port.
+    UnsetPort,
     /// Enable it again.
     EnablePort,
     /// Put another M_Key in force.
@@ -182,6 +186,8 @@ impl CommandKind {
             Self::Drain => "drain",
             Self::Undrain => "undrain",
             Self::DisablePort => "disable-port",
+            Self::SetPort => "set-port",
+            Self::UnsetPort => "unset-port",
             Self::EnablePort => "enable-port",
             Self::RotateMKey => "rotate-m-key",
             Self::RotateSmKey => "rotate-sm-key",
@@ -262,6 +268,9 @@ pub struct ChangePlan {
     pub target: String,
     /// Ports that would get other P_Keys.
     pub p_key_ports: NamedPorts,
+    /// The link of the port would go down for a moment, to train within other limits.
+    #[serde(default)]
+    pub trains_link: bool,
     /// What the loss of what is taken out of service would do to the routes. A drained switch
     /// itself stays reachable.
     #[serde(default, skip_serializing_if = "Option::is_none")]

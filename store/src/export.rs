@@ -114,7 +114,8 @@ fn export_line(key: &RecordKey, value: &[u8]) -> ExportLine {
         | Record::Partition(_)
         | Record::Maintenance(_)
         | Record::KeyRotation(_)
-        | Record::PortToEnable(..) => None,
+        | Record::PortToEnable(..)
+        | Record::PortLimits(_) => None,
     };
     ExportLine {
         description,

@@ -30,6 +30,7 @@
 //! | [`group`] | multicast groups, and what a host belongs to |
 //! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
+//! | `port_limits` | limits of links at ports: requests, and whether they are in force |
 //! | `web`, [`sessions`] | the page: its files, and who may use it |
 //! | `ufm` | calls of UFM's interface, for ib-kubernetes |
 //! | `sa_clients` | clients of the SA, and limits of single ones |
@@ -61,6 +62,7 @@ mod partition;
 mod past;
 mod path;
 mod picked;
+mod port_limits;
 mod problems;
 pub mod published;
 mod replicas;

@@ -269,7 +269,10 @@ fn switch_or_link(
 }
 
 /// The switch port that a text names: its own name, or a host that is connected to it.
-fn switch_port(fabric: &FabricState, text: &str) -> Result<(MaintenanceTarget, String), ApiError> {
+pub(super) fn switch_port(
+    fabric: &FabricState,
+    text: &str,
+) -> Result<(MaintenanceTarget, String), ApiError> {
     let snapshot = &*fabric.snapshot;
     let at = lookup::end_port(fabric, text)?;
     let end_port = snapshot.end_port(at).port;

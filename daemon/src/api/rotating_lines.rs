@@ -150,7 +150,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(FILES.name);
         std::fs::write(&path, "cut").unwrap();
-        RotatingLines::open(dir.path(), &FILES).unwrap().write("x\n");
+        RotatingLines::open(dir.path(), &FILES)
+            .unwrap()
+            .write("x\n");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "cut\nx\n");
     }
 }

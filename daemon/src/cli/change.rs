@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::time::parse_span;
-use super::{AskAtArgs, ListAtArgs, ServiceArgs, TimeArgs};
+use super::{AskArgs, AskAtArgs, ListAtArgs, ServiceArgs, TimeArgs};
 
 /// Flags of `partition`.
 #[derive(Debug, Clone, Args)]
@@ -191,6 +191,40 @@ pub enum PortCommand {
     },
     /// Enable a port that `disable` disabled.
     Enable(InServiceArgs),
+    /// Limit MTU, width or speed of the link at a switch port, in place of earlier limits.
+    ///
+    /// The limits stay across restarts and failover, until `port unset`. A link that has to train
+    /// for them goes down for a moment, after the routes have left it.
+    Set {
+        /// A switch port: `leaf-2-0/5`. A host stands for the switch port that it is connected to.
+        #[arg(value_name = "PORT")]
+        target: String,
+        /// Largest MTU in bytes: 256, 512, 1024, 2048 or 4096.
+        #[arg(long, value_name = "BYTES")]
+        mtu: Option<u16>,
+        /// Highest rate in Gb/s: the fastest width and speed within it.
+        #[arg(long, value_name = "GBPS", conflicts_with_all = ["width", "speed"])]
+        rate: Option<u32>,
+        /// Most lanes: 1, 2, 4, 8 or 12.
+        #[arg(long, value_name = "LANES")]
+        width: Option<u8>,
+        /// Highest speed of a lane: SDR to XDR.
+        #[arg(long, value_name = "SPEED")]
+        speed: Option<String>,
+        /// Do it although it has this consequence.
+        #[arg(long, value_name = "CONSEQUENCE", value_delimiter = ',')]
+        accept: Vec<AcceptedConsequence>,
+        /// Only say what it would do.
+        #[arg(long)]
+        dry_run: bool,
+        /// The service.
+        #[command(flatten)]
+        service: ServiceArgs,
+    },
+    /// End the limits of a port that `set` limited.
+    Unset(InServiceArgs),
+    /// List ports with limits, and whether these are in force.
+    Limits(AskArgs),
     /// Disable a switch port for 2 s, so that its link trains anew.
     ///
     /// Routes leave the link first. The service enables the port again, also if this command is

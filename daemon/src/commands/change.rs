@@ -5,7 +5,8 @@ use core::time::Duration;
 
 use ferrosm_api::answer::Page;
 use ferrosm_api::maintenance::{
-    DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
+    DrainRequest, MaintenanceItems, PortDisableRequest, PortLimitsItems, PortLimitsRequest,
+    ServiceRequest,
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition, PartitionMember, Partitions};
 use hyper::Method;
@@ -163,6 +164,32 @@ pub fn port(command: &PortCommand) -> Result<(), Failure> {
             send(service, disable.with_option(accepted(accepts)), *dry_run)
         }
         PortCommand::Enable(args) => put_back(args, "ports/enable"),
+        PortCommand::Set {
+            target,
+            mtu,
+            rate,
+            width,
+            speed,
+            accept,
+            dry_run,
+            service,
+        } => {
+            let request = PortLimitsRequest {
+                target: target.clone(),
+                mtu: *mtu,
+                rate_gbps: *rate,
+                width: *width,
+                speed: speed.clone(),
+                accept_cut_off: accept.contains(&AcceptedConsequence::CutOff),
+            };
+            let set = Request::new(Method::POST, "ports/set").with_body(&request)?;
+            let accepts = accept.contains(&AcceptedConsequence::Invariant);
+            send(service, set.with_option(accepted(accepts)), *dry_run)
+        }
+        PortCommand::Unset(args) => put_back(args, "ports/unset"),
+        PortCommand::Limits(args) => {
+            ask::<PortLimitsItems>(args, "ports/limits", &[], answers::port_limits).map(drop)
+        }
         PortCommand::Reset {
             target,
             accept,

@@ -8,7 +8,7 @@ use ferrosm_api::change::{Change, Changes, Diff};
 use ferrosm_api::command::{Command, Commands};
 use ferrosm_api::event::Events;
 use ferrosm_api::fabric::{Link, LinkEnd, LinkState, Node, Port, Presence, Where};
-use ferrosm_api::maintenance::MaintenanceItems;
+use ferrosm_api::maintenance::{MaintenanceItems, PortLimitsItems};
 use ferrosm_api::object::ObjectName;
 use ferrosm_api::partition::{PartitionMember, Partitions};
 use ferrosm_api::path::Path;
@@ -583,6 +583,29 @@ pub fn maintenance(answer: &Answer<MaintenanceItems>) -> String {
             item.name.clone(),
             item.kind.name().to_owned(),
             until,
+            item.reason.clone(),
+        ]);
+    }
+    format!("{out}\n")
+}
+
+/// `port limits`.
+#[must_use]
+pub fn port_limits(answer: &Answer<PortLimitsItems>) -> String {
+    let items = &answer.body.items;
+    if items.is_empty() {
+        return "no port has limits\n".to_owned();
+    }
+    let mut out = table::new(["Port", "MTU", "Width", "Speed", "State", "Now", "Reason"]);
+    for item in items {
+        let text = |value: Option<String>| value.unwrap_or_default();
+        out.add_row([
+            item.name.clone(),
+            text(item.mtu.map(|mtu| mtu.to_string())),
+            text(item.width.map(|lanes| format!("{lanes}X"))),
+            text(item.speed.clone()),
+            item.state.name().to_owned(),
+            text(item.now.clone()),
             item.reason.clone(),
         ]);
     }

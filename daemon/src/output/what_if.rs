@@ -196,6 +196,9 @@ pub fn change_plan(plan: &ChangePlan) -> String {
             named(ports)
         );
     }
+    if plan.trains_link {
+        text.push_str("  the link goes down for a moment and trains; routes between switches leave it first\n");
+    }
     match &plan.prediction {
         Some(predicted) => text.push_str(&prediction(predicted)),
         None => {

@@ -501,7 +501,9 @@ impl ServiceShell {
             Event::PartitionAdded { .. }
             | Event::PartitionRemoved { .. }
             | Event::MaintenanceBegan { .. }
-            | Event::MaintenanceEnded { .. } => self.published.changes(sm),
+            | Event::MaintenanceEnded { .. }
+            | Event::PortLimitsSet(_)
+            | Event::PortLimitsEnded(_) => self.published.changes(sm),
             Event::MKeyRotated | Event::SmKeyRotated | Event::Election(_) => {
                 self.published.keys(sm)
             }

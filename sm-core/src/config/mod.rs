@@ -6,6 +6,7 @@ pub mod hints;
 pub mod key_rotation;
 pub mod maintenance;
 pub mod partitions;
+pub mod port_limits;
 pub mod sections;
 
 use core::time::Duration;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::hints::GuidHints;
 use crate::config::partitions::Partitions;
+use crate::config::port_limits::LimitsByPort;
 use ferrosm_sa::qos::QosPolicy;
 use ferrosm_sa::settings::{PrefixRoute, SaSettings};
 
@@ -110,6 +112,9 @@ pub struct SmConfig {
     /// Data VLs that routing may use, 1 to 15.
     pub routing_vls: u8,
     pub partitions: Arc<Partitions>,
+    /// Limits of links that operators set at run time.
+    #[serde(skip)]
+    pub port_limits: Arc<LimitsByPort>,
     /// QoS policy: SL and limits of paths; `None` without QoS.
     pub qos: Option<Arc<QosPolicy>>,
     /// Whether IPv6 solicited-node groups of one partition and scope share a multicast LID.
@@ -231,6 +236,7 @@ impl Default for SmConfig {
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             partitions: Arc::default(),
+            port_limits: Arc::default(),
             qos: None,
             consolidate_solicited_node: false,
             prefix_routes: Arc::default(),

@@ -15,6 +15,7 @@ use crate::config::exposed;
 use crate::config::key_rotation::KeyKind;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{Partition, Partitions, PartitionsError};
+use crate::config::port_limits::{PortLimits, SwitchPort};
 use crate::election::ElectionNotice;
 use crate::event::AboutSm;
 use crate::report::Problem;
@@ -22,6 +23,7 @@ use crate::report::foreign_settings::RemovalKind;
 use crate::report::m_keys::MKeyReport;
 use crate::report::maintenance_refusal::MaintenanceRefusal;
 use crate::report::partition_change::{OverfullTable, PartitionProgress};
+use crate::report::port_limit_refusal::PortLimitRefusal;
 use crate::report::routing_failure::RoutingFailure;
 
 /// Identifies a command in its replies. The driver chooses it; it is unique among the commands in
@@ -75,6 +77,20 @@ pub enum OperatorChange {
     BeginMaintenance(Box<Maintenance>),
     /// Use it again.
     EndMaintenance(MaintenanceTarget),
+    /// Limit the link at a port of a switch, in place of earlier limits. Complete when they are
+    /// written; a link that has to train is up later.
+    SetPortLimits(Box<PortLimitsRequest>),
+    /// End the limits of a port.
+    EndPortLimits(SwitchPort),
+}
+
+/// New limits of a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortLimitsRequest {
+    /// The limits.
+    pub limits: PortLimits,
+    /// The link of a host may go down for a moment.
+    pub may_cut_off_host: bool,
 }
 
 impl From<OperatorChange> for Command {
@@ -144,6 +160,11 @@ impl fmt::Display for OperatorChange {
             Self::RemovePartition(number) => write!(f, "partition remove {number:#06x}"),
             Self::BeginMaintenance(maintenance) => maintenance.target.fmt(f),
             Self::EndMaintenance(target) => write!(f, "end of {target}"),
+            Self::SetPortLimits(request) => {
+                let PortLimits { node, port, .. } = &request.limits;
+                write!(f, "port set {node}/{port}: {}", request.limits)
+            }
+            Self::EndPortLimits((node, port)) => write!(f, "port unset {node}/{port}"),
         }
     }
 }
@@ -229,6 +250,16 @@ pub enum CommandOutcome {
         /// As in [`Self::MaintenanceBegan`].
         dropped_lids: usize,
     },
+    /// The limits of a port are written.
+    PortLimitsSet {
+        /// They were read back; otherwise the link is training.
+        is_applied: bool,
+    },
+    /// The port has no limits any more.
+    PortLimitsEnded {
+        /// Its own values were read back.
+        is_applied: bool,
+    },
     /// What the SM knows was read again.
     Refreshed,
     /// Another M_Key is in force.
@@ -310,6 +341,14 @@ impl fmt::Display for CommandOutcome {
                 )?;
                 write_dropped(f, *dropped_lids)
             }
+            Self::PortLimitsSet { is_applied: true } => f.write_str("applied: read back"),
+            Self::PortLimitsEnded { is_applied: true } => {
+                f.write_str("the port has its own values: read back")
+            }
+            Self::PortLimitsSet { is_applied: false }
+            | Self::PortLimitsEnded { is_applied: false } => f.write_str(
+                "written; the link trains, and `ferrosm port limits` shows when it is up",
+            ),
             Self::MKeyRotated(report) => report.fmt(f),
             Self::SmKeyRotated { with, without: 0 } => {
                 write!(f, "{with} of {with} other SMs have the new SM_Key")
@@ -338,6 +377,8 @@ pub struct PlannedChange {
     pub p_key_ports: Vec<PortGuid>,
     /// The partitions that would be in force; `None` if they stay as they are.
     pub partitions: Option<Arc<Partitions>>,
+    /// The link of a port would go down for a moment, to train with other limits.
+    pub trains_link: bool,
 }
 
 /// Why a command failed.
@@ -381,6 +422,8 @@ pub enum CommandFailure {
     KeyInForce(KeyKind),
     /// The switch, link or port cannot be taken out of service. Nothing was written.
     Maintenance(Box<MaintenanceRefusal>),
+    /// The limits of a port cannot be set or ended. Nothing was written.
+    PortLimits(PortLimitRefusal),
 }
 
 impl fmt::Display for CommandFailure {
@@ -411,6 +454,7 @@ impl fmt::Display for CommandFailure {
             Self::PartitionNotAdded { number, .. } => write!(f, "no partition {number:#06x}"),
             Self::PKeyTableFull(table) => table.fmt(f),
             Self::Maintenance(refusal) => refusal.fmt(f),
+            Self::PortLimits(refusal) => refusal.fmt(f),
             Self::KeyInForce(kind) => write!(f, "this {kind} is in force already"),
         }
     }

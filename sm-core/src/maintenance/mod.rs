@@ -7,11 +7,12 @@
 //! Entries are records: a restart keeps them, and a standby that takes over has them. Their end in
 //! time is the driver's: this crate has no wall clock.
 
+pub(crate) mod port_limits;
 mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_fabric::observed::{Node, ObservedFabric, Port, PortRef};
+use ferrosm_fabric::observed::{ObservedFabric, Port, PortRef};
 use ferrosm_mad::attr::{PhysState, PortInfo};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 
@@ -19,6 +20,7 @@ use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::ctx::Ctx;
 use crate::discovery::port_info::disconnect;
 use crate::effect::Effect;
+use crate::ports::limits::switch_port;
 use crate::records::{Record, RecordUpdate, RestoredState};
 use crate::report::maintenance_refusal::MaintenanceRefusal;
 use crate::smp::op::{PortSetting, SmpOp};
@@ -125,7 +127,7 @@ impl MaintenanceList {
             MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => None,
         });
         let to_disable: Vec<PortRef> = targets
-            .filter_map(|(guid, port)| switch_port(ctx.fabric, guid, port))
+            .filter_map(|at| switch_port(ctx.fabric, at))
             .collect();
         for p in to_disable {
             if phys_state(ctx.fabric, p) == Some(PhysState::Disabled) {
@@ -142,7 +144,7 @@ impl MaintenanceList {
         // An absent switch may come back with the port disabled, and a Set may be lost.
         let mut enabled = Vec::new();
         self.to_enable.retain(|(guid, port)| {
-            let Some(p) = switch_port(ctx.fabric, *guid, *port) else {
+            let Some(p) = switch_port(ctx.fabric, (*guid, *port)) else {
                 return true;
             };
             let Some(state) = phys_state(ctx.fabric, p) else {
@@ -162,13 +164,6 @@ impl MaintenanceList {
             ctx.outbox.persist(enabled);
         }
     }
-}
-
-/// A port of a switch in the fabric.
-fn switch_port(fabric: &ObservedFabric, guid: NodeGuid, port: PortNum) -> Option<PortRef> {
-    let p = PortRef::new(fabric.node_by_guid(guid)?, port);
-    let is_of_switch = fabric.get(p.node).is_some_and(Node::is_switch);
-    (is_of_switch && port != PortNum::ZERO && fabric.port(p).is_some()).then_some(p)
 }
 
 /// The physical state that a port reported; `None` if it was not read.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ferrosm_fabric::observed::{Node, NodeIdx, ObservedFabric, PortRef};
 use ferrosm_mad::ids::PortNum;
 
-use super::switch_port;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
+use crate::ports::limits::switch_port;
 use crate::ports::link_stability::Parts;
 use crate::report::maintenance_refusal::MaintenanceRefusal;
 
@@ -24,7 +24,7 @@ pub(super) fn refusal(
     let hosts: Vec<PortRef> = match new.target {
         MaintenanceTarget::Switch(_) => hosts_at(fabric, node),
         MaintenanceTarget::Link(guid, port) | MaintenanceTarget::Port(guid, port) => {
-            let Some(p) = switch_port(fabric, guid, port) else {
+            let Some(p) = switch_port(fabric, (guid, port)) else {
                 return Some(MaintenanceRefusal::NotASwitch);
             };
             match fabric.peer(p) {

@@ -12,13 +12,16 @@ use super::SubnetManager;
 use crate::config::SmConfig;
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{Partition, Partitions};
+use crate::config::port_limits::{PortLimits, SwitchPort};
 use crate::event::Event;
 use crate::io::commands::{
-    CommandFailure, CommandId, CommandOutcome, OperatorChange, PlannedChange,
+    CommandFailure, CommandId, CommandOutcome, OperatorChange, PlannedChange, PortLimitsRequest,
 };
 use crate::pkeys;
+use crate::ports::limits::{is_applied, limits_refusal, switch_port, would_train};
 use crate::records::{Record, RecordUpdate};
 use crate::report::maintenance_refusal::MaintenanceRefusal;
+use crate::report::port_limit_refusal::PortLimitRefusal;
 use crate::report::routing_failure::RoutingFailure;
 use crate::report::{ProblemKind, SweepReport};
 
@@ -47,6 +50,8 @@ impl SubnetManager {
             OperatorChange::RemovePartition(number) => self.remove_partition(number),
             OperatorChange::BeginMaintenance(entry) => self.begin_maintenance(*entry),
             OperatorChange::EndMaintenance(target) => self.end_maintenance(target),
+            OperatorChange::SetPortLimits(request) => self.set_port_limits(*request),
+            OperatorChange::EndPortLimits(at) => self.end_port_limits(at),
         };
         match begun {
             Ok(()) => self.request_local_sweep(),
@@ -73,6 +78,15 @@ impl SubnetManager {
                 },
                 OperatorChange::EndMaintenance(_) => CommandOutcome::MaintenanceEnded {
                     dropped_lids: report.drained_lids,
+                },
+                OperatorChange::SetPortLimits(request) => CommandOutcome::PortLimitsSet {
+                    is_applied: is_applied(fabric, &request.limits),
+                },
+                OperatorChange::EndPortLimits(at) => CommandOutcome::PortLimitsEnded {
+                    is_applied: cfg
+                        .port_limits
+                        .get(at)
+                        .is_none_or(|ended| is_applied(fabric, ended)),
                 },
             });
     }
@@ -106,6 +120,7 @@ impl SubnetManager {
                 master: self.polled_master().map(Box::new),
             });
         }
+        let mut trains_link = false;
         let partitions = match change {
             OperatorChange::PutPartition(new) => Some(self.check_partition(new)?),
             OperatorChange::RemovePartition(number) => {
@@ -117,6 +132,14 @@ impl SubnetManager {
                 None
             }
             OperatorChange::EndMaintenance(_) => None,
+            OperatorChange::SetPortLimits(request) => {
+                trains_link = self.check_port_limits(request)?;
+                None
+            }
+            OperatorChange::EndPortLimits(at) => {
+                self.require_port_limits(*at)?;
+                None
+            }
         };
         let ports = match &partitions {
             Some(partitions) => {
@@ -131,6 +154,7 @@ impl SubnetManager {
         Ok(PlannedChange {
             p_key_ports: guids.collect(),
             partitions,
+            trains_link,
         })
     }
 
@@ -248,10 +272,89 @@ impl SubnetManager {
         Ok(())
     }
 
+    /// The limits of ports.
+    pub fn port_limits(&self) -> impl Iterator<Item = &PortLimits> {
+        self.port_limits.entries()
+    }
+
+    /// Why limits cannot be set, or whether the link trains for them.
+    fn check_port_limits(&self, request: &PortLimitsRequest) -> Result<bool, CommandFailure> {
+        let limits = &request.limits;
+        let trains_link = would_train(&self.fabric, limits);
+        let port = MaintenanceTarget::Port(limits.node, limits.port);
+        let refused = |refusal| Err(CommandFailure::Maintenance(Box::new(refusal)));
+        let Some(p) = switch_port(&self.fabric, limits.at()) else {
+            return refused(MaintenanceRefusal::NotASwitch);
+        };
+        if let Some(refusal) = limits_refusal(&self.fabric, p, limits) {
+            return Err(CommandFailure::PortLimits(refusal));
+        }
+        if trains_link {
+            self.check_maintenance(&Maintenance {
+                target: port,
+                name: limits.name.clone(),
+                reason: String::new(),
+                until_unix_s: None,
+                may_cut_off_host: request.may_cut_off_host,
+            })?;
+        }
+        Ok(trains_link)
+    }
+
+    fn require_port_limits(&self, at: SwitchPort) -> Result<(), CommandFailure> {
+        let mut limited = self.port_limits.entries();
+        match limited.any(|limits| limits.at() == at) {
+            true => Ok(()),
+            false => Err(CommandFailure::PortLimits(PortLimitRefusal::NotLimited)),
+        }
+    }
+
+    fn set_port_limits(&mut self, request: PortLimitsRequest) -> Result<(), CommandFailure> {
+        let _ = self.check_port_limits(&request)?;
+        let limits = request.limits;
+        let event = Event::PortLimitsSet(Box::new(limits.clone()));
+        let at = limits.at();
+        let record = self.port_limits.put(&self.fabric, limits);
+        self.outbox.persist(vec![record]);
+        self.emit(event);
+        self.port_limits_changed(at);
+        Ok(())
+    }
+
+    fn end_port_limits(&mut self, at: SwitchPort) -> Result<(), CommandFailure> {
+        self.require_port_limits(at)?;
+        let name = self
+            .cfg
+            .port_limits
+            .get(&at)
+            .map(|limits| limits.name.clone());
+        if let Some(record) = self.port_limits.end(&self.fabric, at) {
+            self.outbox.persist(vec![record]);
+        }
+        self.emit(Event::PortLimitsEnded(name.unwrap_or_default()));
+        self.port_limits_changed(at);
+        Ok(())
+    }
+
+    /// Both ends of the link are written by the next sweep.
+    fn port_limits_changed(&mut self, at: SwitchPort) {
+        self.cfg.port_limits = self.port_limits.in_force();
+        if let Some(p) = switch_port(&self.fabric, at) {
+            self.schedule.reread_port(p);
+            if let Some(peer) = self.fabric.peer(p) {
+                self.schedule.reread_port(peer);
+            }
+        }
+        if self.port_limits.to_train().contains(&at) {
+            self.maintenance_changed();
+        }
+    }
+
     /// Routes are computed for what is in service.
     pub(super) fn maintenance_changed(&mut self) {
-        self.link_stability
-            .set_drained(self.maintenance.drained_ports());
+        let mut out_of_use = self.maintenance.drained_ports();
+        out_of_use.extend(self.port_limits.to_train());
+        self.link_stability.set_drained(out_of_use);
         self.routing
             .set_drained(self.maintenance.drained_switches());
     }
@@ -260,6 +363,10 @@ impl SubnetManager {
     pub(super) fn write_port_states(&mut self) {
         if self.is_master() && !self.read_only {
             with_ctx!(self, |ctx| self.maintenance.write_port_states(ctx));
+            if with_ctx!(self, |ctx| self.port_limits.write(ctx)) {
+                self.cfg.port_limits = self.port_limits.in_force();
+                self.maintenance_changed();
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use crate::election::{self, AfterHandover};
 use crate::event::AboutSm;
 use crate::io::{LoadedReplica, PeerEvent, ReplicaEvent, StepDownReason};
 use crate::maintenance::MaintenanceList;
+use crate::maintenance::port_limits::PortLimitList;
 use crate::mastership::{Mastership, knows_all_sms, sm_ports};
 use crate::records::RestoredState;
 use crate::smp::op::{SmpOp, Target};
@@ -333,6 +334,8 @@ impl SubnetManager {
         self.adoption = Adoption::of_replica(&restored, self.now);
         self.partitions.load_replica(restored.partitions.clone());
         self.maintenance = MaintenanceList::new(&restored);
+        self.port_limits = PortLimitList::new(&restored);
+        self.cfg.port_limits = self.port_limits.in_force();
         self.partitions_changed();
         self.maintenance_changed();
         self.consent.load_replica(&restored);

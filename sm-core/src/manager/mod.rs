@@ -104,6 +104,7 @@ use crate::io::{Input, Output};
 use crate::keys::MKeyRing;
 use crate::lids::LidTable;
 use crate::maintenance::MaintenanceList;
+use crate::maintenance::port_limits::PortLimitList;
 use crate::mastership::Mastership;
 use crate::mfts::MulticastTables;
 use crate::outbox::Outbox;
@@ -162,6 +163,7 @@ pub struct SubnetManager {
     consent: Consent,
     partitions: AddedPartitions,
     maintenance: MaintenanceList,
+    port_limits: PortLimitList,
     alias_guids: AliasGuids,
     surveys: Surveys,
     commands: CommandTracker,
@@ -188,10 +190,12 @@ impl SubnetManager {
         let sm_key = RotatableKey::new(cfg.sm_key, restored.rotation_of(KeyKind::SmKey));
         let consent = Consent::new(&restored);
         let maintenance = MaintenanceList::new(&restored);
+        let port_limits = PortLimitList::new(&restored);
         let partitions = AddedPartitions::new(Arc::clone(&cfg.partitions), restored.partitions);
         let digests = ConfigDigests::of(&cfg);
         let cfg = SmConfig {
             partitions: partitions.in_force(),
+            port_limits: port_limits.in_force(),
             m_key: keys.in_force(),
             sm_key: sm_key.in_force(),
             ..cfg
@@ -222,6 +226,7 @@ impl SubnetManager {
             consent,
             partitions,
             maintenance,
+            port_limits,
             alias_guids: AliasGuids::default(),
             surveys: Surveys::default(),
             commands: CommandTracker::default(),
@@ -398,6 +403,7 @@ impl SubnetManager {
         self.mastership.set_config_digests(ConfigDigests::of(&cfg));
         self.partitions.configure(Arc::clone(&cfg.partitions));
         cfg.partitions = self.partitions.in_force();
+        cfg.port_limits = self.port_limits.in_force();
         self.smps.set_limits(Limits::new(&cfg));
         // Whether other keys are in force is found below.
         self.keys.configure(cfg.m_key);

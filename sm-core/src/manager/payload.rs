@@ -170,6 +170,10 @@ impl SubnetManager {
                 port_settings::current_port_info(self.fabric.port(p)?),
                 PortState::Down,
             )),
+            PortSetting::Train => Some(port_settings::with_port_state(
+                self.wanted_port(p)?,
+                PortState::Down,
+            )),
             PortSetting::Disable => self.with_phys_state(p, PhysState::Disabled),
             PortSetting::Enable => self.with_phys_state(p, PhysState::Polling),
         }

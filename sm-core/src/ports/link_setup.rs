@@ -15,6 +15,7 @@ use ferrosm_mad::ids::PortNum;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
 use crate::effect::Effect;
+use crate::ports::limits::mtu_limit;
 use crate::ports::port_settings::{self, EndPortAddress};
 use crate::report::ProblemKind;
 use crate::schedule::scope::SweepScope;
@@ -158,7 +159,8 @@ impl Arming {
             let peer = ctx.fabric.peer(p).filter(|_| p.port != PortNum::ZERO);
             let peer_port = peer.and_then(|peer| ctx.fabric.port(peer));
             let has_mismatch = peer_port.is_some_and(|peer_port| {
-                port_settings::has_link_mismatch(port, peer_port, ctx.cfg)
+                let limit = mtu_limit(ctx.fabric, ctx.cfg, p);
+                port_settings::has_link_mismatch(port, peer_port, ctx.cfg, limit)
             });
             if port.bounces != 0
                 && !has_mismatch
@@ -306,9 +308,11 @@ pub(crate) fn on_set(
         }
         // The state may have changed by itself (IBA vol. 1, 7.2.7).
         PortSetting::ArmOnly | PortSetting::Activate => ctx.smps.enqueue(SmpOp::PortInfo(p)),
-        PortSetting::Params | PortSetting::Bounce | PortSetting::Disable | PortSetting::Enable => {
-            ctx.effects.port_problem(p, rejected);
-        }
+        PortSetting::Params
+        | PortSetting::Bounce
+        | PortSetting::Disable
+        | PortSetting::Enable
+        | PortSetting::Train => ctx.effects.port_problem(p, rejected),
     }
     None
 }
@@ -354,7 +358,8 @@ fn on_accepted(
         | PortSetting::SmLid
         | PortSetting::Bounce
         | PortSetting::Disable
-        | PortSetting::Enable => None,
+        | PortSetting::Enable
+        | PortSetting::Train => None,
     };
     let is_late = desired.is_some_and(|desired| port.state() < desired);
     if setting == PortSetting::ParamsFirst {

@@ -1,6 +1,7 @@
 //! Ports and their links: the desired PortInfo, its writes in the order in which links come up,
-//! degraded links, and links that do not stay active.
+//! degraded links, links that do not stay active, and limits that operators set.
 
+pub(crate) mod limits;
 pub(crate) mod link_rates;
 pub(crate) mod link_setup;
 pub(crate) mod link_stability;

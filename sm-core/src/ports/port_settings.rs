@@ -9,6 +9,7 @@ use ferrosm_mad::attr::{CapMask, MtuCode, NodeType, PhysState, PortInfo, PortSta
 use ferrosm_mad::ids::{Lid, Lmc, Sl};
 
 use crate::config::SmConfig;
+use crate::ports::limits::{enabled_rates, mtu_limit};
 
 const POLLING: u8 = 2;
 
@@ -26,9 +27,15 @@ pub struct EndPortAddress {
 }
 
 /// NeighborMTU and OperationalVLs of a link: the smaller capability of its two ends
-/// (docs/sm-behaviour.md 3.10 and 3.11).
-fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
-    let mtu = peer.map_or(info.neighbor_mtu, |p| info.mtu_cap.min(p.mtu_cap));
+/// (docs/sm-behaviour.md 3.10 and 3.11), and at most `limit`.
+fn link_values(
+    info: &PortInfo,
+    peer: Option<&PortInfo>,
+    cfg: &SmConfig,
+    limit: Option<MtuCode>,
+) -> (MtuCode, u8) {
+    let possible = peer.map_or(info.neighbor_mtu, |p| info.mtu_cap.min(p.mtu_cap));
+    let mtu = limit.map_or(possible, |limit| possible.min(limit));
     let vls = peer
         .map_or(info.vl_cap, |p| info.vl_cap.min(p.vl_cap))
         .min(cfg.max_operational_vls);
@@ -37,13 +44,13 @@ fn link_values(info: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (Mtu
 
 /// Whether the two ends of a link have, or would get, different NeighborMTU or OperationalVLs: both
 /// are Armed or Active and differ, or one is and differs from the values planned for the other end,
-/// which is in Initialize.
+/// which is in Initialize. `limit` is that of the MTU of the link.
 #[must_use]
-pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
+pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig, limit: Option<MtuCode>) -> bool {
     // `initializing` would get other values than `armed` has.
     let will_differ = |armed: &Port, initializing: &Port| {
         let (near, far) = (armed.info(), initializing.info());
-        initializing.is_up() && armed.link_values() != link_values(&near, Some(&far), cfg)
+        initializing.is_up() && armed.link_values() != link_values(&near, Some(&far), cfg, limit)
     };
     let is_armed = |p: &Port| p.state() >= PortState::Armed;
     match (is_armed(a), is_armed(b)) {
@@ -72,6 +79,7 @@ pub fn wanted_port_info(
     let peer = fabric.peer(at);
     let peer_port = peer.and_then(|p| fabric.port(p)).filter(|p| p.known);
     let kind = node.port_kind(at.port);
+    let limit = mtu_limit(fabric, cfg, at);
 
     if kind != PortKind::External {
         let address = address?;
@@ -100,12 +108,19 @@ pub fn wanted_port_info(
             want.operational_vls = now.vl_cap.min(cfg.max_operational_vls).max(1);
         } else if port.state().0 < PortState::Armed.0
             || port.params_rejected
-            || peer_port.is_some_and(|far| has_link_mismatch(port, far, cfg))
+            || limit.is_some()
+            || peer_port.is_some_and(|far| has_link_mismatch(port, far, cfg, limit))
         {
             // As OpenSM does (osm_link_mgr.c), a mismatch is corrected on the Active link: bouncing
             // it would be an outage.
             let peer_info = peer_port.map(Port::info);
-            (want.neighbor_mtu, want.operational_vls) = link_values(&now, peer_info.as_ref(), cfg);
+            (want.neighbor_mtu, want.operational_vls) =
+                link_values(&now, peer_info.as_ref(), cfg, limit);
+        }
+        if let Some(rates) = enabled_rates(fabric, cfg, at, &now) {
+            want.link_width_enabled = rates.widths;
+            want.link_speed_enabled = rates.speeds;
+            want.link_speed_ext_enabled = rates.extended_speeds;
         }
     }
     if kind == PortKind::External
@@ -360,8 +375,8 @@ mod tests {
         ] {
             let (a, b) = (port(a.0, a.1), port(b.0, b.1));
             let cfg = SmConfig::default();
-            assert_eq!(has_link_mismatch(&a, &b, &cfg), expected);
-            assert_eq!(has_link_mismatch(&b, &a, &cfg), expected);
+            assert_eq!(has_link_mismatch(&a, &b, &cfg, None), expected);
+            assert_eq!(has_link_mismatch(&b, &a, &cfg, None), expected);
         }
     }
 }

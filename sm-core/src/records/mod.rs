@@ -70,11 +70,13 @@ pub enum RecordKind {
     KeyRotation = 16,
     /// A port that was disabled and is to be enabled; by node GUID and port number.
     PortToEnable = 17,
+    /// Limits of the link at a port of a switch; by node GUID and port number.
+    PortLimits = 18,
 }
 
 impl RecordKind {
     /// All kinds.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -92,6 +94,7 @@ impl RecordKind {
         Self::Maintenance,
         Self::KeyRotation,
         Self::PortToEnable,
+        Self::PortLimits,
     ];
 
     /// Kinds of registrations of SA clients.
@@ -136,6 +139,7 @@ impl fmt::Display for RecordKind {
             Self::Maintenance => "maintenance",
             Self::KeyRotation => "key rotation",
             Self::PortToEnable => "port to enable",
+            Self::PortLimits => "limits of a port",
         })
     }
 }

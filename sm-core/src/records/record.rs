@@ -20,6 +20,7 @@ use crate::config::exposed;
 use crate::config::key_rotation::{KeyKind, KeyRotation};
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::{DEFAULT_PARTITION, Partition};
+use crate::config::port_limits::PortLimits;
 use crate::records::lid_map::LidMap;
 use ferrosm_sa::registry::registration::{Registration, RegistrationKey, RegistrationUpdate};
 
@@ -68,6 +69,9 @@ pub enum Record {
     /// A port of a switch that operators disabled and have enabled since. The record ends when the
     /// port is not Disabled.
     PortToEnable(NodeGuid, PortNum),
+    /// Limits of the link at a port of a switch. The record of limits that have ended goes when the
+    /// port has its own values again.
+    PortLimits(Box<PortLimits>),
 }
 
 impl Serialize for Record {
@@ -123,6 +127,7 @@ impl RecordUpdate {
                     | Record::Maintenance(_)
                     | Record::KeyRotation(_)
                     | Record::PortToEnable(..)
+                    | Record::PortLimits(_)
             )
         )
     }
@@ -208,6 +213,13 @@ impl Record {
         RecordKey::new(RecordKind::PortToEnable, &[&node, &[port.0]])
     }
 
+    /// The key of [`Self::PortLimits`].
+    #[must_use]
+    pub fn port_limits_key(node: NodeGuid, port: PortNum) -> RecordKey {
+        let node = node.0.to_be_bytes();
+        RecordKey::new(RecordKind::PortLimits, &[&node, &[port.0]])
+    }
+
     /// Its key.
     #[must_use]
     pub fn key(&self) -> RecordKey {
@@ -224,6 +236,7 @@ impl Record {
             Self::Maintenance(maintenance) => Self::maintenance_key(maintenance.target),
             Self::KeyRotation(rotation) => Self::key_rotation_key(rotation.kind),
             Self::PortToEnable(node, port) => Self::port_to_enable_key(*node, *port),
+            Self::PortLimits(limits) => Self::port_limits_key(limits.node, limits.port),
         }
     }
 
@@ -258,7 +271,8 @@ impl Record {
                 | RecordKind::Partition
                 | RecordKind::Maintenance
                 | RecordKind::KeyRotation
-                | RecordKind::PortToEnable,
+                | RecordKind::PortToEnable
+                | RecordKind::PortLimits,
             ) => {}
         }
         let Ok((mut record, [])) = postcard::take_from_bytes::<Self>(value) else {
@@ -300,7 +314,8 @@ impl Record {
             | Self::AwaitsConsent
             | Self::Maintenance(_)
             | Self::KeyRotation(_)
-            | Self::PortToEnable(..) => true,
+            | Self::PortToEnable(..)
+            | Self::PortLimits(_) => true,
         }
     }
 }
@@ -342,7 +357,7 @@ mod tests {
     use super::*;
     use crate::records::{RecordRestorer, VERSION};
     use core::hash::Hasher;
-    use ferrosm_mad::attr::MtuCode;
+    use ferrosm_mad::attr::{LinkSpeed, MtuCode};
     use ferrosm_mad::ids::{Gid, GidPrefix, PKey, Qpn, Sl};
     use ferrosm_mad::sa::inform::InformInfoRecord;
     use ferrosm_mad::sa::multicast::JoinState;
@@ -436,6 +451,15 @@ mod tests {
                 configured: MKey::new(77),
             }),
             Record::PortToEnable(NodeGuid(5), PortNum(6)),
+            Record::PortLimits(Box::new(PortLimits {
+                node: NodeGuid(5),
+                port: PortNum(6),
+                name: "leaf/6".to_owned(),
+                reason: String::new(),
+                mtu: Some(MtuCode::Mtu2048),
+                width: Some(1),
+                speed: Some(LinkSpeed::Edr),
+            })),
         ]
     }
 

@@ -160,6 +160,9 @@ impl RecordRestorer {
             Record::PortToEnable(node, port) => {
                 self.restored.ports_to_enable.insert((node, port));
             }
+            Record::PortLimits(limits) => {
+                self.restored.port_limits.insert(limits.at(), *limits);
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use super::routing::RoutingRecord;
 use crate::config::key_rotation::{KeyKind, KeyRotation};
 use crate::config::maintenance::{Maintenance, MaintenanceTarget};
 use crate::config::partitions::Partition;
+use crate::config::port_limits::LimitsByPort;
 use crate::records::lid_map::LidMap;
 use ferrosm_sa::registry::registration::Registrations;
 
@@ -43,6 +44,8 @@ pub struct RestoredState {
     pub maintenance: BTreeMap<MaintenanceTarget, Maintenance>,
     /// Ports that operators disabled and have enabled since.
     pub ports_to_enable: BTreeSet<(NodeGuid, PortNum)>,
+    /// Limits of ports that operators set.
+    pub port_limits: LimitsByPort,
     /// Keys that replace the configured ones.
     pub key_rotations: BTreeMap<KeyKind, KeyRotation>,
     /// `registrations` contains every acknowledged registration, so no client has to register
@@ -68,6 +71,7 @@ impl RestoredState {
         let partitions = self.partitions.values();
         let maintenance = self.maintenance.values();
         let ports_to_enable = self.ports_to_enable.iter();
+        let port_limits = self.port_limits.values();
         let epoch = Some(self.sl_to_vl_epoch).filter(|epoch| *epoch != SlToVlEpoch::NEVER);
         lids.chain(self.registrations.iter().map(Record::Registration))
             .chain(m_keys)
@@ -83,5 +87,6 @@ impl RestoredState {
             )
             .chain(maintenance.map(|entry| Record::Maintenance(Box::new(entry.clone()))))
             .chain(ports_to_enable.map(|(node, port)| Record::PortToEnable(*node, *port)))
+            .chain(port_limits.map(|limits| Record::PortLimits(Box::new(limits.clone()))))
     }
 }

@@ -8,6 +8,7 @@ pub mod ignored_sm;
 pub mod m_keys;
 pub mod maintenance_refusal;
 pub mod partition_change;
+pub mod port_limit_refusal;
 pub mod routing_failure;
 pub mod routing_message;
 pub mod switch_names;

@@ -86,6 +86,8 @@ pub(crate) enum PortSetting {
     Disable,
     /// The physical state Polling: ends Disabled.
     Enable,
+    /// Parameters and Down in one Set: the link trains with what is enabled now.
+    Train,
     /// Current values, with this SM as master.
     SmLid,
 }

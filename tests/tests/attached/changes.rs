@@ -31,11 +31,15 @@ impl Site {
         site
     }
 
-    fn start_sm(&mut self) {
+    fn spawn_sm(&mut self) {
         let running = self
             .sim
             .spawn_ferrosm(None, &["run", "--state-dir", &self.dir]);
         self.sm = Some(running);
+    }
+
+    fn start_sm(&mut self) {
+        self.spawn_sm();
         let outcome = poll_until(GUARD, PAUSE, || {
             let health = self.ask(&["health"]);
             match health.status.code() {
@@ -299,4 +303,96 @@ fn drained_switch_is_on_no_path_and_a_disabled_port_is_down() {
         }
     });
     outcome.unwrap_or_else(|listed| panic!("{listed}"));
+}
+
+/// MTU and rate of a link are limited, read back and in path records; a restart keeps the limits,
+/// and their end restores the link.
+#[test]
+fn limits_of_a_port_are_read_back_and_in_path_records() {
+    let mut site = Site::start("fat-tree2:4,4,2");
+    let net = site.sim.net().unwrap();
+    let hosts: Vec<_> = net.hosts().collect();
+    let lid = |i: usize| hosts[i].ports.values().next().unwrap().lid.to_string();
+    let (from, to) = (lid(1), lid(6));
+    let listed = site.json(&["ports", "--where", &format!("lid={to}")]);
+    let name = listed["items"][0]["location"].as_str().unwrap().to_owned();
+    let path = |site: &Site| {
+        let asked = format!("{from}:{to}");
+        let args = ["PathRecord", "--src-to-dst", &asked];
+        site.sim.run("saquery", &args).expect_success().stdout
+    };
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.trim().starts_with(name));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    let before = path(&site);
+    let port_info = |site: &Site| {
+        let args = ["portinfo", &to, "1"];
+        site.sim.run("smpquery", &args).expect_success().stdout
+    };
+
+    let dry = site.succeed(&["port", "set", &name, "--mtu", "1024", "--dry-run"]);
+    assert!(dry.contains("nothing was changed"), "{dry}");
+    assert_eq!(path(&site), before);
+    let applied = site.succeed(&["port", "set", &name, "--mtu", "1024", "--reason", "T-1"]);
+    assert!(applied.contains("applied: read back"), "{applied}");
+    assert!(field(&port_info(&site), "NeighborMTU").ends_with("1024"));
+    let limited = path(&site);
+    assert_ne!(field(&limited, "mtu"), field(&before, "mtu"));
+
+    let refused = site.ask(&["port", "set", &name, "--rate", "10"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", refused.describe());
+    let set = ["port", "set", &name, "--mtu", "1024", "--rate", "10"];
+    let _ = site.succeed(&[&set[..], &["--accept", "cut-off"]].concat());
+    let is_applied = |site: &Site| {
+        let outcome = poll_until(GUARD, PAUSE, || {
+            let limits = site.succeed(&["port", "limits"]);
+            match limits.contains(" applied ") {
+                true => Ok(()),
+                false => Err(limits),
+            }
+        });
+        outcome.unwrap_or_else(|error| panic!("{error}"));
+    };
+    is_applied(&site);
+    let width = field(&port_info(&site), "LinkWidthActive");
+    let speed = field(&port_info(&site), "LinkSpeedActive");
+    let is_slow = (width.ends_with("1X") && speed.contains("10.0"))
+        || (width.ends_with("4X") && speed.contains("2.5"));
+    assert!(is_slow, "{width} {speed}");
+    let slow = path(&site);
+    assert_ne!(field(&slow, "rate"), field(&before, "rate"));
+
+    let stopped = site.sm.take().unwrap();
+    let _ = stopped.stop(Signal::Terminate, GUARD);
+    // The port is below the MTU of the broadcast group, so that `health` is not OK.
+    site.spawn_sm();
+    let outcome = poll_until(GUARD, PAUSE, || {
+        let query = site.sim.run(
+            "saquery",
+            &["PathRecord", "--src-to-dst", &format!("{from}:{to}")],
+        );
+        match query.stdout == slow {
+            true => Ok(()),
+            false => Err(query.describe()),
+        }
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+    is_applied(&site);
+    let audit = std::fs::read_to_string(format!("{}/audit.jsonl", site.dir)).unwrap();
+    assert!(
+        audit.contains("\"set-port\"") && audit.contains("T-1"),
+        "{audit}"
+    );
+
+    let _ = site.succeed(&["port", "unset", &name]);
+    let outcome = poll_until(GUARD, PAUSE, || match path(&site) {
+        text if text == before => Ok(()),
+        text => Err(text),
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        site.succeed(&["port", "limits"])
+            .contains("no port has limits")
+    );
 }

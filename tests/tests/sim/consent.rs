@@ -478,7 +478,10 @@ fn vl_tables(lab: &Lab) -> BTreeMap<PortAt, (SlToVl, VlArb, VlArb)> {
     let fabric = lab.world.fabric();
     let read = |at: PortAt| {
         let map = fabric.sl_to_vl(at, 1)?;
-        Some((at, (map, fabric.vl_arb(at, false)?, fabric.vl_arb(at, true)?)))
+        Some((
+            at,
+            (map, fabric.vl_arb(at, false)?, fabric.vl_arb(at, true)?),
+        ))
     };
     let linked = lab.spec.links.iter().flat_map(|link| [link.a, link.b]);
     linked.filter_map(read).collect()
@@ -551,7 +554,11 @@ fn qos_tables_of_another_sm_stay_until_consent() {
     let after = vl_tables(&lab);
     let single = [Vl(0); 16];
     assert!(after.values().all(|(map, ..)| map.vls == single));
-    assert!(!lab.kill_sm().replicated_state(lab.world.now()).awaits_consent);
+    assert!(
+        !lab.kill_sm()
+            .replicated_state(lab.world.now())
+            .awaits_consent
+    );
 }
 
 /// A host and a switch that restart while others wait have no lanes any more, and get the tables of
@@ -583,7 +590,12 @@ fn restarted_devices_do_not_wait_with_their_vl_tables() {
 fn routes_on_several_vls_use_the_lanes_of_a_site() {
     let (mut lab, site, free) = with_settings_on("torus:3,3,1", &fast_polls());
     let newcomer = start_by_accident(&mut lab, free);
-    assert_eq!(lab.role(newcomer), SmState::Master, "{}", lab.describe_run());
+    assert_eq!(
+        lab.role(newcomer),
+        SmState::Master,
+        "{}",
+        lab.describe_run()
+    );
     assert_eq!(lab.role(site), SmState::Standby);
 
     let (mut lab, site, free) = with_lanes("torus:3,3,1");

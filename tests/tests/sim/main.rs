@@ -34,6 +34,7 @@ mod notices;
 mod partitions;
 mod peers;
 mod persisted_records;
+mod port_limits;
 mod qos;
 mod recordings;
 mod registrations;

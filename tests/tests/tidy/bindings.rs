@@ -26,7 +26,7 @@ use syn::{
 const REASON: &str = "// saturates:";
 /// Violations that are left in crates, in the order of [`Rule::ALL`]. The numbers may only fall.
 const ALLOWED: &[(&str, [usize; 4])] = &[
-    ("sm-core", [35, 36, 16, 9]),
+    ("sm-core", [35, 35, 16, 9]),
     ("daemon", [1, 20, 0, 5]),
     ("tests", [19, 16, 6, 5]),
 ];

@@ -79,7 +79,9 @@ fn last_command(dir: &Path) -> u64 {
         entries.map(|entry| entry.command).max()
     };
     // A command that began before a rotation may end after it.
-    numbers(FILES.name).max(numbers(FILES.old_name)).unwrap_or(0)
+    numbers(FILES.name)
+        .max(numbers(FILES.old_name))
+        .unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use ferrosm_core::config::maintenance::MaintenanceTarget;
 use ferrosm_core::election::ElectionNotice;
 use ferrosm_core::report::Problem;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
+use ferrosm_core::report::port_limit_refusal::PortLimitRefusal;
 use ferrosm_core::{
     Command, CommandFailure, CommandId, CommandOutcome, OperatorChange, PlannedChange,
 };
@@ -334,6 +335,8 @@ pub(super) const fn kind_of_change(change: &OperatorChange) -> CommandKind {
             MaintenanceTarget::Port(..) => CommandKind::EnablePort,
             MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..) => CommandKind::Undrain,
         },
+        OperatorChange::SetPortLimits(_) => CommandKind::SetPort,
+        OperatorChange::EndPortLimits(_) => CommandKind::UnsetPort,
     }
 }
 
@@ -364,6 +367,10 @@ pub(super) fn target_of_change(change: &OperatorChange) -> String {
             Some(port) => format!("{}/{port}", target.node()),
             None => target.node().to_string(),
         },
+        OperatorChange::SetPortLimits(request) => {
+            format!("{}: {}", request.limits.name, request.limits)
+        }
+        OperatorChange::EndPortLimits((node, port)) => format!("{node}/{port}"),
     }
 }
 
@@ -460,6 +467,16 @@ pub(super) fn refusal(command: CommandKind, failure: &CommandFailure) -> ApiErro
             "Nothing was written. Remove the port from another partition first; `ferrosm limits` shows the fullest table.",
         ),
         CommandFailure::Maintenance(refusal) => refusal_remedy(refusal),
+        CommandFailure::PortLimits(PortLimitRefusal::NotLimited) => (
+            ErrorKind::NotFound,
+            "`ferrosm port limits` lists the ports with limits.",
+        ),
+        CommandFailure::PortLimits(
+            PortLimitRefusal::NoWidth | PortLimitRefusal::NoSpeed | PortLimitRefusal::XdrStays,
+        ) => (
+            ErrorKind::Conflict,
+            "Nothing was written. `ferrosm explain port` shows what the port supports.",
+        ),
         CommandFailure::KeyInForce(_) => (ErrorKind::Conflict, "Choose another key."),
     };
     ApiError::new(kind, failure.to_string(), remedy)

@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_core::config::maintenance::Maintenance;
 use ferrosm_core::config::partitions::Partitions;
+use ferrosm_core::config::port_limits::PortLimits;
 use ferrosm_core::event::LinkFlaps;
 use ferrosm_core::report::{ActivityKind, Problem};
 use ferrosm_core::routing::what_if::RoutingBasis;
@@ -83,6 +84,8 @@ pub struct State {
     pub added_partitions: Arc<BTreeSet<u16>>,
     /// What is out of service.
     pub maintenance: Arc<[Maintenance]>,
+    /// Limits of links at ports.
+    pub port_limits: Arc<[PortLimits]>,
     /// Ports that were disabled until a moment ago.
     pub(super) enabled_ports: Arc<EnabledPorts>,
     /// Which keys and configurations ports and other SMs have.
@@ -164,6 +167,7 @@ impl Default for Published {
             partitions: Arc::default(),
             added_partitions: Arc::default(),
             maintenance: Arc::default(),
+            port_limits: Arc::default(),
             enabled_ports: Arc::default(),
             sm_reports: Arc::default(),
             is_sm_key_default: true,
@@ -481,10 +485,12 @@ impl Published {
         let numbers = partitions.list().iter().map(|partition| partition.number);
         let added: BTreeSet<u16> = numbers.filter(|n| sm.is_added_partition(*n)).collect();
         let maintenance: Arc<[Maintenance]> = sm.maintenance().cloned().collect();
+        let port_limits: Arc<[PortLimits]> = sm.port_limits().cloned().collect();
         let last = self.state();
         let is_same = Arc::ptr_eq(&last.partitions, partitions)
             && *last.added_partitions == added
-            && last.maintenance == maintenance;
+            && last.maintenance == maintenance
+            && last.port_limits == port_limits;
         if is_same {
             return;
         }
@@ -494,6 +500,7 @@ impl Published {
             let enabled = Arc::make_mut(&mut state.enabled_ports);
             enabled.update(&state.maintenance, &maintenance, now);
             state.maintenance = maintenance;
+            state.port_limits = port_limits;
         });
     }
 

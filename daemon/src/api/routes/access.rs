@@ -27,6 +27,8 @@ pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
     (Method::POST, "/v1/undrain", ClientRole::Operate),
     (Method::POST, "/v1/ports/disable", ClientRole::Operate),
     (Method::POST, "/v1/ports/enable", ClientRole::Operate),
+    (Method::POST, "/v1/ports/set", ClientRole::Operate),
+    (Method::POST, "/v1/ports/unset", ClientRole::Operate),
     (Method::POST, "/v1/alarms/{id}/ack", ClientRole::Operate),
     (Method::POST, "/v1/forget", ClientRole::Operate),
     (Method::POST, "/v1/notify/test", ClientRole::Operate),

@@ -14,7 +14,8 @@ use ferrosm_api::command::{
     ChangePlan, ChangeWriteQuery, Command as CommandEntry, CommandOrPlan, Consequence, WriteQuery,
 };
 use ferrosm_api::maintenance::{
-    DrainRequest, MaintenanceItems, PortDisableRequest, ServiceRequest,
+    DrainRequest, MaintenanceItems, PortDisableRequest, PortLimitsItems, PortLimitsRequest,
+    ServiceRequest,
 };
 use ferrosm_api::partition::{MemberChanges, PartitionDefinition};
 use ferrosm_api::what_if::NamedPorts;
@@ -28,7 +29,7 @@ use crate::api::access::Client;
 use crate::api::commands::{self, PlanRequest, SmRequest};
 use crate::api::names::end_port_name;
 use crate::api::published::FabricState;
-use crate::api::{Service, intent_check, maintenance, requests};
+use crate::api::{Service, intent_check, maintenance, port_limits, requests};
 use crate::what_if::PORTS_NAMED_MAX;
 
 pub(super) fn router() -> Router<Service> {
@@ -43,6 +44,9 @@ pub(super) fn router() -> Router<Service> {
         .route("/v1/undrain", post(post_undrain))
         .route("/v1/ports/disable", post(post_disable))
         .route("/v1/ports/enable", post(post_enable))
+        .route("/v1/ports/limits", get(get_limits))
+        .route("/v1/ports/set", post(post_set))
+        .route("/v1/ports/unset", post(post_unset))
 }
 
 /// How long a change waits for its turn.
@@ -185,6 +189,47 @@ pub(super) async fn post_enable(
     carry_out(service, client, query, change, turn).await
 }
 
+/// The limits of links at ports.
+#[utoipa::path(get, path = "/v1/ports/limits", responses((status = 200, body = Answer<PortLimitsItems>)))]
+pub(super) async fn get_limits(Shared(service): Shared<Service>) -> Json<Answer<PortLimitsItems>> {
+    let state = service.published.state();
+    answer(&state, state.at, port_limits::items(&state))
+}
+
+/// Limits the link at a port. Complete when the limits are written; a link that trains for them is
+/// up later.
+#[utoipa::path(post, path = "/v1/ports/set", params(ChangeWriteQuery), request_body = PortLimitsRequest, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn post_set(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: ChangeOf,
+    body: BodyOf<PortLimitsRequest>,
+) -> Executed {
+    let Json(request) = body?;
+    let turn = turn(&service).await?;
+    let state = service.published.state();
+    let change = port_limits::set(ready(&state)?, &request, reason(&query))?;
+    carry_out(service, client, query, change, turn).await
+}
+
+/// Ends the limits of a port.
+#[utoipa::path(post, path = "/v1/ports/unset", params(ChangeWriteQuery), request_body = ServiceRequest, responses(
+    (status = 200, body = Answer<CommandOrPlan>), (status = 202, body = Answer<CommandEntry>), (status = 400, body = ErrorAnswer),
+    (status = 403, body = ErrorAnswer), (status = 404, body = ErrorAnswer), (status = 409, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
+pub(super) async fn post_unset(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: ChangeOf,
+    body: BodyOf<ServiceRequest>,
+) -> Executed {
+    let Json(request) = body?;
+    let turn = turn(&service).await?;
+    let change = port_limits::unset(&service.published.state(), &request)?;
+    carry_out(service, client, query, change, turn).await
+}
+
 /// The reason in a query, or nothing.
 fn reason(query: &ChangeOf) -> &str {
     let query = query.as_ref().ok();
@@ -251,12 +296,14 @@ async fn plan(
     let kind = commands::kind_of_change(&change);
     let target = commands::target_of_change(&change);
     let out_of_service = taken_out(&change);
+    let in_service = put_back(&change);
     let (result, done) = oneshot::channel();
     reserve(service)?.send(SmRequest::Plan(PlanRequest { change, result }));
     let planned = done.await.unwrap_or(Err(CommandFailure::Stopping));
     let PlannedChange {
         p_key_ports,
         partitions,
+        trains_link,
     } = planned.map_err(|failure| commands::refusal(kind, &failure))?;
     let state = service.published.state();
     let found = ready(&state)?;
@@ -272,7 +319,10 @@ async fn plan(
     };
     let prediction = match out_of_service.and_then(|target| without(found, target)) {
         Some(name) => Some(service.predictor.predict_drain(&state, name).await?),
-        None => None,
+        None => match in_service {
+            Some(target) => service.predictor.predict_undrain(&state, target).await?,
+            None => None,
+        },
     };
     let violations = match (&prediction, partitions) {
         (Some(predicted), _) => predicted.violations.clone(),
@@ -287,6 +337,7 @@ async fn plan(
         kind,
         target,
         p_key_ports: ports,
+        trains_link,
         prediction,
         violations,
     })
@@ -297,6 +348,23 @@ const fn taken_out(change: &OperatorChange) -> Option<MaintenanceTarget> {
     match change {
         OperatorChange::BeginMaintenance(entry) => Some(entry.target),
         OperatorChange::EndMaintenance(_)
+        | OperatorChange::SetPortLimits(_)
+        | OperatorChange::EndPortLimits(_)
+        | OperatorChange::PutPartition(_)
+        | OperatorChange::RemovePartition(_) => None,
+    }
+}
+
+/// The drained switch or link that a change puts back. A port that is enabled has no link yet.
+const fn put_back(change: &OperatorChange) -> Option<MaintenanceTarget> {
+    match change {
+        OperatorChange::EndMaintenance(
+            target @ (MaintenanceTarget::Switch(_) | MaintenanceTarget::Link(..)),
+        ) => Some(*target),
+        OperatorChange::EndMaintenance(MaintenanceTarget::Port(..))
+        | OperatorChange::BeginMaintenance(_)
+        | OperatorChange::SetPortLimits(_)
+        | OperatorChange::EndPortLimits(_)
         | OperatorChange::PutPartition(_)
         | OperatorChange::RemovePartition(_) => None,
     }
