@@ -7,7 +7,7 @@ use ferrosm_api::maintenance::{
 };
 use ferrosm_core::OperatorChange;
 use ferrosm_core::config::port_limits::{PortLimits, SwitchPort};
-use ferrosm_core::io::commands::PortLimitsRequest as CoreRequest;
+use ferrosm_core::io::commands::NewPortLimits;
 use ferrosm_fabric::snapshot::{PortIdx, Snapshot};
 use ferrosm_mad::attr::{LinkRate, LinkSpeed, LinkWidth, MtuCode, PortInfo};
 
@@ -64,7 +64,7 @@ pub(super) fn set(
             "no limit: name an MTU, a rate, a width or a speed".to_owned(),
         ));
     }
-    Ok(OperatorChange::SetPortLimits(Box::new(CoreRequest {
+    Ok(OperatorChange::SetPortLimits(Box::new(NewPortLimits {
         limits,
         may_cut_off_host: request.accept_cut_off,
     })))

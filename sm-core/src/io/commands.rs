@@ -79,14 +79,14 @@ pub enum OperatorChange {
     EndMaintenance(MaintenanceTarget),
     /// Limit the link at a port of a switch, in place of earlier limits. Complete when they are
     /// written; a link that has to train is up later.
-    SetPortLimits(Box<PortLimitsRequest>),
+    SetPortLimits(Box<NewPortLimits>),
     /// End the limits of a port.
     EndPortLimits(SwitchPort),
 }
 
 /// New limits of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortLimitsRequest {
+pub struct NewPortLimits {
     /// The limits.
     pub limits: PortLimits,
     /// The link of a host may go down for a moment.

@@ -15,7 +15,7 @@ use crate::config::partitions::{Partition, Partitions};
 use crate::config::port_limits::{PortLimits, SwitchPort};
 use crate::event::Event;
 use crate::io::commands::{
-    CommandFailure, CommandId, CommandOutcome, OperatorChange, PlannedChange, PortLimitsRequest,
+    CommandFailure, CommandId, CommandOutcome, NewPortLimits, OperatorChange, PlannedChange,
 };
 use crate::pkeys;
 use crate::ports::limits::{is_applied, limits_refusal, switch_port, would_train};
@@ -278,7 +278,7 @@ impl SubnetManager {
     }
 
     /// Why limits cannot be set, or whether the link trains for them.
-    fn check_port_limits(&self, request: &PortLimitsRequest) -> Result<bool, CommandFailure> {
+    fn check_port_limits(&self, request: &NewPortLimits) -> Result<bool, CommandFailure> {
         let limits = &request.limits;
         let trains_link = would_train(&self.fabric, limits);
         let port = MaintenanceTarget::Port(limits.node, limits.port);
@@ -309,7 +309,7 @@ impl SubnetManager {
         }
     }
 
-    fn set_port_limits(&mut self, request: PortLimitsRequest) -> Result<(), CommandFailure> {
+    fn set_port_limits(&mut self, request: NewPortLimits) -> Result<(), CommandFailure> {
         let _ = self.check_port_limits(&request)?;
         let limits = request.limits;
         let event = Event::PortLimitsSet(Box::new(limits.clone()));

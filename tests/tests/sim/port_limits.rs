@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ferrosm_core::config::port_limits::{PortLimits, SwitchPort};
-use ferrosm_core::io::commands::PortLimitsRequest;
+use ferrosm_core::io::commands::NewPortLimits;
 use ferrosm_core::report::maintenance_refusal::MaintenanceRefusal;
 use ferrosm_core::report::port_limit_refusal::PortLimitRefusal;
 use ferrosm_core::{CommandFailure, CommandOutcome, OperatorChange};
@@ -37,7 +37,7 @@ fn limits(lab: &Lab, at: PortAt) -> PortLimits {
 }
 
 fn set(limits: PortLimits, may_cut_off_host: bool) -> OperatorChange {
-    OperatorChange::SetPortLimits(Box::new(PortLimitsRequest {
+    OperatorChange::SetPortLimits(Box::new(NewPortLimits {
         limits,
         may_cut_off_host,
     }))
