@@ -73,7 +73,8 @@ impl RoutingJob {
 
     /// The routing for a change by an operator, who can wait for it: the one that drains the
     /// fewest LIDs, then the one on the fewest VLs. The routing in force, rerouted, is used if it
-    /// drains none and needs no further VL; otherwise it is compared with the routing of an engine.
+    /// drains none and needs no further VL; otherwise it is compared with the routing of an engine
+    /// on the VLs in force, and on all VLs if that one drains as well.
     fn choose_for_maintenance(
         &self,
         rerouted: Option<PlannedUpdate>,
@@ -89,7 +90,13 @@ impl RoutingJob {
         if rerouted.as_ref().is_some_and(is_free) {
             return rerouted;
         }
-        let new = self.run_engines(engines, request, failure);
+        let vls = request.vls.min(self.vls_in_force);
+        let mut new = self.run_engines(engines, &request.with_vls(vls), failure);
+        let drains = |new: &PlannedUpdate| new.writes.drained_lids > 0;
+        if vls < request.vls && new.as_ref().is_none_or(drains) {
+            let on_all_vls = self.run_engines(engines, request, failure);
+            new = [new, on_all_vls].into_iter().flatten().min_by_key(cost);
+        }
         let has_only_losses = self.previous.pinned_engine.is_some();
         let in_force = self.previous.run().map(|last| last.routing.engine);
         let changes_engine = |new: &PlannedUpdate| in_force != Some(new.adopted.routing.engine);
