@@ -6,7 +6,7 @@
 //! A loss of links does not change the engine: the installed routing is rerouted incrementally.
 
 use super::best::SeveralVls;
-use super::engine_run::EngineRun;
+use super::trial::EngineTrial;
 use crate::messages::{Structure, TreeFigures};
 use crate::request::RoutingRequest;
 use crate::structure::diameter::diameter_two;
@@ -25,12 +25,12 @@ const COMPARED_SWITCHES_MAX: usize = 256;
 pub struct Advice {
     /// Engines for the detected structure, best first, without a budget. The first whose tables
     /// pass verification is used.
-    pub structured: Vec<EngineRun<'static>>,
+    pub structured: Vec<EngineTrial<'static>>,
     /// Fast engines for other fabrics, without a budget. The first whose tables pass verification
     /// is the baseline.
-    pub baseline: Vec<EngineRun<'static>>,
+    pub baseline: Vec<EngineTrial<'static>>,
     /// Engines to compare with the baseline, each within its share of the budget.
-    pub candidates: Vec<EngineRun<'static>>,
+    pub candidates: Vec<EngineTrial<'static>>,
     /// Whether a routing on several VLs must be clearly better.
     pub several_vls: SeveralVls,
     /// The detected structure, for the operator.
@@ -57,14 +57,14 @@ impl Advice {
     }
 }
 
-fn on_all_vls(engines: &[&'static str]) -> Vec<EngineRun<'static>> {
+fn on_all_vls(engines: &[&'static str]) -> Vec<EngineTrial<'static>> {
     let engines = engines.iter().copied();
-    engines.map(EngineRun::on_all_vls).collect()
+    engines.map(EngineTrial::on_all_vls).collect()
 }
 
-fn on_one_vl(engines: &[&'static str]) -> Vec<EngineRun<'static>> {
+fn on_one_vl(engines: &[&'static str]) -> Vec<EngineTrial<'static>> {
     let engines = engines.iter().copied();
-    engines.map(EngineRun::on_one_vl).collect()
+    engines.map(EngineTrial::on_one_vl).collect()
 }
 
 /// Detects the structure of the fabric and returns the engines for it.
@@ -162,9 +162,9 @@ fn advice_for_tree(request: &RoutingRequest<'_>, tree: &DetectedTree) -> Advice 
         let mut candidates = on_one_vl(&["ftree", "updn"]);
         candidates.extend([
             // It uses one VL if that is enough for its paths.
-            EngineRun::on_all_vls("dfsssp"),
-            EngineRun::on_one_vl("nue"),
-            EngineRun::on_all_vls("nue"),
+            EngineTrial::on_all_vls("dfsssp"),
+            EngineTrial::on_one_vl("nue"),
+            EngineTrial::on_all_vls("nue"),
         ]);
         candidates
     };

@@ -12,7 +12,7 @@
 
 pub mod auto;
 mod best;
-mod engine_run;
+mod trial;
 
 use crate::engine_names::ENGINE_NAMES;
 use crate::engines::{Engine, engine_by_name};
@@ -30,7 +30,7 @@ use crate::verify::{IncrementalVerifier, Proof, VerifyError, verify_with_kept};
 use crate::work::WorkBudget;
 use auto::Advice;
 use best::{SeveralVls, select_best};
-use engine_run::EngineRun;
+use trial::EngineTrial;
 
 /// Engine name for automatic selection.
 pub const AUTO: &str = "auto";
@@ -144,14 +144,14 @@ struct Stage<'a> {
 /// How a stage selects its engine.
 enum Choice<'a> {
     /// The first whose tables pass verification, without a budget.
-    First(Vec<EngineRun<'a>>),
+    First(Vec<EngineTrial<'a>>),
     /// The engine of the installed routing, within the budget.
-    Installed(EngineRun<'a>),
+    Installed(EngineTrial<'a>),
     /// The best of the first of `baseline` that passes and of those `candidates` that pass within
     /// the budget.
     Best {
-        baseline: Vec<EngineRun<'a>>,
-        candidates: Vec<EngineRun<'a>>,
+        baseline: Vec<EngineTrial<'a>>,
+        candidates: Vec<EngineTrial<'a>>,
         /// How much lower the cost of a routing on several VLs must be than on one.
         several_vls: SeveralVls,
     },
@@ -160,7 +160,7 @@ enum Choice<'a> {
 impl<'a> Stage<'a> {
     fn for_engine(engine: &'a str) -> Self {
         Self {
-            choice: Choice::First(vec![EngineRun::on_all_vls(engine)]),
+            choice: Choice::First(vec![EngineTrial::on_all_vls(engine)]),
             reason: None,
             reversible: false,
         }
@@ -171,7 +171,7 @@ impl<'a> Stage<'a> {
         let missing = |name: &&str| !engines.contains(name);
         let list = |name| {
             let name = Some(name).filter(missing);
-            name.map(EngineRun::on_all_vls)
+            name.map(EngineTrial::on_all_vls)
                 .into_iter()
                 .collect::<Vec<_>>()
         };
@@ -209,7 +209,7 @@ impl<'a> Stage<'a> {
         let first = Choice::First(structured);
         let compared = baseline.iter().chain(&candidates);
         let installed = installed
-            .and_then(|engine| compared.copied().find(|run| run.engine == engine))
+            .and_then(|engine| compared.copied().find(|trial| trial.engine == engine))
             .map(Choice::Installed);
         let best = Choice::Best {
             baseline,
@@ -410,9 +410,9 @@ impl Attempts<'_, '_> {
     fn stage(&mut self, stage: &Stage<'_>) -> Vec<Verified> {
         match &stage.choice {
             Choice::First(engines) => self.first(engines, stage).into_iter().collect(),
-            Choice::Installed(run) => {
+            Choice::Installed(trial) => {
                 let share = self.request.budget.share(SHARE_PERCENT);
-                let result = self.attempt(*run, stage, &share);
+                let result = self.attempt(*trial, stage, &share);
                 let _ = self.request.budget.spend(share.spent());
                 result.into_iter().collect()
             }
@@ -422,12 +422,12 @@ impl Attempts<'_, '_> {
                 ..
             } => {
                 let mut passed: Vec<Verified> = self.first(baseline, stage).into_iter().collect();
-                for (i, &run) in candidates.iter().enumerate() {
+                for (i, &trial) in candidates.iter().enumerate() {
                     let budget = self.request.budget;
-                    let is_baseline = baseline.contains(&run)
+                    let is_baseline = baseline.contains(&trial)
                         && passed
                             .iter()
-                            .any(|(routing, _)| routing.engine == run.engine);
+                            .any(|(routing, _)| routing.engine == trial.engine);
                     let share = if passed.is_empty() && i + 1 == candidates.len() {
                         // Without any other routing, the last engine must finish.
                         WorkBudget::unlimited().abandoned_with(budget)
@@ -436,7 +436,7 @@ impl Attempts<'_, '_> {
                         budget.share(if is_last { 100 } else { SHARE_PERCENT })
                     };
                     if !is_baseline {
-                        passed.extend(self.attempt(run, stage, &share));
+                        passed.extend(self.attempt(trial, stage, &share));
                     }
                     let _ = budget.spend(share.spent());
                 }
@@ -446,24 +446,26 @@ impl Attempts<'_, '_> {
     }
 
     /// The first routing that passes. Its work counts against the budget, but is not limited by it.
-    fn first(&mut self, runs: &[EngineRun<'_>], stage: &Stage<'_>) -> Option<Verified> {
+    fn first(&mut self, trials: &[EngineTrial<'_>], stage: &Stage<'_>) -> Option<Verified> {
         let work = WorkBudget::limited(u64::MAX - 1).abandoned_with(self.request.budget);
-        let verified = runs.iter().find_map(|run| self.attempt(*run, stage, &work));
+        let verified = trials
+            .iter()
+            .find_map(|trial| self.attempt(*trial, stage, &work));
         let _ = self.request.budget.spend(work.spent());
         verified
     }
 
     fn attempt(
         &mut self,
-        run: EngineRun<'_>,
+        trial: EngineTrial<'_>,
         stage: &Stage<'_>,
         budget: &WorkBudget,
     ) -> Option<Verified> {
-        match self.route_stage(run, stage, budget) {
+        match self.route_stage(trial, stage, budget) {
             Ok(verified) => Some(verified),
             Err(reason) => {
                 self.rejected.push(EngineRejection {
-                    engine: run.engine.to_owned(),
+                    engine: trial.engine.to_owned(),
                     reason,
                 });
                 None
@@ -473,17 +475,17 @@ impl Attempts<'_, '_> {
 
     fn route_stage(
         &mut self,
-        run: EngineRun<'_>,
+        trial: EngineTrial<'_>,
         stage: &Stage<'_>,
         budget: &WorkBudget,
     ) -> Result<Verified, RejectReason> {
-        let engine = engine_by_name(run.engine)
-            .ok_or_else(|| RouteError::UnknownEngine(run.engine.to_owned()))?;
+        let engine = engine_by_name(trial.engine)
+            .ok_or_else(|| RouteError::UnknownEngine(trial.engine.to_owned()))?;
         if budget.is_abandoned() {
             return Err(RouteError::Budget.into());
         }
         let unlimited = self.request.with_budget(budget);
-        let request = run
+        let request = trial
             .vls
             .map_or(unlimited, |vls| unlimited.with_vls(vls.min(unlimited.vls)));
         let (routing, proof) = self.route_within_kept(&*engine, &request)?;

@@ -1,16 +1,16 @@
-//! One run of an engine.
+//! A trial of an engine.
 
 /// An engine, and the VLs that it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EngineRun<'a> {
+pub struct EngineTrial<'a> {
     /// Its name.
     pub engine: &'a str,
     /// Maximum number of data VLs; `None`: all usable VLs.
     pub vls: Option<u8>,
 }
 
-impl<'a> EngineRun<'a> {
-    /// A run on one VL.
+impl<'a> EngineTrial<'a> {
+    /// On one VL.
     pub(super) const fn on_one_vl(engine: &'a str) -> Self {
         Self {
             engine,
@@ -18,7 +18,7 @@ impl<'a> EngineRun<'a> {
         }
     }
 
-    /// A run on all usable VLs.
+    /// On all usable VLs.
     pub(super) const fn on_all_vls(engine: &'a str) -> Self {
         Self { engine, vls: None }
     }
