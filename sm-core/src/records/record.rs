@@ -510,6 +510,7 @@ mod tests {
             0x1d0a_9e5f_c45d_fa0b,
             0xf6ee_4227_4be6_f0d4,
             0xb7be_bc5a_e579_92f9,
+            0xb58d_83bc_e5c1_04dc,
         ];
         assert_eq!(digests, expected);
     }
