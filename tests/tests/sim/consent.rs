@@ -490,7 +490,7 @@ fn vl_tables(lab: &Lab) -> BTreeMap<PortAt, (SlToVl, VlArb, VlArb)> {
 /// Gives a port the tables of a site with lanes: four SLs each share a VL, and VL 1 has priority.
 fn set_lanes(lab: &mut Lab, at: PortAt) {
     let map = SlToVl {
-        vls: core::array::from_fn(|sl| Vl(u8::try_from(sl / 4).unwrap())),
+        vls: [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3].map(Vl),
     };
     let block = |weights: [u8; 4]| {
         let mut block = VlArb::default();

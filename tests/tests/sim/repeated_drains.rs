@@ -2,7 +2,11 @@
 //! arrive after every write, except those to LIDs that the preview of a drain announced. When
 //! nothing is drained any more, the engine is the first one again, or waits for a reroute.
 
-#![allow(clippy::expect_used, reason = "test helpers")]
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "test helpers, and figures of a run"
+)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
