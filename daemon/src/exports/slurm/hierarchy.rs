@@ -384,9 +384,9 @@ fn stem(names: &[String]) -> Option<String> {
         let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit());
         without_number.trim_end_matches(separators).to_owned()
     };
-    let mut names = names.iter();
-    let mut stem = cut(names.next()?);
-    for name in names {
+    let (first, others) = names.split_first()?;
+    let mut stem = cut(first);
+    for name in others {
         let name = cut(name);
         let common = stem
             .bytes()
