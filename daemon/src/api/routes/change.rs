@@ -28,7 +28,7 @@ use super::{BodyOf, Failed, Turn, answer, check, execute_in_turn, ready, reserve
 use crate::api::access::Client;
 use crate::api::commands::{self, PlanRequest, SmRequest};
 use crate::api::names::end_port_name;
-use crate::api::published::FabricState;
+use crate::api::published::{FabricState, State};
 use crate::api::{Service, intent_check, maintenance, port_limits, requests};
 use crate::what_if::PORTS_NAMED_MAX;
 
@@ -133,11 +133,9 @@ pub(super) async fn post_drain(
     query: ChangeOf,
     body: BodyOf<DrainRequest>,
 ) -> Executed {
-    let Json(request) = body?;
-    let turn = turn(&service).await?;
-    let state = service.published.state();
-    let change = requests::drain(ready(&state)?, request, reason(&query))?;
-    carry_out(service, client, query, change, turn).await
+    let drain =
+        |state: &State, request, reason: &str| requests::drain(ready(state)?, request, reason);
+    carry_out_request(service, client, query, body, drain).await
 }
 
 /// Puts a drained switch or link back.
@@ -150,10 +148,8 @@ pub(super) async fn post_undrain(
     query: ChangeOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    let Json(request) = body?;
-    let turn = turn(&service).await?;
-    let change = requests::undrain(&service.published.state(), &request)?;
-    carry_out(service, client, query, change, turn).await
+    let undrain = |state: &State, request, _: &str| requests::undrain(state, &request);
+    carry_out_request(service, client, query, body, undrain).await
 }
 
 /// Disables a port, after its routes are moved.
@@ -166,11 +162,10 @@ pub(super) async fn post_disable(
     query: ChangeOf,
     body: BodyOf<PortDisableRequest>,
 ) -> Executed {
-    let Json(request) = body?;
-    let turn = turn(&service).await?;
-    let state = service.published.state();
-    let change = requests::disable_port(ready(&state)?, request, reason(&query))?;
-    carry_out(service, client, query, change, turn).await
+    let disable = |state: &State, request, reason: &str| {
+        requests::disable_port(ready(state)?, request, reason)
+    };
+    carry_out_request(service, client, query, body, disable).await
 }
 
 /// Enables a port that a request disabled.
@@ -183,10 +178,8 @@ pub(super) async fn post_enable(
     query: ChangeOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    let Json(request) = body?;
-    let turn = turn(&service).await?;
-    let change = requests::enable_port(&service.published.state(), &request)?;
-    carry_out(service, client, query, change, turn).await
+    let enable = |state: &State, request, _: &str| requests::enable_port(state, &request);
+    carry_out_request(service, client, query, body, enable).await
 }
 
 /// The limits of links at ports.
@@ -207,11 +200,9 @@ pub(super) async fn post_set(
     query: ChangeOf,
     body: BodyOf<PortLimitsRequest>,
 ) -> Executed {
-    let Json(request) = body?;
-    let turn = turn(&service).await?;
-    let state = service.published.state();
-    let change = port_limits::set(ready(&state)?, &request, reason(&query))?;
-    carry_out(service, client, query, change, turn).await
+    let set =
+        |state: &State, request, reason: &str| port_limits::set(ready(state)?, &request, reason);
+    carry_out_request(service, client, query, body, set).await
 }
 
 /// Ends the limits of a port.
@@ -224,10 +215,8 @@ pub(super) async fn post_unset(
     query: ChangeOf,
     body: BodyOf<ServiceRequest>,
 ) -> Executed {
-    let Json(request) = body?;
-    let turn = turn(&service).await?;
-    let change = port_limits::unset(&service.published.state(), &request)?;
-    carry_out(service, client, query, change, turn).await
+    let unset = |state: &State, request, _: &str| port_limits::unset(state, &request);
+    carry_out_request(service, client, query, body, unset).await
 }
 
 /// The reason in a query, or nothing.
@@ -235,6 +224,20 @@ fn reason(query: &ChangeOf) -> &str {
     let query = query.as_ref().ok();
     let reason = query.and_then(|Query(query)| query.reason.as_deref());
     reason.unwrap_or_default()
+}
+
+/// Carries out the change that a request asks for.
+async fn carry_out_request<R>(
+    service: Shared<Service>,
+    client: Extension<Client>,
+    query: ChangeOf,
+    body: BodyOf<R>,
+    change: impl FnOnce(&State, R, &str) -> core::result::Result<OperatorChange, ApiError>,
+) -> Executed {
+    let Json(request) = body?;
+    let turn = turn(&service).await?;
+    let change = change(&service.published.state(), request, reason(&query))?;
+    carry_out(service, client, query, change, turn).await
 }
 
 /// Executes a change, or says what it would do. A change that would violate an invariant is not
