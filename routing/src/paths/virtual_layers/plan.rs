@@ -6,6 +6,7 @@
 //! the SL of the request (both directions of a pair on one VL) are tried before those in which they
 //! cannot.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -130,23 +131,10 @@ pub(crate) fn route_on_one_vl<C: HopCell>(
     matrix: &HopMatrix<C>,
 ) -> Result<SingleVl, EngineStop> {
     let planner = Planner::new(request, graph, matrix);
-    let Some((lightest, fresh, _)) =
-        planner.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?
-    else {
-        return Ok(SingleVl::DoesNotFit(LidTrees::new(request.topo)));
-    };
-    // Keep the lightest paths unchanged in case they do not fit.
-    let mut lid_trees = lightest.clone();
-    if let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)? {
+    if let Some((lid_trees, trees)) = planner.route_on_one_vl()? {
         return Ok(SingleVl::Fits(lid_trees, trees));
     }
-    if let Some((mut lid_trees, fresh, _)) =
-        planner.lid_trees(PreferenceKind::Tree, Granularity::PerLid)?
-        && let Some(trees) = planner.route_on_one_vl(&mut lid_trees, fresh)?
-    {
-        return Ok(SingleVl::Fits(lid_trees, trees));
-    }
-    Ok(SingleVl::DoesNotFit(lightest))
+    Ok(SingleVl::DoesNotFit(planner.lightest()?.lid_trees.clone()))
 }
 
 /// Routes with several preferences, on no more VLs than are usable.
@@ -157,7 +145,8 @@ pub(crate) fn route<C: HopCell>(
     objective: Objective,
 ) -> Result<Result<Routing, RouteError>, EngineStop> {
     let matrix = HopMatrix::<C>::shortest(graph)?;
-    if let SingleVl::Fits(lid_trees, trees) = route_on_one_vl(request, graph, &matrix)? {
+    let planner = Planner::new(request, graph, &matrix);
+    if let Some((lid_trees, trees)) = planner.route_on_one_vl()? {
         return Ok(Ok(Routing {
             engine: name,
             tables: lid_trees.tables(request.topo, request.previous),
@@ -173,10 +162,12 @@ pub(crate) fn route<C: HopCell>(
     let nothing = PreviousRouting::none();
     let from_scratch = request.with_previous(&nothing);
     let installed = request.previous.lfts.iter().any(Option::is_some);
-    let requests = [Some(request), installed.then_some(&from_scratch)];
+    let from_scratch = installed.then(|| Planner::new(&from_scratch, graph, &matrix));
     for directions in [Directions::Shared, Directions::Separate] {
-        for request in requests.into_iter().flatten() {
-            let planner = Planner::new(request, graph, &matrix);
+        for planner in [Some(&planner), from_scratch.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             let (candidate, vls_needed) = planner.try_all(objective, directions, usable)?;
             min_vls = min_vls.min(vls_needed);
             if let Some(candidate) = candidate {
@@ -192,6 +183,16 @@ pub(crate) fn route<C: HopCell>(
     }))
 }
 
+/// Paths of one preference.
+#[derive(Clone)]
+struct PreferredPaths<'a> {
+    lid_trees: LidTrees,
+    /// None of them is an installed one.
+    are_new: bool,
+    /// The orders of switches that they prefer to follow.
+    orders: Option<&'a SwitchOrders>,
+}
+
 struct Planner<'a, C> {
     request: &'a RoutingRequest<'a>,
     graph: &'a Graph,
@@ -200,6 +201,12 @@ struct Planner<'a, C> {
     order: Vec<usize>,
     /// The channels up and down this order.
     channel_order: Vec<u32>,
+    orders: OnceCell<SwitchOrders>,
+    /// The levels of the tree; `None` within if the fabric is none.
+    tree_orders: OnceCell<Option<SwitchOrders>>,
+    lightest: OnceCell<PreferredPaths<'static>>,
+    /// Load of the busiest channel with the lightest paths.
+    min_load: OnceCell<u64>,
 }
 
 impl<'a, C: HopCell> Planner<'a, C> {
@@ -212,6 +219,10 @@ impl<'a, C: HopCell> Planner<'a, C> {
             matrix,
             channel_order: graph.channels.up_then_down(&positions(&order)),
             order,
+            orders: OnceCell::new(),
+            tree_orders: OnceCell::new(),
+            lightest: OnceCell::new(),
+            min_load: OnceCell::new(),
         }
     }
 
@@ -220,67 +231,117 @@ impl<'a, C: HopCell> Planner<'a, C> {
         self.graph.len() > THOROUGH_SWITCHES
     }
 
-    /// Routes over the busiest channel.
-    fn max_load(&self, lid_trees: &LidTrees) -> Result<u64, BudgetExceeded> {
-        let loads = Refinement::new(self.request, self.graph, self.matrix, lid_trees)?;
-        Ok(loads.max_load())
+    fn tree_orders(&self) -> Option<&SwitchOrders> {
+        let find = || {
+            let tree = tree_in(self.request.topo, self.graph, self.request.hints).ok()?;
+            Some(SwitchOrders::single(
+                self.graph,
+                &by_levels(self.graph, &tree),
+            ))
+        };
+        self.tree_orders.get_or_init(find).as_ref()
     }
 
-    /// Paths for one preference, and whether none of them is an installed one; `None` if the
-    /// preference does not apply.
-    fn lid_trees(
+    /// The paths with the least load.
+    fn lightest(&self) -> Result<&PreferredPaths<'static>, EngineStop> {
+        if let Some(paths) = self.lightest.get() {
+            return Ok(paths);
+        }
+        let (lid_trees, are_new) = weigh_lids(
+            self.request,
+            self.graph,
+            self.matrix,
+            Granularity::PerLid,
+            PathPreference::LeastLoad,
+        )?;
+        Ok(self.lightest.get_or_init(|| PreferredPaths {
+            lid_trees,
+            are_new,
+            orders: None,
+        }))
+    }
+
+    /// Routes over the busiest channel with the lightest paths.
+    fn min_load(&self) -> Result<u64, EngineStop> {
+        if let Some(load) = self.min_load.get() {
+            return Ok(*load);
+        }
+        let lid_trees = &self.lightest()?.lid_trees;
+        let loads = Refinement::new(self.request, self.graph, self.matrix, lid_trees)?;
+        Ok(*self.min_load.get_or_init(|| loads.max_load()))
+    }
+
+    /// Paths for one preference; `None` if it does not apply.
+    fn paths(
         &self,
         kind: PreferenceKind,
         granularity: Granularity,
-    ) -> Result<Option<(LidTrees, bool, Option<SwitchOrders>)>, EngineStop> {
+    ) -> Result<Option<PreferredPaths<'_>>, EngineStop> {
         let graph = self.graph;
         let orders = match kind {
-            PreferenceKind::Orders => Some(SwitchOrders::new(graph, self.matrix)),
+            PreferenceKind::LeastLoad => return Ok(Some(self.lightest()?.clone())),
+            PreferenceKind::Orders => {
+                let find = || SwitchOrders::new(graph, self.matrix);
+                Some(self.orders.get_or_init(find))
+            }
             PreferenceKind::Tree => {
-                let Ok(tree) = tree_in(self.request.topo, graph, self.request.hints) else {
+                let Some(orders) = self.tree_orders() else {
                     return Ok(None);
                 };
-                Some(SwitchOrders::single(graph, &by_levels(graph, &tree)))
+                Some(orders)
             }
-            PreferenceKind::LeastLoad
-            | PreferenceKind::FewestDependencies
-            | PreferenceKind::FirstPort => None,
+            PreferenceKind::FewestDependencies | PreferenceKind::FirstPort => None,
         };
-        let preference = match (kind, &orders) {
-            (PreferenceKind::FewestDependencies, _) => PathPreference::FewestDependencies,
-            (PreferenceKind::FirstPort, _) => PathPreference::FirstPort,
-            (PreferenceKind::Orders | PreferenceKind::Tree, Some(orders)) => {
-                PathPreference::Orders(orders)
-            }
-            (PreferenceKind::LeastLoad | PreferenceKind::Orders | PreferenceKind::Tree, _) => {
-                PathPreference::LeastLoad
-            }
+        let preference = match orders {
+            Some(orders) => PathPreference::Orders(orders),
+            None if kind == PreferenceKind::FirstPort => PathPreference::FirstPort,
+            None => PathPreference::FewestDependencies,
         };
-        let (lid_trees, is_new) =
+        let (lid_trees, are_new) =
             weigh_lids(self.request, graph, self.matrix, granularity, preference)?;
-        Ok(Some((lid_trees, is_new, orders)))
+        Ok(Some(PreferredPaths {
+            lid_trees,
+            are_new,
+            orders,
+        }))
     }
 
-    /// Places all paths on one VL and balances fresh ones there; returns the compatible multicast
-    /// trees.
-    fn route_on_one_vl(
+    /// Paths that fit one VL: the lightest, or those of the tree.
+    fn route_on_one_vl(&self) -> Result<Option<(LidTrees, TreeConstraint)>, EngineStop> {
+        for kind in [PreferenceKind::LeastLoad, PreferenceKind::Tree] {
+            if let Some(paths) = self.paths(kind, Granularity::PerLid)?
+                && let Some(placed) = self.place_on_one_vl(paths)?
+            {
+                return Ok(Some(placed));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Places all paths on one VL and balances new ones there; returns them with the compatible
+    /// multicast trees.
+    fn place_on_one_vl(
         &self,
-        lid_trees: &mut LidTrees,
-        is_new: bool,
-    ) -> Result<Option<TreeConstraint>, EngineStop> {
+        paths: PreferredPaths<'_>,
+    ) -> Result<Option<(LidTrees, TreeConstraint)>, EngineStop> {
+        let PreferredPaths {
+            mut lid_trees,
+            are_new,
+            ..
+        } = paths;
         let graph = self.graph;
         let topo = self.request.topo;
         let budget = self.request.budget;
         // Every path is followed once.
         budget.spend_len(graph.len() * topo.destinations().len())?;
-        if !is_new {
+        if !are_new {
             // Paths that were adapted to one VL are not the shortest; keep them while they reach
             // their destination.
             lid_trees.keep_installed_columns(topo, self.request.previous);
         }
         let layer = VirtualLayer::from_dependencies(
             &graph.channels,
-            PairPaths::new(topo, graph, lid_trees).all_dependencies(),
+            PairPaths::new(topo, graph, &lid_trees).all_dependencies(),
         );
         let (mut layer, up) = if let Some(mut layer) = layer {
             let up = spanning_tree::grow_spanning_tree(
@@ -292,26 +353,29 @@ impl<'a, C: HopCell> Planner<'a, C> {
             )?;
             (layer, up)
         } else {
-            let Some((layer, up)) = fit_one_vl(self.request, graph, lid_trees, &self.order)? else {
+            let Some((layer, up)) = fit_one_vl(self.request, graph, &mut lid_trees, &self.order)?
+            else {
                 return Ok(None);
             };
             (layer, Some(up))
         };
-        if is_new {
+        if are_new {
             let mut constraints = LayerConstraints {
                 layers: std::slice::from_mut(&mut layer),
                 layer_of: &[],
                 tree: true,
             };
-            Refinement::new(self.request, graph, self.matrix, lid_trees)?.run(
-                lid_trees,
+            Refinement::new(self.request, graph, self.matrix, &lid_trees)?.run(
+                &mut lid_trees,
                 &mut constraints,
                 |_, _| Ok(()),
             );
         }
-        Ok(Some(up.map_or(TreeConstraint::Search, |up| {
-            TreeConstraint::Within { up, sl: 0 }
-        })))
+        let trees = up.map_or(TreeConstraint::Search, |up| TreeConstraint::Within {
+            up,
+            sl: 0,
+        });
+        Ok(Some((lid_trees, trees)))
     }
 
     /// The best result of all preferences by the objective, and the lowest number of VLs that any
@@ -325,15 +389,9 @@ impl<'a, C: HopCell> Planner<'a, C> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let mut fitting = Vec::<Candidate>::new();
         let mut vls_needed = usize::MAX;
-        let is_tree = || tree_in(self.request.topo, self.graph, self.request.hints).is_ok();
-        let is_large_tree = self.is_large() && is_tree();
-        let mut min_load = 0;
+        let is_large_tree = self.is_large() && self.tree_orders().is_some();
         let is_limited = is_large_tree || entries > THOROUGH_ENTRIES;
         let tried = if is_large_tree {
-            let lightest = self.lid_trees(PreferenceKind::LeastLoad, Granularity::PerLid)?;
-            if let Some((lid_trees, ..)) = lightest {
-                min_load = self.max_load(&lid_trees)?;
-            }
             PREFERENCES_OF_LARGE_TREES.as_slice()
         } else if is_limited {
             // Later ones have never needed fewer VLs without overloading a channel.
@@ -342,13 +400,13 @@ impl<'a, C: HopCell> Planner<'a, C> {
             PREFERENCES.as_slice()
         };
         for &(kind, granularity) in tried {
-            let good_load = min_load * GOOD_LOAD / GOOD_LOAD_DIVISOR;
+            let good_load = self.min_load()? * GOOD_LOAD / GOOD_LOAD_DIVISOR;
             let is_sufficient =
                 |f: &Candidate| f.is_installed || is_limited && f.max_load <= good_load;
             if fitting.iter().any(is_sufficient) {
                 break;
             }
-            match self.try_preference(kind, granularity, directions, usable, &mut min_load) {
+            match self.try_preference(kind, granularity, directions, usable) {
                 Ok(Attempt::Fits(found)) => {
                     vls_needed = vls_needed.min(found.assignment.layers.len());
                     fitting.push(found);
@@ -375,22 +433,22 @@ impl<'a, C: HopCell> Planner<'a, C> {
         Ok((best, vls_needed))
     }
 
-    /// Paths of one preference on virtual layers. `min_load` is the load of the busiest channel
-    /// with the lightest paths, once known.
+    /// Paths of one preference on virtual layers.
     fn try_preference(
         &self,
         kind: PreferenceKind,
         granularity: Granularity,
         directions: Directions,
         usable: usize,
-        min_load: &mut u64,
     ) -> Result<Attempt, EngineStop> {
-        let Some((mut lid_trees, fresh, orders)) = self.lid_trees(kind, granularity)? else {
+        let Some(preferred) = self.paths(kind, granularity)? else {
             return Ok(Attempt::Unfit);
         };
-        if kind == PreferenceKind::LeastLoad {
-            *min_load = self.max_load(&lid_trees)?;
-        }
+        let PreferredPaths {
+            mut lid_trees,
+            are_new,
+            orders,
+        } = preferred;
         let paths = PairPaths::new(self.request.topo, self.graph, &lid_trees);
         let pairs = pairs(&paths, self.matrix, directions);
         let rules = LayerRules {
@@ -399,7 +457,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             budget: self.request.budget,
         };
         let Some(mut assignment) =
-            self.assign_pairs(&paths, &pairs, directions, orders.as_ref(), fresh, rules)?
+            self.assign_pairs(&paths, &pairs, directions, orders, are_new, rules)?
         else {
             return Ok(Attempt::NeedsVls(rules.layers_max + 1));
         };
@@ -407,9 +465,9 @@ impl<'a, C: HopCell> Planner<'a, C> {
             return Ok(Attempt::NeedsVls(assignment.layers.len()));
         }
         let path_layers = assignment.layers.len();
-        let up = self.add_spanning_tree(&mut assignment, !fresh, usable)?;
+        let up = self.add_spanning_tree(&mut assignment, !are_new, usable)?;
         let mut refinement = Refinement::new(self.request, self.graph, self.matrix, &lid_trees)?;
-        if fresh {
+        if are_new {
             let mut constraints = LayerConstraints {
                 layers: &mut assignment.layers,
                 layer_of: &assignment.layer_of,
@@ -425,7 +483,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             );
         }
         let max_load = refinement.max_load();
-        if fresh && max_load > *min_load * CROWDED_FACTOR {
+        if are_new && max_load > self.min_load()? * CROWDED_FACTOR {
             return Ok(Attempt::Unfit);
         }
         Ok(Attempt::Fits(Candidate {
@@ -435,7 +493,7 @@ impl<'a, C: HopCell> Planner<'a, C> {
             assignment,
             directions,
             up,
-            is_installed: !fresh,
+            is_installed: !are_new,
         }))
     }
 
