@@ -156,12 +156,17 @@ impl WorkBudget {
             let token = token.as_ref();
             token.is_some_and(CancelToken::is_cancelled)
         };
-        self.spent() > self.limit || is_cancelled(&self.token) || is_cancelled(&self.abandoned)
+        self.counted() > self.limit || is_cancelled(&self.token) || is_cancelled(&self.abandoned)
     }
 
-    /// Units counted so far; 0 without a limit.
+    /// Units counted so far, at most the limit: how far several threads go beyond it depends on
+    /// their timing. 0 without a limit.
     #[must_use]
     pub fn spent(&self) -> u64 {
+        self.counted().min(self.limit)
+    }
+
+    fn counted(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
     }
 }
@@ -175,7 +180,8 @@ mod tests {
         let budget = WorkBudget::limited(10);
         assert_eq!(budget.spend(10), Ok(()));
         assert_eq!(budget.spend(1), Err(BudgetExceeded));
-        assert_eq!(budget.spent(), 11);
+        assert_eq!(budget.spend(5), Err(BudgetExceeded));
+        assert_eq!(budget.spent(), 10);
     }
 
     #[test]

@@ -38,9 +38,9 @@ pub(super) struct LidTree<'r> {
     pub(super) lid: usize,
     pub(super) dest: usize,
     pub(super) row: &'r mut [u8],
-    hops: Vec<u32>,
+    hops: &'r [u32],
     /// End ports that send through each switch.
-    pub(super) flow: Vec<u64>,
+    pub(super) flow: &'r mut [u64],
 }
 
 impl LidTree<'_> {
@@ -77,7 +77,7 @@ impl BalanceScope<'_> {
         let mut load = vec![0u64; net.num_ports()];
         let mut by_distance = Vec::new();
         self.for_each_tree(cells, |tree| {
-            switches_by_depth(&tree.hops, &mut by_distance);
+            switches_by_depth(tree.hops, &mut by_distance);
             for &v in by_distance.iter().skip(1) {
                 load[self.link(tree.row, v as usize)] += tree.flow[v as usize];
             }
@@ -118,6 +118,8 @@ impl BalanceScope<'_> {
         let net = self.net;
         let mut by_distance = Vec::new();
         let mut tree_slots = vec![NO_SLOT; net.n];
+        let mut hops = Vec::new();
+        let mut flow = Vec::new();
         for dest in 0..net.n {
             for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
                 if net.lids[lid].1 == PortNum::ZERO {
@@ -131,10 +133,10 @@ impl BalanceScope<'_> {
                         net.slot(net.channel_of(self.link(row, v)))
                     };
                 }
-                let mut hops = Vec::new();
                 depths(net, &tree_slots, dest, &mut hops);
                 switches_by_depth(&hops, &mut by_distance);
-                let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
+                flow.clear();
+                flow.extend(net.hosts.iter().map(|&h| u64::from(h)));
                 for &v in by_distance.iter().skip(1).rev() {
                     let v = v as usize;
                     let w = net.channels.head[net.channel_of(self.link(row, v))] as usize;
@@ -144,8 +146,8 @@ impl BalanceScope<'_> {
                     lid,
                     dest,
                     row,
-                    hops,
-                    flow,
+                    hops: &hops,
+                    flow: &mut flow,
                 });
                 self.budget.spend(units)?;
                 self.budget.spend_len(COLUMN_UNITS * net.n)?;
