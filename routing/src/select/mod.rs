@@ -19,13 +19,14 @@ use crate::engines::{Engine, engine_by_name};
 use crate::kept::KeptSwitchUse;
 use crate::messages::{Describe, Diagnostic, RouteError};
 use crate::multicast;
-use crate::request::RoutingRequest;
+use crate::request::{PreviousRouting, RoutingRequest};
 use crate::reroute_cache::RerouteCache;
 use crate::routing::Routing;
 use crate::topology::{SwitchIdx, Topology};
 use crate::update::reroute::{
     REROUTED_LOAD_MAX, RerouteLimits, reroute_cached, reroute_within_vl_plan,
 };
+use crate::verify::constraint::{OrderCheck, verify_with_constraint};
 use crate::verify::{IncrementalVerifier, Proof, VerifyError, verify_with_kept};
 use crate::work::WorkBudget;
 use auto::Advice;
@@ -196,9 +197,9 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// `installed` is the engine of the installed routing, if the fabric has only lost switches or
-    /// links since.
-    fn from_advice(advice: Advice, installed: Option<&'a str>) -> impl Iterator<Item = Self> {
+    /// If the fabric has only lost switches or links since the last routing, its engine is the first
+    /// to be tried.
+    fn from_advice(advice: Advice, previous: &PreviousRouting) -> impl Iterator<Item = Self> {
         let Advice {
             structured,
             baseline,
@@ -206,17 +207,23 @@ impl<'a> Stage<'a> {
             several_vls,
             reason,
         } = advice;
-        let first = Choice::First(structured);
-        let compared = baseline.iter().chain(&candidates);
+        let mut trials = structured.iter().chain(&baseline).chain(&candidates);
+        // A trial on one VL would change the VL of every SL.
+        let keeps_vls = |trial: &EngineTrial<'_>| trial.vls.is_none() || previous.is_on_one_vl();
+        let is_installed = |trial: &EngineTrial<'_>| {
+            previous.pinned_engine == Some(trial.engine) && keeps_vls(trial)
+        };
+        let installed = trials.find(|trial| is_installed(trial)).copied();
         let installed = installed
-            .and_then(|engine| compared.copied().find(|trial| trial.engine == engine))
+            .filter(|trial| structured.first() != Some(trial))
             .map(Choice::Installed);
+        let first = Choice::First(structured);
         let best = Choice::Best {
             baseline,
             candidates,
             several_vls,
         };
-        let choices = [Some(first), installed, Some(best)].into_iter().flatten();
+        let choices = [installed, Some(first), Some(best)].into_iter().flatten();
         choices.map(move |choice| Self {
             choice,
             reason: Some(Diagnostic::Structure(reason.clone())),
@@ -364,8 +371,7 @@ fn stages<'a>(engines: &[&'a str], request: &RoutingRequest<'_>) -> Vec<Stage<'a
     let mut list: Vec<Stage<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
-            let installed = request.previous.pinned_engine;
-            list.extend(Stage::from_advice(auto::advise(request), installed));
+            list.extend(Stage::from_advice(auto::advise(request), request.previous));
         } else {
             list.push(Stage::for_engine(engine));
         }
@@ -531,7 +537,11 @@ impl Attempts<'_, '_> {
         (self.watch)(SelectionStep::Verification);
         let topo = self.verified_topo;
         request.kept.apply(topo, &mut routing);
-        let proof = verify_with_kept(topo, &routing.tables, &routing.vl_plan, request.kept);
+        let order_check = match request.kept.is_empty() {
+            true => OrderCheck::Omitted,
+            false => OrderCheck::Done,
+        };
+        let proof = verify_with_constraint(topo, &mut routing, request.kept, order_check);
         (self.watch)(SelectionStep::Comparison);
         Ok((routing, proof?))
     }

@@ -10,11 +10,13 @@ use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::reroute::REROUTED_LOAD_MAX;
+use crate::kept::KeptTables;
 use crate::messages::Describe;
-use crate::routing::{Routing, TreeConstraint};
+use crate::routing::Routing;
 use crate::tables::{Lft, Tables};
-use crate::topology::{PortSet, SwitchIdx, Topology};
-use crate::verify::{Proof, TreePorts, VerifyError, verify_with_trees};
+use crate::topology::{SwitchIdx, Topology};
+use crate::verify::constraint::{OrderCheck, verify_with_constraint};
+use crate::verify::{Proof, VerifyError};
 
 /// Why installed tables are not adopted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,31 +69,14 @@ pub fn adopt(
         return Err(AdoptError::TooFewVls);
     }
     routing.tables = without_unused_lids(topo, routing.tables);
-    let tables = &routing.tables;
-    let vl_plan = &routing.vl_plan;
-    let tree = match &routing.trees {
-        TreeConstraint::Within { up, sl } => spanning_tree_ports(topo, up, *sl),
-        TreeConstraint::Ordered(_) | TreeConstraint::Search => None,
-    };
-    let mut constraint_holds = match &routing.trees {
-        TreeConstraint::Search => true,
-        TreeConstraint::Ordered(order) => is_up_down(topo, tables, order),
-        TreeConstraint::Within { .. } => tree.is_some(),
-    };
-    let mut proof = verify_with_trees(topo, tables, vl_plan, tree.as_slice());
-    if proof.is_err() && tree.is_some() {
-        constraint_holds = false;
-        proof = verify_with_trees(topo, tables, vl_plan, &[]);
-    }
-    let proof = proof.map_err(AdoptError::Verify)?;
-    if proof.idle_unreachable > 0 && has_dead_ends(topo, tables) {
+    let proof =
+        verify_with_constraint(topo, &mut routing, &KeptTables::default(), OrderCheck::Done)
+            .map_err(AdoptError::Verify)?;
+    if proof.idle_unreachable > 0 && has_dead_ends(topo, &routing.tables) {
         return Err(AdoptError::DeadEnds);
     }
     if baseline_max_load > 0 && proof.max_load > REROUTED_LOAD_MAX * baseline_max_load {
         return Err(AdoptError::Load);
-    }
-    if !constraint_holds {
-        routing.trees = TreeConstraint::Search;
     }
     Ok((routing, proof))
 }
@@ -147,54 +132,6 @@ fn without_unused_lids(topo: &Topology, tables: Tables) -> Tables {
     tables.into_par_iter().map(clean).collect()
 }
 
-/// Whether every route is up/down in a switch order (given by position): a switch that is reached
-/// downwards forwards downwards.
-fn is_up_down(topo: &Topology, tables: &Tables, order: &[u32]) -> bool {
-    if order.len() != topo.num_switches() {
-        return false;
-    }
-    let next = |v: usize, lid| {
-        let port = tables[v].get(lid);
-        let (peer, _) = topo.neighbor(SwitchIdx::from_index(v), port)?;
-        Some(peer.index())
-    };
-    topo.destinations().par_iter().all(|d| {
-        let own_switch = d.switch.index();
-        (0..order.len()).filter(|v| *v != own_switch).all(|v| {
-            let Some(u) = next(v, d.lid) else { return true };
-            // Equal positions are neither up nor down.
-            let down = order[u] > order[v];
-            let up = order[u] < order[v];
-            let goes_down = || next(u, d.lid).is_none_or(|w| order[w] > order[u]);
-            up || (down && (u == own_switch || goes_down()))
-        })
-    })
-}
-
-/// MFT entries of a spanning tree with every end port as a member; `None` if a link of the tree
-/// does not exist.
-fn spanning_tree_ports(topo: &Topology, up: &[Option<PortNum>], sl: u8) -> Option<TreePorts> {
-    if up.len() != topo.num_switches() {
-        return None;
-    }
-    let mut ports = vec![PortSet::new(); up.len()];
-    for (v, port) in up.iter().enumerate() {
-        if let Some(port) = port {
-            let (peer, peer_port) = topo.neighbor(SwitchIdx::from_index(v), *port)?;
-            ports[v].insert(*port);
-            ports[peer.index()].insert(peer_port);
-        }
-    }
-    for (v, set) in ports.iter_mut().enumerate() {
-        set.insert(PortNum::ZERO);
-        topo.end_ports(SwitchIdx::from_index(v))
-            .iter()
-            .for_each(|end_port| set.insert(end_port.port));
-    }
-    let ports = topo.switches().zip(ports).collect();
-    Some(TreePorts { sl, ports })
-}
-
 #[cfg(test)]
 mod tests {
     use ferrosm_mad::ids::Lid;
@@ -202,6 +139,7 @@ mod tests {
     use super::*;
     use crate::engines::engine_by_name;
     use crate::request::RoutingRequest;
+    use crate::routing::TreeConstraint;
     use crate::topology::TopologyBuilder;
 
     /// A square of switches with a host of four LIDs on each.

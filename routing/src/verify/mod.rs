@@ -23,10 +23,13 @@
 //! | `trees` | multicast trees and the dependencies of their packets |
 //! | `incremental`, `counts`, `order`, `route_changes` | incremental verification of tables with few changes |
 //! | `dependency_graph`, `cycles` | the channel dependency graph, and its cycles |
+//! | `constraint` | a routing with the multicast trees that its engine permits |
+//! | `batches` | work for threads, in parts of equal size |
 //! | `trace`, `error` | examples and messages of errors |
 
 mod batches;
 mod channels;
+pub(crate) mod constraint;
 mod context;
 mod counts;
 mod cycles;
@@ -187,6 +190,7 @@ fn verify_all(
         let used = graph.add_rows(tables, &channels, &lids);
         walked.used.iter_mut().zip(used).for_each(|(a, b)| *a |= b);
     }
+    let dependencies = graph.num_dependencies();
     let broken_tree = trees
         .par_iter()
         .enumerate()
@@ -204,7 +208,6 @@ fn verify_all(
             ..VerifyError::default()
         });
     }
-    let dependencies = graph.num_dependencies();
     // Dependencies of replies are added to the same graph.
     let reversible = source_sls.with_replies(topo).is_none_or(|both_directions| {
         let (walked, _) = walk::walk(&context, &both_directions, topo.destinations(), &&graph);
