@@ -19,11 +19,15 @@ use super::route_changes::{RouteChange, TablesView};
 use super::walk::WalkResult;
 use super::{Proof, inject, proof, route_changes, verify, walk};
 use crate::tables::{BLOCK_LIDS, Tables};
-use crate::topology::{Destination, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology, index_to_u32};
 use crate::vl_plan::{SlToVl, VlPlan};
 
 /// A full verification runs if more than one of this number of (switch, LID) entries changed.
 const ENTRIES_PER_CHANGE: usize = 32;
+
+/// A full verification runs if more than one of this number of switches has gained or lost end
+/// ports.
+const SWITCHES_PER_RESIZED: usize = 32;
 
 /// All switches are walked for a LID if more than one of this number of switches changed its entry.
 const SWITCHES_PER_CHANGE: usize = 4;
@@ -142,6 +146,8 @@ struct Changed {
     entries: Vec<(Lid, u32)>,
     /// By LID: whether it must be walked on all switches.
     full_walk: Vec<bool>,
+    /// Switches with another number of end ports, and by how many it is greater.
+    resized: Vec<(usize, i64)>,
 }
 
 impl State {
@@ -178,14 +184,25 @@ impl State {
 
     /// Differences from these tables; `None` if a full verification is needed.
     fn changed(&self, topo: &Topology, tables: &Tables, vl_plan: &VlPlan) -> Option<Changed> {
-        let senders = |t: &Topology, s| (t.num_ports(s), t.end_ports(s).len());
+        // Channels, and switches without end ports, which send nothing.
+        let size = |t: &Topology, s| (t.num_ports(s), t.end_ports(s).is_empty());
         let has_same_size = topo.num_switches() == self.topo.num_switches()
             && tables.len() == self.tables.len()
             && vl_plan.vls == self.vl_plan.vls
             && topo
                 .switches()
-                .all(|s| senders(topo, s) == senders(&self.topo, s));
+                .all(|s| size(topo, s) == size(&self.topo, s));
         if !has_same_size {
+            return None;
+        }
+        let end_ports = |t: &Topology, s| i64::from(index_to_u32(t.end_ports(s).len()));
+        let growth = |s: SwitchIdx| end_ports(topo, s) - end_ports(&self.topo, s);
+        let resized: Vec<(usize, i64)> = topo
+            .switches()
+            .map(|s| (s.index(), growth(s)))
+            .filter(|(_, growth)| *growth != 0)
+            .collect();
+        if resized.len() > 1 + topo.num_switches() / SWITCHES_PER_RESIZED {
             return None;
         }
         let top = usize::from(topo.top_lid().max(self.topo.top_lid()).raw());
@@ -245,7 +262,11 @@ impl State {
                 full_walk[usize::from(d.lid.raw())] |= topo.switches().any(differs);
             }
         }
-        Some(Changed { entries, full_walk })
+        Some(Changed {
+            entries,
+            full_walk,
+            resized,
+        })
     }
 
     /// Verifies what changed; `None` if the tables fail.
@@ -272,8 +293,8 @@ impl State {
             let raw = usize::from(lid.raw());
             let destinations = topo.destinations();
             let index = destinations.binary_search_by_key(&lid, |d| d.lid).ok();
-            let has_few_changes =
-                changed_switches.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
+            let has_few_changes = changed.resized.is_empty()
+                && changed_switches.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
             let single = index.map(|i| destinations[i]).and_then(|d| {
                 let vl = single_vl(vl_plan, &d).filter(|_| has_few_changes && !full_walk[raw])?;
                 Some((d, usize::from(vl)))
@@ -317,6 +338,13 @@ impl State {
             totals.replace(&removed, &added);
             new_dependencies.extend(new);
             counts = all_counts;
+        }
+        // The dependencies of the other routes do not depend on how many end ports send over them.
+        for &(from, growth) in &changed.resized {
+            let ends = topo.destinations().iter();
+            for dest in ends.filter(|d| !full_walk[usize::from(d.lid.raw())]) {
+                totals.resize_route(tables, &channels, dest, from, growth);
+            }
         }
         new_dependencies.sort_unstable();
         new_dependencies.dedup();

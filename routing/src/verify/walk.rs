@@ -24,7 +24,7 @@ use super::inject::SourceSls;
 use super::per_ports::{DestinationTree, LidPacketVls};
 use super::route_changes::RouteDeltas;
 use super::sink::Sink;
-use crate::tables::BLOCK_LIDS;
+use crate::tables::{BLOCK_LIDS, Tables};
 use crate::topology::{Destination, SwitchIdx};
 
 /// Result of a walk.
@@ -80,6 +80,34 @@ impl WalkResult {
             &added.hop_histogram,
         );
         update_all(&mut self.load, &removed.load, &added.load);
+    }
+
+    /// `growth` more end ports of a switch send over its route to a LID, which exists.
+    pub(super) fn resize_route(
+        &mut self,
+        tables: &Tables,
+        channels: &Channels,
+        dest: &Destination,
+        from: usize,
+        growth: i64,
+    ) {
+        if dest.port == PortNum::ZERO {
+            return;
+        }
+        let mut at = from;
+        let mut hops = 0;
+        while at != dest.switch.index() {
+            let port = tables[at].get(dest.lid).raw();
+            let Some(channel) = channels.channel(at, port) else {
+                return;
+            };
+            let load = &mut self.load[channel];
+            *load = load.wrapping_add_signed(growth);
+            at = channels.heads[channel].switch as usize;
+            hops += 1;
+        }
+        let count = &mut self.hop_histogram[hops];
+        *count = count.wrapping_add_signed(growth);
     }
 
     /// Moves routes from old to new paths.
