@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+/// The user ID of root.
+const ROOT: u32 = 0;
+
 /// Writes a temporary file in the same directory, syncs it, renames it to `path`, and syncs the
 /// directory.
 ///
@@ -16,10 +19,12 @@ use tempfile::NamedTempFile;
 /// # Errors
 /// I/O errors, and errors of `fill`.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    write_with_mode(0o666, path, fill)
+    let temporary = temporary_file(0o666, dir_of(path))?;
+    persist(temporary, path, fill, |_| Ok(()))
 }
 
-/// [`write()`] with mode 0600, for files with keys.
+/// [`write()`] with mode 0600, for files with keys. If root writes, the file belongs to the owner of
+/// the directory ([`give_to_owner_of`]).
 ///
 /// # Errors
 /// As [`write()`].
@@ -27,11 +32,13 @@ pub fn write_private(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    write_with_mode(0o600, path, fill)
+    let dir = dir_of(path);
+    let temporary = temporary_file(0o600, dir)?;
+    persist(temporary, path, fill, |file| give_to_owner_of(dir, file))
 }
 
 /// Replaces a file. The new one has its mode and, if this process may set it, its owner. A file
-/// that did not exist has mode 0600. If `path` is a symbolic link, its target is replaced.
+/// that did not exist is as one of [`write_private`]. If `path` is a symbolic link, its target is replaced.
 ///
 /// # Errors
 /// As [`write()`].
@@ -49,13 +56,26 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         |out| out.write_all(content),
         |file| {
             let Some(old) = &old else {
-                return Ok(());
+                return give_to_owner_of(dir_of(&target), file);
             };
             // Only root may set another owner. The content counts.
             let _ = fchown(file, Some(old.uid()), Some(old.gid()));
             file.set_permissions(old.permissions())
         },
     )
+}
+
+/// Gives a file of root to the owner of a directory, so that commands which root runs leave nothing
+/// that a service with a user of its own cannot read. A file of another user stays as it is.
+///
+/// # Errors
+/// I/O errors.
+pub fn give_to_owner_of(dir: &Path, file: &File) -> io::Result<()> {
+    let owner = std::fs::metadata(dir)?;
+    if file.metadata()?.uid() != ROOT || owner.uid() == ROOT {
+        return Ok(());
+    }
+    fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
 /// Checks whether [`replace`] could replace a file, as far as that can be known before.
@@ -74,7 +94,7 @@ fn target_of(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn dir_of(path: &Path) -> &Path {
+pub(crate) fn dir_of(path: &Path) -> &Path {
     path.parent()
         .filter(|dir| !dir.as_os_str().is_empty())
         .unwrap_or_else(|| Path::new("."))
@@ -96,15 +116,6 @@ fn temporary_file(mode: u32, dir: &Path) -> io::Result<NamedTempFile> {
                 kind.into()
             }
         })
-}
-
-fn write_with_mode(
-    mode: u32,
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let temporary = temporary_file(mode, dir_of(path))?;
-    persist(temporary, path, fill, |_| Ok(()))
 }
 
 /// Fills a temporary file, prepares it, syncs it, and renames it.
@@ -159,6 +170,24 @@ mod tests {
         write_private(&path, |out| out.write_all(b"k")).unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    /// Runs as root in CI and as any user elsewhere, to whom files belong anyway.
+    #[test]
+    fn private_files_belong_to_the_owner_of_the_directory() {
+        use std::os::unix::fs::chown;
+        let dir = tempfile::tempdir().unwrap();
+        let is_root = chown(dir.path(), Some(1234), Some(1235)).is_ok();
+        let path = dir.path().join("keys");
+        write_private(&path, |out| out.write_all(b"k")).unwrap();
+        let new = dir.path().join("new");
+        replace(&new, b"keys").unwrap();
+        let owner = std::fs::metadata(dir.path()).unwrap();
+        assert_eq!(owner.uid() == 1234, is_root);
+        for path in [path, new] {
+            let file = std::fs::metadata(path).unwrap();
+            assert_eq!((file.uid(), file.gid()), (owner.uid(), owner.gid()));
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use ferrosm_core::records::{
 use ferrosm_replication::Position;
 use tracing::{info, warn};
 
+use crate::atomic;
 use crate::error::StateError;
 use crate::file::{FILE, Store, StoreContents, StoreError, unix_s};
 
@@ -94,6 +95,7 @@ impl StateDir {
         // Every user that can open the file can lock it and prevent a start. The file may have been
         // created with a wider mode.
         let _ = lock.set_permissions(Permissions::from_mode(LOCK_MODE));
+        let _ = atomic::give_to_owner_of(path, &lock);
         lock.try_lock().map_err(|e| match e {
             TryLockError::WouldBlock => StateError::InUse {
                 user: lock_holder(path),

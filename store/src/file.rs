@@ -20,6 +20,7 @@ use redb::{StorageBackend, StorageError};
 use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
+use crate::atomic;
 use crate::crash_marker::CrashMarker;
 
 /// Name of the file.
@@ -271,6 +272,7 @@ fn open(path: &Path) -> Result<Database, StoreError> {
         .mode(0o600)
         .open(path)
         .map_err(StoreError::Io)?;
+    atomic::give_to_owner_of(atomic::dir_of(path), &file).map_err(StoreError::Io)?;
     open_in(FileBackend::new(file).map_err(database_error)?)
 }
 

@@ -307,9 +307,14 @@ pub(super) fn describes_devices(change: &RecordChange) -> bool {
     }
 }
 
+/// Creates a directory that belongs to the owner of the one above.
 fn make_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir)
+    builder.recursive(true).mode(0o700).create(dir)?;
+    match dir.parent() {
+        Some(above) => atomic::give_to_owner_of(above, &File::open(dir)?),
+        None => Ok(()),
+    }
 }
 
 fn remove_dir(dir: &Path) -> io::Result<()> {

@@ -258,6 +258,6 @@ fn check_result(path: &Path, text: &str) -> Result<(), ConfigErrors> {
 }
 
 fn write_private(path: &Path, text: &str) -> Result<(), Failure> {
-    atomic::write_private(path, |out| out.write_all(text.as_bytes()))
+    atomic::replace(path, text.as_bytes())
         .map_err(|e| Failure::runtime(format!("cannot write {}: {e}", path.display())))
 }
