@@ -4,6 +4,7 @@ mod export;
 mod import;
 mod opensm_rules;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cli::ConfigFileCommand;
@@ -99,13 +100,18 @@ pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
 }
 
 /// The state directory of a service. Combinations of keys are not checked, and the files that the
-/// configuration names are not read.
+/// configuration names are not read. For a user who may not read the configuration, as members of
+/// the service's group, it is the default one.
 ///
 /// # Errors
 /// The file is invalid, or no state directory is configured.
 pub fn state_dir(file: Option<&Path>) -> Result<PathBuf, Failure> {
-    let dir = source(file)?.settings.state_dir;
-    dir.ok_or_else(|| {
+    let path = file.unwrap_or(Path::new(DEFAULT_PATH));
+    let source = match std::fs::File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => ConfigSource::parse(path, "")?,
+        Ok(_) | Err(_) => source(file)?,
+    };
+    source.settings.state_dir.ok_or_else(|| {
         let message = "no state directory: specify one with --state-dir";
         Failure::Usage(message.to_owned())
     })
