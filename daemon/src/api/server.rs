@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request, State as Shared};
+use axum::http::header::ORIGIN;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router, middleware};
@@ -141,13 +142,17 @@ fn router(service: &Service) -> Router {
 }
 
 /// Receives the body of a request in time, and refuses a long one.
-async fn receive_body(Shared(service): Shared<Service>, request: Request, next: Next) -> Response {
+pub(super) async fn receive_body(
+    Shared(service): Shared<Service>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (head, body) = request.into_parts();
     let client = head.extensions.get::<Client>();
-    let may_configure = client.is_some_and(|client| is_admin(client, &service.client_roles));
+    let role = client.and_then(|client| service.client_roles.of(client));
     let len_max = match head.uri.path() {
-        "/v1/config" if may_configure => CONFIG_BODY_MAX,
-        "/v1/whatif" => WHAT_IF_BODY_MAX,
+        "/v1/config" if role == Some(ClientRole::Admin) => CONFIG_BODY_MAX,
+        "/v1/whatif" if role.is_some() => WHAT_IF_BODY_MAX,
         _ => REQUEST_BODY_MAX,
     };
     let receive = axum::body::to_bytes(body, len_max);
@@ -166,7 +171,7 @@ fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
     };
     service.client_roles.configure(settings.api_clients.clone());
     let tls = Arc::new(ServerTls::read(settings.api_files()));
-    let router = router(service);
+    let router = router(service).layer(middleware::from_fn(refuse_pages));
     let roles = service.client_roles.clone();
     let slots = RemoteSlots::new();
     let admit = move |connection: &ServerConnection, address| {
@@ -181,6 +186,22 @@ fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
         (router.clone().layer(Extension(client)), slots)
     };
     http.serve(|closing| endpoint::serve_tls(listen, ferrosm_api::PREFIX, tls, admit, closing));
+}
+
+/// Refuses requests of pages in a browser: one that holds a certificate of a client would send it
+/// with the request of any page.
+async fn refuse_pages(request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let site = headers.get(web::SEC_FETCH_SITE);
+    if !headers.contains_key(ORIGIN) && site.is_none_or(|site| site == "none") {
+        return next.run(request).await;
+    }
+    let error = ApiError::new(
+        ErrorKind::Forbidden,
+        "the request is from a page in a browser",
+        "The page of ferrosm is served at another address (`[web]`).",
+    );
+    Failed::from(error).into_response()
 }
 
 /// Connections over TCP. Clients that may only read, or have no role, cannot take those of
@@ -235,8 +256,7 @@ fn start_page(http: &HttpThread, settings: &Settings, service: &Service) {
     let Some(listen) = settings.web else {
         return;
     };
-    let receive = middleware::from_fn_with_state(service.clone(), receive_body);
-    let router = web::router(service).layer(receive);
+    let router = web::router(service);
     let slots = Slots::new(PAGE_CLIENTS_MAX);
     let sessions = service.sessions.clone();
     http.serve(|closing| {

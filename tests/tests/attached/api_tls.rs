@@ -173,6 +173,10 @@ fn certificates_decide_who_may_ask() {
 
     let stranger = site.ask("stranger", "/v1/status", &[]);
     assert_refused(&stranger, 403, "forbidden", "[[api-client]]");
+    for header in ["Origin: https://example.com", "Sec-Fetch-Site: cross-site"] {
+        let page = site.ask("viewer", "/v1/status", &["--header", header]);
+        assert_refused(&page, 403, "forbidden", "`[web]`");
+    }
     assert!(
         stranger.1["error"]["message"]
             .as_str()

@@ -36,13 +36,14 @@ use super::Service;
 use super::access::{Client, user_name};
 use super::list::invalid;
 use super::routes::{self, Failed};
+use super::server::receive_body;
 use super::sessions::{PageUser, SESSION_TIME, Session};
 
 /// Header with the token of the session.
 const TOKEN: HeaderName = HeaderName::from_static("x-ferrosm-token");
 /// Beginning of the name of the cookie. The port follows: all ports of a host share cookies.
 const COOKIE_NAME: &str = "ferrosm-session-";
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
@@ -63,6 +64,11 @@ pub(super) fn router(service: &Service) -> Router {
         )
         .with_state(service.clone())
         .merge(routes::router(service.clone()))
+        // Only after the guard, so that nobody without a session has a body received.
+        .layer(middleware::from_fn_with_state(
+            service.clone(),
+            receive_body,
+        ))
         .layer(middleware::from_fn_with_state(service.clone(), guard))
 }
 
