@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ferrosm_api::fabric::{Link, Node, NodeKind};
+use ferrosm_api::fabric::{Link, LinkState, Node, NodeKind};
 use ferrosm_api::structure::{FabricStructure, SwitchPlace};
 use ferrosm_fabric::snapshot::Snapshot;
 use ferrosm_mad::ids::Lid;
@@ -81,7 +81,7 @@ impl WholeFabric {
         let observed = spec::observed(description);
         let mut fabric = Self::of_snapshot(&spec::snapshot(&observed, None, None));
         for link in &mut fabric.links {
-            link.state = ferrosm_api::fabric::LinkState::Up;
+            link.state = LinkState::Up;
         }
         fabric
     }
@@ -176,6 +176,14 @@ impl<'f> FabricIndex<'f> {
     /// The switches next to a node.
     pub fn switches_at(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         self.neighbours(node).filter(|other| self.is_switch(*other))
+    }
+
+    /// The switches next to a node over links that are not down.
+    pub fn switches_at_up(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
+        let links = self.links_of[node].iter();
+        let up = links.filter(|link| self.fabric.links[**link].state != LinkState::Down);
+        up.flat_map(move |link| self.ends[*link])
+            .filter(move |other| *other != node && self.is_switch(*other))
     }
 
     #[must_use]

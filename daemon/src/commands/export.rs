@@ -11,8 +11,8 @@ use crate::exports::{csv, dot};
 use crate::failure::Failure;
 use crate::output;
 
-/// Hosts without a usable name that are listed by name.
-const UNNAMED_LISTED_MAX: usize = 5;
+/// Hosts that are not in the file, and are listed.
+const MISSING_LISTED_MAX: usize = 5;
 
 /// Runs the command.
 ///
@@ -40,7 +40,14 @@ fn slurm(args: &SlurmArgs) -> Result<(), Failure> {
         false => SlurmTopologyKind::Tree,
     };
     let topology = SlurmTopology::new(&read(&args.fabric)?, kind, &naming);
-    report_unnamed(&topology.unnamed);
+    report_missing(
+        &topology.unnamed,
+        "Slurm would not accept their names. Name them with --names or --map",
+    );
+    report_missing(
+        &topology.unconnected,
+        "they have no link to a switch, so they are in no block",
+    );
     let Some(file) = &args.check else {
         return output::print(&topology.text());
     };
@@ -67,19 +74,19 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Says which hosts are not in the file.
-fn report_unnamed(unnamed: &[String]) {
-    if unnamed.is_empty() {
+/// Says which hosts are not in the file, and why.
+fn report_missing(hosts: &[String], reason: &str) {
+    if hosts.is_empty() {
         return;
     }
     let mut text = format!(
-        "warning: {} left out: Slurm would not accept their names. Name them with --names or --map:\n",
-        output::table::count(unnamed.len(), "host", "hosts")
+        "warning: {} left out: {reason}:\n",
+        output::table::count(hosts.len(), "host", "hosts")
     );
-    for name in unnamed.iter().take(UNNAMED_LISTED_MAX) {
+    for name in hosts.iter().take(MISSING_LISTED_MAX) {
         text.push_str(&format!("  {name}\n"));
     }
-    if unnamed.len() > UNNAMED_LISTED_MAX {
+    if hosts.len() > MISSING_LISTED_MAX {
         text.push_str("  ...\n");
     }
     output::print_error(&text);

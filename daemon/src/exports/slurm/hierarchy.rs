@@ -26,6 +26,8 @@ pub(super) struct SlurmSwitch {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hierarchy {
     pub(super) switches: Vec<SlurmSwitch>,
+    /// The name of the one that stands for no switch: its hosts have no link to any.
+    no_switch: Option<String>,
 }
 
 impl Hierarchy {
@@ -35,6 +37,7 @@ impl Hierarchy {
             naming,
             taken: BTreeSet::new(),
             switches: Vec::new(),
+            no_switch: None,
         };
         let mut nodes = builder.attachments(hosts);
         for level in levels(index) {
@@ -46,14 +49,22 @@ impl Hierarchy {
         }
         Self {
             switches: builder.switches,
+            no_switch: builder.no_switch,
         }
     }
 
     /// The switches with hosts.
     pub(super) fn with_hosts(&self) -> impl Iterator<Item = &SlurmSwitch> {
-        self.switches
-            .iter()
-            .filter(|switch| switch.children.is_empty())
+        let is_real = |switch: &SlurmSwitch| self.no_switch.as_ref() != Some(&switch.name);
+        let lowest = self.switches.iter().filter(|s| s.children.is_empty());
+        lowest.filter(move |switch| is_real(switch))
+    }
+
+    /// Hosts that have no link to a switch.
+    pub(super) fn unconnected_hosts(&self) -> &[String] {
+        let mut switches = self.switches.iter();
+        let found = switches.find(|switch| self.no_switch.as_ref() == Some(&switch.name));
+        found.map_or(&[], |switch| &switch.hosts)
     }
 }
 
@@ -172,6 +183,8 @@ struct Builder<'f> {
     /// Names in use.
     taken: BTreeSet<String>,
     switches: Vec<SlurmSwitch>,
+    /// [`Hierarchy::no_switch`].
+    no_switch: Option<String>,
 }
 
 impl Builder<'_> {
@@ -181,8 +194,14 @@ impl Builder<'_> {
         let leaves_of: BTreeMap<&str, Vec<usize>> = hosts
             .iter()
             .map(|(name, nodes)| {
-                let leaves = nodes.iter().flat_map(|node| index.switches_at(*node));
-                (name.as_str(), leaves.collect())
+                // A link that is down may be where the host was before.
+                let of_up = nodes.iter().flat_map(|node| index.switches_at_up(*node));
+                let mut leaves: Vec<usize> = of_up.collect();
+                if leaves.is_empty() {
+                    let all = nodes.iter().flat_map(|node| index.switches_at(*node));
+                    leaves = all.collect();
+                }
+                (name.as_str(), leaves)
             })
             .collect();
         let attachment = attachments_of_leaves(&leaves_of);
@@ -222,6 +241,9 @@ impl Builder<'_> {
             };
             hosts.sort_by(|a, b| natural_order(a, b));
             let name = self.free_name(&wanted);
+            if leaf_names.is_empty() {
+                self.no_switch = Some(name.clone());
+            }
             hosts_of.insert(name.clone(), hosts);
             found.push(Unparented {
                 name,

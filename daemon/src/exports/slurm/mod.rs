@@ -33,6 +33,9 @@ pub struct SlurmTopology {
     pub num_hosts: usize,
     /// GUIDs and names of hosts without a name that Slurm accepts; they are not in it.
     pub unnamed: Vec<String>,
+    /// Hosts that are in no block, because they have no link to a switch. Slurm plans with blocks
+    /// of the size of the smallest one.
+    pub unconnected: Vec<String>,
 }
 
 impl SlurmTopology {
@@ -41,8 +44,12 @@ impl SlurmTopology {
     pub fn new(fabric: &WholeFabric, kind: SlurmTopologyKind, naming: &NodeNaming) -> Self {
         let index = FabricIndex::new(fabric);
         let (hosts, unnamed) = naming.hosts(&index);
-        let num_hosts = hosts.len();
+        let num_named = hosts.len();
         let hierarchy = Hierarchy::new(&index, hosts, naming);
+        let unconnected = match kind {
+            SlurmTopologyKind::Tree => Vec::new(),
+            SlurmTopologyKind::Block => hierarchy.unconnected_hosts().to_vec(),
+        };
         let lines = match kind {
             SlurmTopologyKind::Tree => conf::tree_lines(&hierarchy),
             SlurmTopologyKind::Block => conf::block_lines(&hierarchy),
@@ -53,8 +60,9 @@ impl SlurmTopology {
                 SlurmTopologyKind::Block => hierarchy.with_hosts().count(),
             },
             lines,
-            num_hosts,
+            num_hosts: num_named - unconnected.len(),
             unnamed,
+            unconnected,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ferrosm_api::fabric::{LinkEnd, LinkState};
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::generate::from_spec;
 use ferrosm_sim::spec::FabricSpec;
@@ -154,6 +155,57 @@ fn rails_of_a_host_are_merged() {
     assert_eq!(
         export(&damaged, SlurmTopologyKind::Tree).lines,
         topology.lines
+    );
+}
+
+/// A host whose adapter was moved is at the switch of its link that is up. Hosts without any link
+/// are in no block.
+#[test]
+fn links_that_are_down_do_not_count() {
+    let spec = from_spec("fat-tree2:4,4,2").unwrap();
+    let mut fabric = WholeFabric::of_description(&spec);
+    let naming = NodeNaming::default();
+    let blocks = |fabric: &WholeFabric| {
+        let topology = SlurmTopology::new(fabric, SlurmTopologyKind::Block, &naming);
+        (topology.lines, topology.unconnected)
+    };
+    let (whole, none) = blocks(&fabric);
+    assert_eq!(none.len(), 0);
+    let is_host = |end: &LinkEnd| end.name.starts_with("host-");
+    let at = |fabric: &WholeFabric| {
+        let of_host = fabric
+            .links
+            .iter()
+            .position(|l| is_host(&l.a) || is_host(&l.b));
+        of_host.unwrap()
+    };
+    let link = at(&fabric);
+    let mut left = fabric.links[link].clone();
+    left.state = LinkState::Down;
+    let other = fabric
+        .links
+        .iter()
+        .rfind(|l| is_host(&l.a) || is_host(&l.b));
+    let leaf = other.map(|l| if is_host(&l.a) { &l.b } else { &l.a });
+    let leaf = leaf.unwrap().clone();
+    let end = if is_host(&left.a) {
+        &mut left.b
+    } else {
+        &mut left.a
+    };
+    assert_ne!(end.guid, leaf.guid);
+    *end = leaf;
+    fabric.links.insert(0, left);
+    assert_eq!(blocks(&fabric), (whole.clone(), Vec::new()));
+
+    fabric.links.remove(0);
+    fabric.links.remove(link);
+    let (lines, unconnected) = blocks(&fabric);
+    assert_eq!(unconnected.len(), 1);
+    assert_eq!(lines.len(), whole.len());
+    assert!(
+        lines.iter().all(|line| !line.contains("no-switch")),
+        "{lines:?}"
     );
 }
 
