@@ -12,9 +12,10 @@ use ferrosm_core::{CommandFailure, CommandOutcome, OperatorChange};
 use ferrosm_mad::attr::{LinkSpeed, MtuCode, PortInfo};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::lab::Lab;
+use ferrosm_tests::lab::{Lab, Sm};
 
 use crate::drain::Traffic;
+use crate::election::OTHER_SM_PORT;
 use crate::maintenance::{config, pairs, result};
 
 const SPEC: &str = "fat-tree:4";
@@ -108,7 +109,8 @@ fn mtu_of_an_active_link_is_limited() {
 }
 
 /// A link between switches trains within its limits, and no packet is lost. The limits survive the
-/// restart of the SM and of the switch; their end restores the rate, and leaves no record.
+/// restart of the SM and of the switch, and a takeover; their end restores the rate, and leaves no
+/// record.
 #[test]
 fn rate_of_a_link_is_limited_without_a_lost_packet() {
     let mut traffic = Traffic::on(SPEC, config());
@@ -139,6 +141,22 @@ fn rate_of_a_link_is_limited_without_a_lost_packet() {
     traffic.lab.world.run_for(Duration::from_secs(60));
     assert_eq!(rates(&traffic.lab, at), limited);
     traffic.lab.assert_correct();
+
+    // A standby takes over, while the switch forgets its limits again.
+    let lab = &mut traffic.lab;
+    let now = lab.world.now();
+    let standby = Sm::new(config(), Default::default(), now).with_replication();
+    let standby = lab.start_sm(OTHER_SM_PORT, standby);
+    lab.world.run_for(Duration::from_secs(20));
+    let stopped = lab.kill_sm();
+    let replica = stopped.replicated_state(lab.world.now());
+    assert_eq!(replica.port_limits.len(), 1);
+    lab.set_replica(standby, replica);
+    lab.select(standby);
+    lab.world.fabric_mut().reboot(at.node);
+    lab.run_until_correct(60);
+    lab.world.run_for(Duration::from_secs(20));
+    assert_eq!(rates(lab, at), limited, "takeover");
 
     let ended = OperatorChange::EndPortLimits(switch_port(&traffic.lab, at));
     traffic.lab.command(ended.into());
