@@ -376,6 +376,18 @@ impl Topology {
         Some((SwitchIdx::from_index(peer), PortNum(peer_port)))
     }
 
+    /// Whether it has the switches and LIDs of another graph, and all of its links.
+    pub(crate) fn extends(&self, other: &Self) -> bool {
+        let has_all = |s| {
+            let mut links = other.links(s).iter();
+            links.all(|l| self.neighbor(s, l.port) == Some((l.peer, l.peer_port)))
+        };
+        self.switches == other.switches
+            && self.destinations == other.destinations
+            && self.end_ports == other.end_ports
+            && self.switches().all(has_all)
+    }
+
     /// Links of a switch to other switches, by port number.
     #[must_use]
     pub fn links(&self, s: SwitchIdx) -> &[SwitchLink] {

@@ -88,7 +88,7 @@ pub struct Proof {
     pub mean_load: f64,
     /// Number of directed switch-to-switch channels.
     pub channels: usize,
-    /// Number of channel dependencies.
+    /// Number of channel dependencies of the tables, without those of multicast trees.
     pub dependencies: u64,
     /// Number of VLs with traffic between switches.
     pub vls_used: u8,

@@ -127,6 +127,13 @@ impl VlPlanPair<'_> {
             return Vec::new();
         }
         let destinations_before = self.before.0.destinations();
+        let has_same_switches = self.pairs.iter().all(|(before, after)| before == after);
+        if has_same_switches
+            && destinations_before == self.after.0.destinations()
+            && before.path_sl == after.path_sl
+        {
+            return Vec::new();
+        }
         let changed = self.after.0.destinations().iter().filter(|d| {
             let Ok(old) = destinations_before.binary_search_by_key(&d.lid, |old| old.lid) else {
                 return false;
