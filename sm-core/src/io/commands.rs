@@ -328,22 +328,19 @@ impl fmt::Display for CommandOutcome {
                 is_port,
                 dropped_lids,
             } => {
-                f.write_str("no route uses it")?;
                 f.write_str(match is_port {
-                    true => "; the port is disabled; `ferrosm port enable` enables it",
-                    false => "; `ferrosm undrain` puts it back",
+                    true => "out of the routes, and disabled; `ferrosm port enable` enables it",
+                    false => "out of the routes; `ferrosm undrain` puts it back",
                 })?;
                 write_dropped(f, *dropped_lids)
             }
             Self::MaintenanceEnded { dropped_lids } => {
-                f.write_str(
-                    "routes may use it; `ferrosm sweep --reroute` computes all routes anew, which may drop packets for a moment",
-                )?;
+                f.write_str("back in the routes")?;
                 write_dropped(f, *dropped_lids)
             }
             Self::PortLimitsSet { is_applied: true } => f.write_str("applied: read back"),
             Self::PortLimitsEnded { is_applied: true } => {
-                f.write_str("the port has its own values: read back")
+                f.write_str("limits ended: the values of the port itself are read back")
             }
             Self::PortLimitsSet { is_applied: false }
             | Self::PortLimitsEnded { is_applied: false } => f.write_str(

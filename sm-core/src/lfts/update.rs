@@ -92,10 +92,12 @@ pub(crate) struct LftUpdate {
     /// The port whose rejected write blocks the remaining stages.
     blocking_port: Option<PortRef>,
     drain: Option<AfterDrain>,
-    /// LFTs that follow before those of `drain`, which then drops no routes.
+    /// LFTs that follow before those of `drain`.
     passes: VecDeque<LftPass>,
     /// When the drain is over; `None` until all routes are dropped.
     drained_at: Option<Instant>,
+    /// The drain is over.
+    has_drained: bool,
 }
 
 impl LftUpdate {
@@ -112,6 +114,7 @@ impl LftUpdate {
         match order {
             LftWriteOrder::Drain {
                 first,
+                passes,
                 later_stages,
             } => {
                 let after = AfterDrain {
@@ -124,6 +127,7 @@ impl LftUpdate {
                     is_ordered: true,
                     drops_routes: true,
                     drain: Some(after),
+                    passes,
                     ..Self::default()
                 };
                 (update, first, None)
@@ -277,23 +281,21 @@ impl LftUpdate {
 
     /// Call it when all stages are written. `packet_life_time` is the configured code.
     pub(crate) fn poll_drain(&mut self, now: Instant, packet_life_time: u8) -> DrainState {
+        if self.drops_routes && !self.has_drained && self.drain.is_some() {
+            // Packets to a dropped LID have left all switches after one packet lifetime; the wait
+            // is limited to `DRAIN_MAX`.
+            let life = packet_life(packet_life_time).min(DRAIN_MAX);
+            if now < *self.drained_at.get_or_insert(now + life) {
+                return DrainState::Draining;
+            }
+            self.drained_at = None;
+            self.has_drained = true;
+        }
         if let Some(pass) = self.passes.pop_front() {
             return DrainState::NextPass(pass);
         }
-        let Some(after) = self.drain.take() else {
-            return DrainState::None;
-        };
-        if !self.drops_routes {
-            return DrainState::Over(Box::new(after));
-        }
-        // Packets to a dropped LID have left all switches after one packet lifetime; the wait is
-        // limited to `DRAIN_MAX`.
-        let life = packet_life(packet_life_time).min(DRAIN_MAX);
-        if now < *self.drained_at.get_or_insert(now + life) {
-            self.drain = Some(after);
-            return DrainState::Draining;
-        }
-        DrainState::Over(Box::new(after))
+        let after = self.drain.take();
+        after.map_or(DrainState::None, |after| DrainState::Over(Box::new(after)))
     }
 
     /// Begins the update after a drain. Returns the tables that switches should have, and the

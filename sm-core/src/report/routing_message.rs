@@ -50,6 +50,12 @@ pub enum RoutingMessage {
         /// The conflict between old and new entries.
         conflict: WithSwitchNames<Conflict>,
     },
+    /// Routes that only switches without end ports use are cleared before the new LFTs are written,
+    /// so that no others have to be.
+    SwitchRoutesCleared {
+        /// LIDs of these routes.
+        lids: usize,
+    },
     /// The routing of an engine is not installed, because routes in use would be drained. The
     /// routing in force stays, rerouted within its VL plan.
     DrainAvoided {
@@ -126,6 +132,7 @@ impl RoutingMessage {
             Self::NarrowSwitch(_) => "narrow-switch",
             Self::StagedUpdate { .. } => "staged-update",
             Self::DrainedUpdate { .. } => "drained-update",
+            Self::SwitchRoutesCleared { .. } => "switch-routes-cleared",
             Self::DrainAvoided { .. } => "drain-avoided",
             Self::UnusedVlsFirst => "unused-vls-first",
             Self::DrainedForVls { .. } => "drained-for-vls",
@@ -160,6 +167,10 @@ impl fmt::Display for RoutingMessage {
             Self::DrainedUpdate { lids, conflict } => write!(
                 f,
                 "packets on changing routes to {lids} LIDs are dropped while the LFTs are written, because old and new entries conflict: {conflict}"
+            ),
+            Self::SwitchRoutesCleared { lids } => write!(
+                f,
+                "routes to {lids} LIDs that carry only management packets of switches are cleared first; these packets are dropped while the LFTs are written"
             ),
             Self::DrainAvoided { engine, lids } => write!(
                 f,

@@ -23,6 +23,8 @@ pub enum LftWriteOrder {
     Drain {
         /// LFTs without the changing routes.
         first: NodeLfts,
+        /// LFTs in between, as in [`Self::Passes`].
+        passes: VecDeque<LftPass>,
         /// Stages of the new LFTs, as in [`Self::Stages`]; empty for any order.
         later_stages: Vec<Vec<(NodeIdx, u16)>>,
     },

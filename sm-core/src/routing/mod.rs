@@ -12,6 +12,7 @@ pub(crate) mod kept;
 pub mod lft_writes;
 mod passes;
 pub mod routes;
+mod switch_routes;
 mod update_outcome;
 pub mod vl_change;
 pub mod vl_plan;

@@ -34,6 +34,7 @@ use crate::routing::installed_groups::InstalledGroups;
 use crate::routing::kept::{kept_tables, weighted_vls};
 use crate::routing::lft_writes::{LftPass, LftWriteOrder, LftWritePlan};
 use crate::routing::passes::{TablePass, find_passes};
+use crate::routing::switch_routes::{ClearedUpdate, clear_switch_routes};
 use crate::routing::vl_plan::{FabricVlPlan, operated_vls};
 
 /// The inputs of a routing computation, copied from the observed fabric.
@@ -643,6 +644,40 @@ impl RoutingJob {
         }
     }
 
+    /// How the LFTs are written after routes of switches were cleared.
+    fn plan_cleared(
+        &self,
+        cleared: ClearedUpdate,
+        vl_plan: &VlPlan,
+        messages: &mut Vec<RoutingMessage>,
+    ) -> LftWritePlan {
+        let lids = cleared.lids;
+        messages.push(RoutingMessage::SwitchRoutesCleared { lids });
+        let start = cleared.first.iter().cloned().map(Some).collect();
+        let plan = self.plan_passes(start, cleared.passes, vl_plan, messages);
+        let mut passes = VecDeque::new();
+        let mut later_stages = Vec::new();
+        match plan.order {
+            LftWriteOrder::Passes {
+                passes: planned,
+                last_stages,
+            } => {
+                passes = planned;
+                later_stages = last_stages;
+            }
+            LftWriteOrder::Stages(stages) => later_stages = stages,
+            LftWriteOrder::Any | LftWriteOrder::Drain { .. } => {}
+        }
+        LftWritePlan {
+            order: LftWriteOrder::Drain {
+                first: self.nodes.iter().copied().zip(cleared.first).collect(),
+                passes,
+                later_stages,
+            },
+            ..plan
+        }
+    }
+
     /// The stages of a transition, by node.
     fn stages_by_node(&self, transition: Transition) -> Vec<Vec<(NodeIdx, u16)>> {
         let located = |(s, block): (SwitchIdx, u16)| Some((*self.nodes.get(s.index())?, block));
@@ -682,9 +717,13 @@ impl RoutingJob {
         .plan(messages);
         let vl_plan = &routing.vl_plan;
         if let (Transition::Drain { .. }, None, true) = (&transition, &drained, self.is_maintenance)
-            && let Some(passes) = find_passes(topo, &installed_tables, tables, vl_plan)
         {
-            return self.plan_passes(installed_tables, passes, vl_plan, messages);
+            if let Some(passes) = find_passes(topo, &installed_tables, tables, vl_plan) {
+                return self.plan_passes(installed_tables, passes, vl_plan, messages);
+            }
+            if let Some(cleared) = clear_switch_routes(topo, &installed_tables, tables, vl_plan) {
+                return self.plan_cleared(cleared, vl_plan, messages);
+            }
         }
         let replacement = Replacement {
             topo,
@@ -706,6 +745,7 @@ impl RoutingJob {
             (Transition::AnyOrder, None) => LftWriteOrder::Any,
             (Transition::AnyOrder, Some(first)) => LftWriteOrder::Drain {
                 first: by_node(first),
+                passes: VecDeque::new(),
                 later_stages: Vec::new(),
             },
             (transition @ Transition::Stages(_), drained) => {
@@ -717,6 +757,7 @@ impl RoutingJob {
                     None => LftWriteOrder::Stages(stages),
                     Some(first) => LftWriteOrder::Drain {
                         first: by_node(first),
+                        passes: VecDeque::new(),
                         later_stages: stages,
                     },
                 }
@@ -730,6 +771,7 @@ impl RoutingJob {
                 }
                 LftWriteOrder::Drain {
                     first: by_node(first),
+                    passes: VecDeque::new(),
                     later_stages: Vec::new(),
                 }
             }
