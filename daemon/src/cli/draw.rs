@@ -10,9 +10,9 @@ use crate::drawing::{DrawingDetail, DrawingFormat};
 /// Flags of `draw`.
 #[derive(Debug, Clone, Args)]
 pub struct DrawArgs {
-    /// Format of the drawing.
-    #[arg(long, value_enum, default_value_t = DrawingFormat::Svg)]
-    pub format: DrawingFormat,
+    /// Format of the drawing [default: that of the file's extension, otherwise svg].
+    #[arg(long, value_enum)]
+    pub format: Option<DrawingFormat>,
     /// What a box stands for [default: a switch if there are at most 60 (2,500 in a grid),
     /// otherwise a group].
     #[arg(long, value_enum)]
@@ -43,6 +43,18 @@ pub enum HighlightKind {
 }
 
 impl DrawArgs {
+    /// The format of the drawing.
+    #[must_use]
+    pub fn format(&self) -> DrawingFormat {
+        let extension = self.output.as_deref().and_then(|file| file.extension());
+        let by_extension = extension.and_then(|extension| match extension.to_str()? {
+            "pdf" => Some(DrawingFormat::Pdf),
+            "html" | "htm" => Some(DrawingFormat::Html),
+            _ => None,
+        });
+        self.format.or(by_extension).unwrap_or(DrawingFormat::Svg)
+    }
+
     /// What is drawn strongly.
     ///
     /// # Errors

@@ -70,7 +70,7 @@ pub use routing::RouteArgs;
 pub use sa::{RateArg, SaArgs, SaCommand};
 #[cfg(feature = "simulator")]
 pub use simulator::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SimulatorCommand, SocketArgs};
-pub use state::{StateArgs, StateCommand};
+pub use state::{StateArgs, StateCommand, state_dir_from_environment};
 pub use time::TimeArgs;
 pub use upgrade::{ManArgs, UpgradeArgs, UpgradeCommand};
 pub use web::{RoleArg, WebArgs, WebCommand};

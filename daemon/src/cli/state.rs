@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 /// Flags of `state`.
 #[derive(Debug, Clone, Args)]
 pub struct StateArgs {
-    /// State directory [default: files.state-dir of the configuration file].
+    /// State directory [env: FERROSM_STATE_DIR] [default: files.state-dir of the configuration
+    /// file].
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
     /// Configuration file of the service [default: /etc/ferrosm/ferrosm.toml].
@@ -16,6 +17,21 @@ pub struct StateArgs {
     /// The subcommand.
     #[command(subcommand)]
     pub command: StateCommand,
+}
+
+impl StateArgs {
+    /// The state directory that the command line or, without `--config`, the environment names.
+    #[must_use]
+    pub fn named_state_dir(&self) -> Option<PathBuf> {
+        let from_environment = || state_dir_from_environment(self.config.is_some());
+        self.state_dir.clone().or_else(from_environment)
+    }
+}
+
+/// The directory that `FERROSM_STATE_DIR` names, unless a configuration file is named.
+pub fn state_dir_from_environment(has_config: bool) -> Option<PathBuf> {
+    let dir = std::env::var_os("FERROSM_STATE_DIR").filter(|dir| !dir.is_empty());
+    dir.map(PathBuf::from).filter(|_| !has_config)
 }
 
 /// Subcommands of `state`.

@@ -32,7 +32,7 @@ pub fn run(args: &DrawArgs) -> Result<(), Failure> {
         Some(_) => Highlight::Unmarked,
     };
     let picture = drawing::draw(&fabric, args.level, &highlight);
-    let bytes = drawing::encode(&picture, &fabric, args.format);
+    let bytes = drawing::encode(&picture, &fabric, args.format());
     let Some(file) = &args.output else {
         let mut out = std::io::stdout().lock();
         return match out.write_all(&bytes).and_then(|()| out.flush()) {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::config;
 use crate::api::client::{ApiEndpoint, AskError, Call, ReceivedAnswer};
-use crate::cli::ServiceDirArgs;
+use crate::cli::{ServiceDirArgs, state_dir_from_environment};
 use crate::failure::Failure;
 
 /// The service that flags, or otherwise the environment, name.
@@ -41,10 +41,7 @@ pub(super) fn endpoint(service: &ServiceDirArgs) -> Result<ApiEndpoint, Failure>
 
 /// The state directory of a service.
 pub(super) fn state_dir(service: &ServiceDirArgs) -> Result<PathBuf, Failure> {
-    let from_environment = || {
-        let dir = std::env::var_os("FERROSM_STATE_DIR").filter(|dir| !dir.is_empty());
-        dir.map(PathBuf::from).filter(|_| service.config.is_none())
-    };
+    let from_environment = || state_dir_from_environment(service.config.is_some());
     match service.state_dir.clone().or_else(from_environment) {
         Some(dir) => Ok(dir),
         None => match config::state_dir(service.config.as_deref()) {

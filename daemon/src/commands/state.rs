@@ -27,8 +27,8 @@ const ERRORS_MAX: usize = 20;
 /// Another process uses the directory of an import, or a file is invalid or cannot be read or
 /// written.
 pub fn run(args: &StateArgs) -> Result<(), Failure> {
-    let path = match &args.state_dir {
-        Some(path) => path.clone(),
+    let path = match args.named_state_dir() {
+        Some(path) => path,
         None => config::state_dir(args.config.as_deref())?,
     };
     let creates_dir = matches!(
