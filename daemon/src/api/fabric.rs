@@ -6,7 +6,7 @@ use ferrosm_fabric::snapshot::{
     EndPortIdx, PortIdx, ReportedLink, Snapshot, SnapshotLink, SnapshotPort,
 };
 use ferrosm_mad::attr::{LinkRate, PhysState, PortInfo, PortState};
-use ferrosm_mad::ids::NodeGuid;
+use ferrosm_mad::ids::{NodeGuid, PortNum};
 
 use serde_json::Value;
 
@@ -332,14 +332,20 @@ pub(crate) fn link_of_snapshot(snapshot: &Snapshot, link: SnapshotLink) -> Link 
 }
 
 /// Where an end port is, and what it has.
-pub(super) fn place(snapshot: &Snapshot, at: EndPortIdx) -> Place {
+///
+/// `switch_port` is the port of a switch that is meant; what it is connected to is shown.
+pub(super) fn place(snapshot: &Snapshot, at: EndPortIdx, switch_port: Option<PortNum>) -> Place {
     let end_port = snapshot.end_port(at);
-    let peer = snapshot.peer(end_port.port);
+    let is_switch = snapshot.node(end_port.node).is_switch();
+    let meant = switch_port
+        .filter(|_| is_switch)
+        .map_or(end_port.port, |number| PortIdx::new(end_port.node, number));
+    let peer = snapshot.peer(meant);
     let p_keys = end_port.pkeys.as_ref();
     Place {
         port: end_port_name(snapshot, at),
         kind: node_kind(snapshot.node(end_port.node).node_type),
-        number: end_port.port.num().0,
+        number: meant.num().0,
         lid: end_port.lid.0,
         lmc: end_port.lmc.0,
         gid: snapshot.gid(at).to_string(),

@@ -234,7 +234,7 @@ fn host_port(
         .iter()
         .filter(|(_, group)| group.members.contains_key(&end_port.guid));
     HostPort {
-        place: fabric::place(snapshot, at),
+        place: fabric::place(snapshot, at, None),
         partitions: named.collect(),
         groups: joined.map(|(mgid, _)| mgid.to_string()).collect(),
     }

@@ -414,7 +414,7 @@ pub(super) fn refusal(command: CommandKind, failure: &CommandFailure) -> ApiErro
         CommandFailure::NotMaster { .. } => (
             ErrorKind::NotMaster,
             if matches!(command, CommandKind::Takeover) {
-                "To make this SM master, run `ferrosm handover` on the master."
+                "To make this SM master, run `ferrosm handover` on the master. If the master is another program: give this SM a higher priority, stop that program, or allow what waits for consent (`ferrosm health`) with `ferrosm takeover --accept KIND`."
             } else {
                 "Run the command on the master. If the subnet has none, `ferrosm takeover` makes this SM master."
             },

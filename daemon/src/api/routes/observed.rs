@@ -15,6 +15,7 @@ use ferrosm_api::path::{Path, PathQuery};
 use ferrosm_api::status::{Health, Limits, Sms, Status};
 use ferrosm_core::{Command, CommandFailure};
 use ferrosm_fabric::snapshot::EarlierTables;
+use ferrosm_mad::ids::PortNum;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -169,7 +170,12 @@ pub(super) async fn get_where(
     let fabric = ready(&state)?;
     let snapshot = &fabric.snapshot;
     let found = lookup::end_ports(fabric, &query.name)?;
-    let places = found.into_iter().map(|at| fabric::place(snapshot, at));
+    // A switch has one end port, port 0, and may be named by any of its ports.
+    let named = query.name.rsplit_once('/');
+    let number = named.and_then(|(_, port)| port.parse().ok().map(PortNum));
+    let places = found
+        .into_iter()
+        .map(|at| fabric::place(snapshot, at, number));
     let items = places.collect();
     Ok(answer(&state, fabric.at, Where { items }))
 }
