@@ -35,7 +35,7 @@ pub enum CaptureCommand {
         #[command(flatten)]
         service: CaptureServiceArgs,
     },
-    /// Show the capture, and the rings that are always on.
+    /// Show the capture, and the rings (`files.rings-mib`).
     Status(AskArgs),
 }
 

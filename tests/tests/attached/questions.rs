@@ -183,7 +183,7 @@ fn questions_of_a_day_are_answered() {
     assert!(listed.stdout.contains("README"), "{}", listed.stdout);
 
     // How is a switch taken out for maintenance, a port put out of service, a tenant added?
-    day.says(&["drain", "spine-1-1"], &["no route uses it"]);
+    day.says(&["drain", "spine-1-1"], &["out of the routes"]);
     let used = traced(&day, "host-0-0-0", "host-1-1-1").join(" ");
     assert!(!used.contains("spine-1-1"), "{used}");
     day.exits(0, &["undrain", "spine-1-1"]);

@@ -481,7 +481,10 @@ impl Report<'_> {
         }
         let files = self.ring_files("mads-");
         if files.is_empty() {
-            self.archive.miss("MADs", "the ring has none of this time");
+            self.archive.miss(
+                "MADs",
+                "no ring has MADs of this time (`files.rings-mib`, 0: off)",
+            );
         }
         for (name, path) in files {
             match std::fs::read(&path) {

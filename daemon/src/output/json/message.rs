@@ -9,7 +9,7 @@
 //!
 //! | message | values of `kind` |
 //! |---|---|
-//! | routing message: installation | `adoption-rejected`, `installed-lfts-adopted`, `persisted-routing-continued`, `engine-rejected`, `dropped-transit`, `narrow-switch`, `staged-update`, `drained-update`, `drained-for-vls`, `drain-avoided`, `path-sls-change`, `unused-vls-first`, `multicast-entries-cleared`, `tables-kept`, `lfts-not-written`, `mfts-not-written` |
+//! | routing message: installation | `adoption-rejected`, `installed-lfts-adopted`, `persisted-routing-continued`, `engine-rejected`, `dropped-transit`, `narrow-switch`, `staged-update`, `drained-update`, `switch-routes-cleared`, `drained-for-vls`, `drain-avoided`, `path-sls-change`, `unused-vls-first`, `multicast-entries-cleared`, `tables-kept`, `lfts-not-written`, `mfts-not-written` |
 //! | routing message: decisions | `structure`, `fallback`, `engines-compared`, `incremental-reroute`, `dimensions`, `datelines`, `cut-rings`, `detours`, `multicast-sl`, `axes`, `one-qos-level`, `no-spanning-tree`, `moved-lids`, `tree`, `unused-port-list`, `down-up-pairs`, `lowest-level`, `switch-order`, `longer-paths`, `one-vl`, `vls`, `one-way-sls`, `pair-vls` |
 //! | warning, or routing message | `absent-guids`, `root-not-a-switch`, `no-such-port`, `lids-moved`, `lids-taken`, `sl-clashes` |
 //! | warning | `disconnected-components` |
