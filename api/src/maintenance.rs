@@ -33,7 +33,7 @@ pub struct PortDisableRequest {
     pub accept_cut_off: bool,
 }
 
-/// Limits of the link at a port, in place of earlier ones.
+/// Limits of the link at a port. Earlier ones that are not named stay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortLimitsRequest {

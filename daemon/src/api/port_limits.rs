@@ -18,8 +18,9 @@ use super::requests::switch_port;
 /// Widths of links, the widest first.
 const WIDTHS: [u8; 5] = [12, 8, 4, 2, 1];
 
-/// The change that sets the limits of a port.
+/// The change that sets the limits of a port. Earlier limits that the request does not name stay.
 pub(super) fn set(
+    state: &State,
     fabric: &FabricState,
     request: &PortLimitsRequest,
     reason: &str,
@@ -63,6 +64,12 @@ pub(super) fn set(
         return Err(invalid(
             "no limit: name an MTU, a rate, a width or a speed".to_owned(),
         ));
+    }
+    let mut known_limits = state.port_limits.iter();
+    if let Some(earlier) = known_limits.find(|known| known.at() == limits.at()) {
+        limits.mtu = limits.mtu.or(earlier.mtu);
+        limits.width = limits.width.or(earlier.width);
+        limits.speed = limits.speed.or(earlier.speed);
     }
     Ok(OperatorChange::SetPortLimits(Box::new(NewPortLimits {
         limits,

@@ -191,7 +191,8 @@ pub enum PortCommand {
     },
     /// Enable a port that `disable` disabled.
     Enable(InServiceArgs),
-    /// Limit MTU, width or speed of the link at a switch port, in place of earlier limits.
+    /// Limit MTU, width or speed of the link at a switch port. Earlier limits that are not named
+    /// stay.
     ///
     /// The limits stay across restarts and failover, until `port unset`. A link that has to train
     /// for them goes down for a moment, after the routes have left it.

@@ -106,6 +106,8 @@ fn ignored_sms_are_listed_with_the_reason() {
     assert_eq!(items.len(), 2, "{sms}");
     assert_eq!(items[0]["is_self"], true);
     assert_eq!(items[1]["ignored"], "another SM_Key (sm.sm-key)");
+    // Each is master of its own hosts, and an alarm says so.
+    wait(&lab, &["alarms"], &["second master of the fabric"]);
 }
 
 /// The port of a host is disabled and enabled by the name of the host, which is not in the subnet

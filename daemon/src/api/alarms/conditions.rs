@@ -204,6 +204,22 @@ fn of_service(state: &State) -> Vec<Condition> {
             ..Condition::new(format!("{kind}:{guid}"), kind, standby, text)
         });
     }
+    for ignored in &state.sm_reports.ignored {
+        let kind = "sm-ignored";
+        let guid = ignored.info.guid;
+        let is_second_master =
+            [state.role, ignored.info.sm_state] == [SmState::Master, SmState::Master];
+        let (severity, text) = match is_second_master {
+            true => (EventSeverity::Error, "second master of the fabric, ignored"),
+            false => (EventSeverity::Warning, "SM ignored"),
+        };
+        let text = format!("{text}: {}", ignored.reason);
+        items.push(Condition {
+            severity,
+            is_of_service: true,
+            ..Condition::new(format!("{kind}:{guid}"), kind, sm_name(state, guid), text)
+        });
+    }
     if state.role == SmState::Master {
         add_keys(state, &object, &mut items);
     }

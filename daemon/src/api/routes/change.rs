@@ -200,8 +200,9 @@ pub(super) async fn post_set(
     query: ChangeOf,
     body: BodyOf<PortLimitsRequest>,
 ) -> Executed {
-    let set =
-        |state: &State, request, reason: &str| port_limits::set(ready(state)?, &request, reason);
+    let set = |state: &State, request, reason: &str| {
+        port_limits::set(state, ready(state)?, &request, reason)
+    };
     carry_out_request(service, client, query, body, set).await
 }
 
