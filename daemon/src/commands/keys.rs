@@ -37,13 +37,22 @@ pub fn run(command: &KeysCommand) -> Result<(), Failure> {
             if *dry_run {
                 return plan(service, &resource);
             }
+            let is_random = key.is_none();
             let request = Request::new(Method::POST, &resource)
                 .with_option(accept.map(|_| ("accept", "lockout")))
                 .with_body(&NewKey { key })?;
-            execute(service, &request)
+            execute(service, &request)?;
+            match is_random && !service.json {
+                true => output::print(RANDOM_KEY),
+                false => Ok(()),
+            }
         }
     }
 }
+
+/// What follows from a key that no file has.
+const RANDOM_KEY: &str = "The key is random: only the state directories of the SMs have it, and `ferrosm health` says so. For a key that is \
+    also in the configuration, rotate to that of a file (--key-file), then set it on all SMs.\n";
 
 fn plan(args: &ServiceArgs, resource: &str) -> Result<(), Failure> {
     let endpoint = endpoint(&args.service)?;
