@@ -106,7 +106,7 @@ pub fn source(file: Option<&Path>) -> Result<ConfigSource, Failure> {
 /// # Errors
 /// The file is invalid, or no state directory is configured.
 pub fn state_dir(file: Option<&Path>) -> Result<PathBuf, Failure> {
-    let path = file.unwrap_or(Path::new(DEFAULT_PATH));
+    let path = file.unwrap_or_else(|| Path::new(DEFAULT_PATH));
     let source = match std::fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => ConfigSource::parse(path, "")?,
         Ok(_) | Err(_) => source(file)?,
