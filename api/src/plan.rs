@@ -1,10 +1,25 @@
 //! The plan of a start: what an SM would write to the fabric as it is now.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::Role;
+use crate::fabric::NodeKind;
 use crate::invariant::InvariantStatus;
+
+/// The query of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PlanQuery {
+    /// Plan with these removals accepted, separated by commas: `p-key-removal`, `lmc-change`,
+    /// `m-key-removal`, `qos-removal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<String>,
+    /// Also list each write, with the data before and after, but without M_Keys.
+    #[serde(default)]
+    pub full: bool,
+}
 
 /// What an SM would write, and what it would change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,6 +40,9 @@ pub struct Plan {
     pub tables: PlannedTables,
     /// Number of writes by attribute, in the order of the first of each.
     pub sets: Vec<SetCount>,
+    /// The nodes that are written to, by GUID.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<WrittenNode>,
     /// Routing engine; empty if no routing was found.
     pub engine: String,
     /// Problems of the sweep, the most severe first.
@@ -115,6 +133,57 @@ pub struct SetCount {
     pub attribute: String,
     /// Number of writes.
     pub count: usize,
+}
+
+/// A node that is written to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WrittenNode {
+    /// Node GUID.
+    pub guid: String,
+    /// NodeDescription.
+    pub name: String,
+    /// Kind of node.
+    pub kind: NodeKind,
+    /// Number of writes by attribute, in the order of the first of each.
+    pub sets: Vec<SetCount>,
+    /// What changes at its ports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectAtPorts>,
+}
+
+/// What changes at ports of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EffectAtPorts {
+    /// What changes.
+    pub effect: PlannedEffect,
+    /// Numbers of the ports; 0 is that of the switch itself.
+    pub ports: Vec<u8>,
+}
+
+/// What changes at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlannedEffect {
+    /// It gets another LID: its connections break.
+    LidChanged,
+    /// Its link is Active, and gets another MTU or number of VLs.
+    LinkChanged,
+    /// It loses P_Keys.
+    PKeyRemoved,
+    /// It gets another M_Key or M_Key protection.
+    MKeyChanged,
+    /// It gets another LMC.
+    LmcChanged,
+    /// It has no LID, and gets one.
+    LidAssigned,
+    /// It becomes Active.
+    Activated,
+    /// It gains P_Keys.
+    PKeyAdded,
+    /// It gets another LID of the master SM.
+    SmLidChanged,
+    /// It gets ClientReregister.
+    Reregistered,
 }
 
 /// A write.

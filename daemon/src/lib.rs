@@ -36,6 +36,7 @@ pub mod commands;
 pub mod config;
 pub mod drawing;
 pub mod exports;
+mod fabric_of_snapshot;
 pub mod failure;
 pub mod host_list;
 pub mod http;

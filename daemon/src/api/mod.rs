@@ -2,8 +2,8 @@
 //! docs/api.md).
 //!
 //! [`published`] is what the service publishes and the API answers from; answers are computed on
-//! the thread of the HTTP servers ([`crate::http`]) and send no MAD. [`commands`] go to the loop of
-//! the SM. [`client`] is the other side, for the commands that ask the service.
+//! the thread of the HTTP servers ([`crate::http`]) and send no MAD, except plans. [`commands`] go
+//! to the loop of the SM. [`client`] is the other side, for the commands that ask the service.
 //!
 //! | module | contents |
 //! |---|---|
@@ -26,7 +26,7 @@
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | [`intent`], [`intent_check`] | declared invariants and cables; their comparison |
 //! | `forget` | what is no longer expected |
-//! | `fabric`, `partition`, `path`, `status`, `structure` | answers |
+//! | `drawing`, `fabric`, `partition`, `path`, `status`, `structure` | answers |
 //! | [`group`] | multicast groups, and what a host belongs to |
 //! | `keys` | management keys, and requests to rotate them |
 //! | `requests`, `members` | partitions and maintenance as commands; who members of partitions are |
@@ -35,6 +35,7 @@
 //! | `ufm` | calls of UFM's interface, for ib-kubernetes |
 //! | `sa_clients` | clients of the SA, and limits of single ones |
 //! | `what_if` | predictions, which take longer |
+//! | [`start_plan`] | plans of a start, which read the fabric |
 
 pub mod access;
 pub mod alarms;
@@ -42,6 +43,7 @@ pub mod changes;
 pub mod client;
 pub mod commands;
 pub mod config;
+mod drawing;
 mod enabled_ports;
 pub mod events;
 mod explain;
@@ -79,6 +81,7 @@ mod seen;
 pub mod server;
 pub mod sessions;
 mod sm_reports;
+pub mod start_plan;
 mod status;
 pub(crate) mod structure;
 pub mod sweep_log;
@@ -86,6 +89,7 @@ mod ufm;
 mod web;
 mod what_if;
 
+pub(crate) use names::node_kind;
 pub(crate) use status::role;
 
 use core::time::Duration;
@@ -107,6 +111,7 @@ use self::events::EventLog;
 use self::group::RegistryDesk;
 use self::published::Published;
 use self::sessions::Sessions;
+use self::start_plan::StartPlanner;
 use self::sweep_log::SweepLog;
 use crate::notify::Notifier;
 use crate::rings::ServiceRings;
@@ -154,6 +159,7 @@ pub struct Service {
     /// Held while a change is checked and executed.
     change_turn: Arc<tokio::sync::Mutex<()>>,
     predictor: what_if::Predictor,
+    pub start_planner: StartPlanner,
     pub alarms: Alarms,
     pub notifier: Notifier,
     pub changes: ChangeLog,

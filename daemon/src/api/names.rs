@@ -46,7 +46,7 @@ pub(super) fn port_location(snapshot: &Snapshot, at: PortIdx) -> String {
     }
 }
 
-pub(super) const fn node_kind(node_type: NodeType) -> NodeKind {
+pub(crate) const fn node_kind(node_type: NodeType) -> NodeKind {
     match node_type {
         NodeType::Switch => NodeKind::Switch,
         NodeType::Router => NodeKind::Router,

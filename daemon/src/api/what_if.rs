@@ -19,6 +19,7 @@ use ferrosm_fabric::snapshot::Snapshot;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::drawing::{self, DrawingRequest};
 use super::intent::Intent;
 use super::intent_check;
 use super::list::invalid;
@@ -92,6 +93,17 @@ impl SharedFabric {
             partitions: Arc::clone(&state.partitions),
             intent: Arc::clone(&state.intent),
         })
+    }
+
+    fn structure(&self) -> FabricStructure {
+        let nodes = self.basis.nodes().iter();
+        let slots: Vec<u32> = nodes.map(|node| node.slot()).collect();
+        let graph = structure::SwitchTopology {
+            topology: self.basis.graph(),
+            hints: self.basis.hints(),
+            slots: &slots,
+        };
+        structure::structure(&self.snapshot, &graph)
     }
 
     fn as_routed(&self) -> RoutedFabric<'_> {
@@ -210,21 +222,30 @@ impl Predictor {
         role: ClientRole,
     ) -> Result<FabricStructure, ApiError> {
         let shared = SharedFabric::new(state)?;
-        let compute = move |_: &Cancellation| {
-            let slots: Vec<u32> = shared
-                .basis
-                .nodes()
-                .iter()
-                .map(|node| node.slot())
-                .collect();
-            let graph = structure::SwitchTopology {
-                topology: shared.basis.graph(),
-                hints: shared.basis.hints(),
-                slots: &slots,
-            };
-            structure::structure(&shared.snapshot, &graph)
-        };
+        let compute = move |_: &Cancellation| shared.structure();
         self.run(role, TIME_MAX, compute).await
+    }
+
+    /// A drawing, as SVG.
+    pub(super) async fn drawing(
+        &self,
+        state: &Arc<State>,
+        request: DrawingRequest,
+        role: ClientRole,
+    ) -> Result<String, ApiError> {
+        let shared = SharedFabric::new(state)?;
+        let state = Arc::clone(state);
+        let compute = move |_: &Cancellation| -> Result<String, ApiError> {
+            let fabric = ready(&state)?;
+            Ok(drawing::svg(
+                fabric,
+                &state.maintenance,
+                &shared.basis,
+                shared.structure(),
+                &request,
+            ))
+        };
+        self.run(role, TIME_MAX, compute).await?
     }
 
     /// The load of the links.

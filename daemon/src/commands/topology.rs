@@ -77,7 +77,7 @@ fn live(args: &TopologyArgs) -> Result<Snapshot, Failure> {
     })?;
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);
-    let (port, _) = reading::open(&mut settings)?;
+    let port = reading::open(&mut settings)?;
     let shell = DiscoveryShell {
         bar: terminal.bar(),
     };

@@ -5,6 +5,7 @@
 
 mod boxes;
 mod distances;
+pub mod highlights;
 mod html;
 mod labels;
 mod layout;

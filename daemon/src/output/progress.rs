@@ -27,7 +27,7 @@ impl Terminal {
     #[must_use]
     pub fn bar(&self) -> SweepBar {
         let Some(bars) = &self.bars else {
-            return SweepBar { bar: None };
+            return SweepBar::hidden();
         };
         let bar = bars.add(ProgressBar::new(0));
         if let Ok(style) = ProgressStyle::with_template("{msg:>14} {wide_bar} {pos}/{len}") {
@@ -75,6 +75,12 @@ pub struct SweepBar {
 }
 
 impl SweepBar {
+    /// A bar that is not shown.
+    #[must_use]
+    pub const fn hidden() -> Self {
+        Self { bar: None }
+    }
+
     /// Shows the progress of a sweep; hides the bar between sweeps.
     pub fn show(&self, progress: Progress) {
         let Some(bar) = &self.bar else { return };

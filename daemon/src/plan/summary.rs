@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_api::plan::{
-    Plan, PlannedLids, PlannedPKey, PlannedPorts, PlannedTables, PlannedWrite, PresentSm, SetCount,
+    Plan, PlannedEffect, PlannedLids, PlannedPKey, PlannedPorts, PlannedTables, PlannedWrite,
+    PresentSm, SetCount,
 };
 use ferrosm_core::SweepReport;
-use ferrosm_mad::attr::{
-    NodeDescription, NodeInfo, NodeType, PKeyBlock, PortInfo, PortState, SmInfo, SmState, id,
-};
-use ferrosm_mad::ids::{AttrId, Lid, PortGuid};
+use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo, SmInfo, SmState, id};
+use ferrosm_mad::ids::{Lid, PortGuid};
 
+use super::changes::{Changes, attr_name, changes, count_set, is_end_port, name, of, p_key_tables};
+use super::nodes::{PortEffect, planned_nodes, port_effects};
 use super::planned_port::{AttrData, Planned, PlannedSet, ReachedDevice};
 use crate::api::role;
 use crate::output::report::problem_lines;
@@ -32,75 +33,22 @@ pub fn summarize(
     lists_writes: bool,
 ) -> Plan {
     let changes = changes(planned);
+    let effects = port_effects(planned, &changes);
     let writes = planned.sets.iter().filter(|_| lists_writes);
     Plan {
         sms: present_sms(planned, own, awaits_consent.is_some()),
         awaits_consent,
         lids: lids(planned, &changes),
         p_keys: p_keys(planned, &changes),
-        ports: ports(planned, &changes),
+        ports: ports(&effects),
         tables: tables(planned, &changes),
         sets: set_counts(planned),
+        nodes: planned_nodes(planned, &effects),
         engine: report.engine.to_owned(),
         problems: problem_lines(&report.problems),
         violations: Vec::new(),
         writes: writes.map(|set| described(planned, set)).collect(),
     }
-}
-
-/// An attribute that is written: before the first write, and after the last one.
-#[derive(Debug, Clone, Copy)]
-struct Change<'a> {
-    device: ReachedDevice,
-    modifier: u32,
-    before: Option<&'a AttrData>,
-    after: &'a AttrData,
-    writes: usize,
-    /// One of the writes has ClientReregister.
-    reregisters: bool,
-}
-
-/// The attributes that are written, by attribute.
-type Changes<'a> = BTreeMap<u16, Vec<Change<'a>>>;
-
-fn changes(planned: &Planned) -> Changes<'_> {
-    let mut merged: BTreeMap<_, Change<'_>> = BTreeMap::new();
-    for set in &planned.sets {
-        let (device, attr, modifier) = set.at;
-        let change = merged.entry(set.at).or_insert(Change {
-            device,
-            modifier: modifier.0,
-            before: set.before.as_ref(),
-            after: &set.after,
-            writes: 0,
-            reregisters: false,
-        });
-        change.after = &set.after;
-        change.writes += 1;
-        change.reregisters |= attr == id::PORT_INFO && PortInfo::client_reregister.read(&set.after);
-    }
-    let mut changes = Changes::new();
-    for ((_, attr, _), change) in merged {
-        changes.entry(attr.0).or_default().push(change);
-    }
-    changes
-}
-
-fn of<'a, 'b>(changes: &'b Changes<'a>, attr: AttrId) -> &'b [Change<'a>] {
-    changes.get(&attr.0).map_or(&[], Vec::as_slice)
-}
-
-fn name(planned: &Planned, device: ReachedDevice) -> String {
-    let description = planned.attr(device, id::NODE_DESCRIPTION);
-    description.map_or_else(String::new, |data| {
-        NodeDescription::decode(data).to_string()
-    })
-}
-
-/// Whether a PortInfo is that of an end port: of a channel adapter, a router, or port 0 of a
-/// switch.
-fn is_end_port(planned: &Planned, device: ReachedDevice, modifier: u32) -> bool {
-    modifier & 0xFF == 0 || !planned.is_switch(device)
 }
 
 fn present_sms(planned: &Planned, own: OwnSm, awaits_consent: bool) -> Vec<PresentSm> {
@@ -181,23 +129,12 @@ fn lids(planned: &Planned, changes: &Changes<'_>) -> PlannedLids {
 }
 
 fn p_keys(planned: &Planned, changes: &Changes<'_>) -> Vec<PlannedPKey> {
-    // The tables of end ports; those of switch ports follow from them.
-    let mut tables: BTreeMap<ReachedDevice, [BTreeSet<u16>; 2]> = BTreeMap::new();
-    for change in of(changes, id::PKEY_TABLE) {
-        if planned.is_switch(change.device) && change.modifier >> 16 != 0 {
-            continue;
-        }
-        let [before, after] = tables.entry(change.device).or_default();
-        let keys = |data: &AttrData| PKeyBlock::decode(data).keys.map(|key| key.0);
-        before.extend(change.before.map(keys).into_iter().flatten());
-        after.extend(keys(change.after));
-    }
     let mut counts: BTreeMap<u16, [usize; 2]> = BTreeMap::new();
-    for [before, after] in tables.values() {
-        for key in before.difference(after).filter(|key| **key & 0x7FFF != 0) {
+    for [before, after] in p_key_tables(planned, changes).values() {
+        for key in before.difference(after) {
             counts.entry(*key).or_default()[0] += 1;
         }
-        for key in after.difference(before).filter(|key| **key & 0x7FFF != 0) {
+        for key in after.difference(before) {
             counts.entry(*key).or_default()[1] += 1;
         }
     }
@@ -211,28 +148,22 @@ fn p_keys(planned: &Planned, changes: &Changes<'_>) -> Vec<PlannedPKey> {
         .collect()
 }
 
-fn ports(planned: &Planned, changes: &Changes<'_>) -> PlannedPorts {
+fn ports(effects: &[PortEffect]) -> PlannedPorts {
     let mut ports = PlannedPorts::default();
-    for change in of(changes, id::PORT_INFO) {
-        let before = change.before.map(PortInfo::decode).unwrap_or_default();
-        let after = PortInfo::decode(change.after);
-        let is_active = before.port_state == PortState::Active;
-        let becomes_active = !is_active && after.port_state == PortState::Active;
-        ports.activated += usize::from(becomes_active);
-        let link = |info: &PortInfo| (info.neighbor_mtu, info.operational_vls);
-        let is_end_port = is_end_port(planned, change.device, change.modifier);
-        // Port 0 of a switch has no link.
-        let has_link = !is_end_port || !planned.is_switch(change.device);
-        let is_changed = is_active && link(&before) != link(&after);
-        ports.link_changed += usize::from(has_link && is_changed);
-        if !is_end_port {
-            continue;
-        }
-        let m_key = |info: &PortInfo| (info.m_key, info.m_key_protect_bits);
-        ports.m_key_changed += usize::from(m_key(&before) != m_key(&after));
-        ports.lmc_changed += usize::from(before.lmc != after.lmc);
-        ports.sm_lid_changed += usize::from(before.master_sm_lid != after.master_sm_lid);
-        ports.reregistered += usize::from(change.reregisters);
+    for PortEffect { effect, .. } in effects {
+        let count = match effect {
+            PlannedEffect::Activated => &mut ports.activated,
+            PlannedEffect::LinkChanged => &mut ports.link_changed,
+            PlannedEffect::MKeyChanged => &mut ports.m_key_changed,
+            PlannedEffect::LmcChanged => &mut ports.lmc_changed,
+            PlannedEffect::SmLidChanged => &mut ports.sm_lid_changed,
+            PlannedEffect::Reregistered => &mut ports.reregistered,
+            PlannedEffect::LidChanged
+            | PlannedEffect::LidAssigned
+            | PlannedEffect::PKeyRemoved
+            | PlannedEffect::PKeyAdded => continue,
+        };
+        *count += 1;
     }
     ports
 }
@@ -268,20 +199,9 @@ fn tables(planned: &Planned, changes: &Changes<'_>) -> PlannedTables {
 fn set_counts(planned: &Planned) -> Vec<SetCount> {
     let mut counts: Vec<SetCount> = Vec::new();
     for set in &planned.sets {
-        let attribute = attr_name(set.at.1);
-        match counts.iter_mut().find(|count| count.attribute == attribute) {
-            Some(count) => count.count += 1,
-            None => counts.push(SetCount {
-                attribute,
-                count: 1,
-            }),
-        }
+        count_set(&mut counts, set);
     }
     counts
-}
-
-fn attr_name(attr: AttrId) -> String {
-    id::name(attr).map_or_else(|| format!("{:#06x}", attr.0), str::to_owned)
 }
 
 fn described(planned: &Planned, set: &PlannedSet) -> PlannedWrite {

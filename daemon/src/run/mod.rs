@@ -3,13 +3,14 @@
 //!
 //! `serve_port` chooses and opens the local port, [`serve`] assembles the service, and
 //! [`driver::Driver`] owns the subnet manager. [`reading`] runs one that serves no subnet, for
-//! `topology` and `plan`.
+//! `topology` and [`planning`].
 
 pub mod capture;
 pub mod config_keeper;
 pub mod config_start;
 pub mod driver;
 pub mod other_ports;
+pub mod planning;
 pub mod port_wait;
 pub mod reading;
 pub mod recording;

@@ -27,6 +27,7 @@ use crate::api::config::ConfigDesk;
 use crate::api::events::EventLog;
 use crate::api::intent::Intent;
 use crate::api::published::Published;
+use crate::api::start_plan::{MakePlan, StartPlanner};
 use crate::api::sweep_log::SweepLog;
 use crate::clock::Clock;
 use crate::config::{self, ConfigSource, Settings};
@@ -82,6 +83,8 @@ pub struct ServiceSetup {
     pub other_ports: Option<OtherPorts>,
     /// The SA server; `None` if the port has no QP1.
     pub sa_server: Option<SaServer>,
+    /// Makes the plan of a start at the local port.
+    pub make_plan: Arc<MakePlan>,
     /// Resources of the process.
     pub process: Process,
 }
@@ -118,6 +121,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         local,
         other_ports,
         sa_server,
+        make_plan,
         process,
     } = setup;
     let Process {
@@ -163,6 +167,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
     published.declare(Intent::of(&settings));
     if !options.once {
         api.notifier.configure(settings.notify_targets());
+        api.start_planner.serve(settings.clone(), make_plan);
     }
     api.commands.report_to(&api.changes);
     let kept_in = writer.as_ref().and(settings.state_dir.as_deref());
@@ -202,6 +207,7 @@ pub fn serve<P: MadPort>(port: P, setup: ServiceSetup) -> Result<(), Failure> {
         running: settings.clone(),
         metrics,
         published,
+        start_planner: api.start_planner.clone(),
         events: api.events.clone(),
         notifier: api.notifier.clone(),
         client_roles: api.client_roles.clone(),
@@ -331,6 +337,7 @@ struct ServiceShell {
     running: Settings,
     metrics: ServiceMetrics,
     published: Published,
+    start_planner: StartPlanner,
     events: EventLog,
     notifier: Notifier,
     client_roles: ClientRoles,
@@ -597,6 +604,7 @@ impl ServiceShell {
         self.published.configuration(&self.running.sm);
         self.published.expect(self.running.health_expect);
         self.published.declare(Intent::of(&self.running));
+        self.start_planner.configure(&self.running);
         let clients = self.running.api_clients.clone();
         self.client_roles.configure(clients);
         if !self.options.once {

@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
-use ferrosm_umad::libibumad::{self, GsiPort, OpenOptions, UmadPort};
+use ferrosm_umad::libibumad::{self, GsiPort, LocalPort, OpenOptions, PortSelection, UmadPort};
 use tracing::{info, warn};
 
 use super::capture;
 use super::other_ports::OtherPorts;
+use super::planning::{self, PlanClient};
 use super::port_wait::{self, WaitLimits};
+use super::reading;
 use super::recording::RecordingFile;
 use super::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::api;
 use crate::api::commands::CommandLog;
+use crate::api::start_plan::MakePlan;
 use crate::cli::RunArgs;
 use crate::config::{ConfigSource, Settings};
 use crate::failure::Failure;
@@ -177,10 +180,24 @@ pub fn serve_one(
             options,
             capture,
             recording,
+            make_plan: plan_at(&local),
             local: Some(local),
             other_ports,
             sa_server,
             process,
         },
     )
+}
+
+/// Plans a start at a port, which is opened once more to read the fabric.
+fn plan_at(local: &LocalPort) -> Arc<MakePlan> {
+    let selection = PortSelection {
+        port_guid: Some(local.port_guid),
+        ..PortSelection::default()
+    };
+    Arc::new(move |mut settings, options| {
+        settings.port.clone_from(&selection);
+        let port = reading::open(&mut settings)?;
+        planning::plan(port, settings, options, PlanClient::Remote)
+    })
 }

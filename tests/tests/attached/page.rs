@@ -250,6 +250,8 @@ fn session_has_the_role_of_its_link() {
     assert_refused(&refused, 403, "forbidden", "role operate");
     let fresh = site.get(&viewer, "/v1/links?fresh=true");
     assert_refused(&fresh, 403, "forbidden", "role operate");
+    let plan = site.get(&viewer, "/v1/plan");
+    assert_refused(&plan, 403, "forbidden", "role operate");
     let operator = site.log_in(&["--role", "operate"]);
     let headers = [&*operator.cookie, &*operator.token];
     assert_eq!(site.request("POST", "/v1/sweep", &headers, "").status, 200);

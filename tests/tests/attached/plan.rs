@@ -1,5 +1,5 @@
-//! `ferrosm plan` on a fabric that OpenSM manages: it writes nothing, and the Sets that follow are
-//! those of the plan.
+//! `ferrosm plan` and `GET /v1/plan` on a fabric that OpenSM manages: they write nothing, and the
+//! Sets that follow are those of the plan.
 //!
 //! The simulated fabric counts the SMPs that devices receive, so that the plan is compared with
 //! what a later start really writes.
@@ -11,7 +11,7 @@ use ferrosm_tests::programs::clients::Clients;
 use ferrosm_tests::programs::fabric_server::FabricServer;
 use ferrosm_tests::programs::load::count_smps;
 use ferrosm_tests::programs::opensm::OpenSm;
-use ferrosm_tests::programs::process::{Signal, poll_until};
+use ferrosm_tests::programs::process::{Launch, Signal, poll_until};
 use serde_json::Value;
 
 /// Upper bound for one wait, reached only on failure.
@@ -129,6 +129,73 @@ fn plan_of_a_takeover_is_what_it_writes() {
     let config = config.display().to_string();
     let written = start_and_count(&sim, &["--config", &config], &before);
     assert_eq!(planned_sets(&accepted), written);
+}
+
+/// A service that is standby to OpenSM makes the same plan as the command. The Sets of its nodes
+/// are all Sets, and the host that would lose a P_Key is named.
+#[test]
+fn running_service_plans_as_the_command_does() {
+    let sim = FabricServer::shape("fat-tree2:4,4,2");
+    let file = sim.dir().join("partitions.conf");
+    std::fs::write(&file, PARTITIONS).unwrap_or_else(|e| panic!("{e}"));
+    let partitions = ["-P", &file.display().to_string()];
+    let mut opensm = OpenSm::start(&sim, Some(OPENSM_HOST), &partitions);
+    opensm.wait_until_up(1);
+    let state = sim.dir().join("service").display().to_string();
+    let service = sim.spawn_ferrosm(Some(SERVICE_HOST), &["run", "--state-dir", &state]);
+    let standby = poll_until(GUARD, PAUSE, || {
+        let log = service.stderr();
+        match log.contains("role changed role=Standby") {
+            true => Ok(()),
+            false => Err(log),
+        }
+    });
+    standby.unwrap_or_else(|log| panic!("not standby:\n{log}"));
+    let before = sets(&sim);
+    let served = served_plan(&sim, &state, "accept=p-key-removal");
+    let asked = plan(&sim, &["--accept", "p-key-removal"]);
+    assert_eq!(sets(&sim), before, "the plan wrote");
+    for field in [
+        "sms",
+        "awaits_consent",
+        "lids",
+        "p_keys",
+        "ports",
+        "tables",
+        "engine",
+    ] {
+        assert_eq!(served[field], asked[field], "{field}");
+    }
+    assert_eq!(planned_sets(&served), planned_sets(&asked));
+    let nodes = served["nodes"].as_array().into_iter().flatten();
+    let mut of_nodes: BTreeMap<String, u64> = BTreeMap::new();
+    for (attribute, count) in nodes.clone().flat_map(planned_sets) {
+        *of_nodes.entry(attribute).or_default() += count;
+    }
+    assert_eq!(of_nodes, planned_sets(&served));
+    let loses_p_keys = |node: &&Value| {
+        let effects = node["effects"].as_array().into_iter().flatten();
+        let mut names = effects.map(|effect| &effect["effect"]);
+        names.any(|name| name == "p-key-removed")
+    };
+    let losers = nodes.filter(loses_p_keys).count() as u64;
+    let removed = served["p_keys"].as_array().into_iter().flatten();
+    let most = removed.filter_map(|key| key["removed"].as_u64()).max();
+    assert!(Some(losers) >= most && losers > 0, "{served}");
+    let refused = served_plan(&sim, &state, "accept=everything");
+    assert_eq!(refused["error"]["kind"], "invalid-request", "{refused}");
+}
+
+/// `GET /v1/plan` of a service.
+fn served_plan(sim: &FabricServer, state: &str, query: &str) -> Value {
+    let socket = format!("{state}/api.sock");
+    let asked = Launch::new("curl")
+        .args(&["--silent", "--show-error", "--unix-socket", &socket])
+        .args(&[&format!("http://ferrosm/v1/plan?{query}")])
+        .start(sim.dir())
+        .wait(GUARD)
+        .expect_success();
+    serde_json::from_str(&asked.stdout).unwrap_or_else(|e| panic!("{e}: {}", asked.describe()))
 }
 
 /// LID and LMC of each end port, and its M_Key, as OpenSM's diagnostics read them.

@@ -9,10 +9,16 @@ use ferrosm_tests::programs::fabric_server::FabricServer;
 use ferrosm_tests::programs::process::Launch;
 use serde_json::Value;
 
-use super::api::{GUARD, json, start, state_dir, wait_for_health};
+use super::api::{GUARD, ask, json, start, state_dir, wait_for_health};
 
 /// The answer of a resource.
 fn resource(sim: &FabricServer, resource: &str) -> Value {
+    let answer = text(sim, resource);
+    serde_json::from_str(&answer).unwrap_or_else(|e| panic!("{e}: {answer}"))
+}
+
+/// The answer as text.
+fn text(sim: &FabricServer, resource: &str) -> String {
     let socket = format!("{}/api.sock", state_dir(sim, "sm"));
     let asked = Launch::new("curl")
         .args(&["--silent", "--show-error", "--unix-socket", &socket])
@@ -20,7 +26,36 @@ fn resource(sim: &FabricServer, resource: &str) -> Value {
         .start(sim.dir())
         .wait(GUARD)
         .expect_success();
-    serde_json::from_str(&asked.stdout).unwrap_or_else(|e| panic!("{e}: {}", asked.describe()))
+    asked.stdout
+}
+
+/// The service draws what `ferrosm draw` draws from its answers.
+#[test]
+fn drawing_is_that_of_the_command() {
+    let sim = FabricServer::shape("fat-tree:4");
+    let _sm = start(&sim, None, "sm", &[]);
+    wait_for_health(&sim, "sm", 0, &["OK"]);
+    for (query, args) in [
+        ("", "draw"),
+        (
+            "?highlight=load&level=groups",
+            "draw --highlight load --level groups",
+        ),
+        (
+            "?highlight=path&from=host-0-0-0&to=host-3-1-1",
+            "draw --highlight path host-0-0-0 host-3-1-1",
+        ),
+        ("?highlight=alarms", "draw --highlight alarms"),
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let drawn = ask(&sim, "sm", &args).expect_success().stdout;
+        assert!(drawn.contains("<svg"), "{drawn}");
+        assert_eq!(text(&sim, &format!("drawing.svg{query}")), drawn, "{query}");
+    }
+    for query in ["level=rooms", "highlight=all"] {
+        let refused = resource(&sim, &format!("drawing.svg?{query}"));
+        assert_eq!(refused["error"]["kind"], "invalid-request", "{refused}");
+    }
 }
 
 /// The switches of the structure, in its order, by name.

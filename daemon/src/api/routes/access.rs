@@ -15,7 +15,10 @@ use super::Failed;
 use crate::api::Service;
 use crate::api::access::Client;
 
-/// The role that each write needs. All reads need `view`, and fresh ones `operate`.
+/// Reads of the fabric, not of what is published: they need `operate`, as fresh ones do.
+const READS_OF_FABRIC: &[&str] = &["/v1/plan"];
+
+/// The role that each write needs. Reads need `view`, except those of the fabric.
 pub(super) const WRITES: &[(Method, &str, ClientRole)] = &[
     // It changes nothing, but has a body.
     (Method::POST, "/v1/whatif", ClientRole::View),
@@ -72,7 +75,10 @@ struct Freshness {
 /// The role that a request needs.
 fn needed(method: &Method, path: &str) -> ClientRole {
     if [Method::GET, Method::HEAD].contains(method) {
-        return ClientRole::View;
+        return match READS_OF_FABRIC.contains(&path) {
+            true => ClientRole::Operate,
+            false => ClientRole::View,
+        };
     }
     let row = WRITES
         .iter()
@@ -174,6 +180,9 @@ mod tests {
             let mut rows: Vec<String> = Vec::new();
             for (method, path, _) in WRITES.iter().filter(|(_, _, of)| *of == role) {
                 rows.push(format!("`{method} {path}`"));
+            }
+            if role == ClientRole::Operate {
+                rows.extend(READS_OF_FABRIC.iter().map(|path| format!("`GET {path}`")));
             }
             let row = format!("`{}` | {}", role.name(), rows.join(", "));
             assert!(doc.contains(&row), "missing in docs/api.md:\n{row}");

@@ -10,6 +10,7 @@ mod group;
 mod invariants;
 mod keys;
 mod observed;
+mod plan;
 mod sa;
 mod structure;
 mod web;
@@ -56,6 +57,7 @@ pub(super) fn router(service: Service) -> Router {
         .merge(change::router())
         .merge(keys::router())
         .merge(what_if::router())
+        .merge(plan::router())
         .route("/v1/events", get(events::get_events))
         .route("/v1/changes", get(get_changes))
         .route("/v1/diff", get(get_diff))
@@ -90,7 +92,7 @@ pub(super) fn router(service: Service) -> Router {
 #[openapi(
     info(
         title = "ferrosm",
-        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD, except with `fresh`. `x-role` is the role that an operation needs."
+        description = "The API of a running ferrosm service. Reads answer from the published state and send no MAD, except with `fresh` and for plans. `x-role` is the role that an operation needs."
     ),
     paths(
         observed::get_status,
@@ -129,6 +131,7 @@ pub(super) fn router(service: Service) -> Router {
         what_if::get_what_if,
         what_if::post_what_if,
         what_if::get_single_losses,
+        plan::get_plan,
         events::get_events,
         get_changes,
         get_diff,
@@ -153,6 +156,7 @@ pub(super) fn router(service: Service) -> Router {
         sa::post_limit,
         structure::get_structure,
         structure::get_load,
+        structure::get_drawing,
         web::post_login,
         invariants::get_invariants
     ),

@@ -20,6 +20,7 @@ use crate::api;
 use crate::api::commands::CommandLog;
 use crate::api::server::ApiSockets;
 use crate::api::sessions::{PageUser, Sessions};
+use crate::api::start_plan::MakePlan;
 use crate::cli::DemoArgs;
 use crate::commands::config;
 use crate::config::{ConfigSource, Settings};
@@ -31,6 +32,7 @@ use crate::offline::{fabric, spec};
 use crate::output::progress::Terminal;
 use crate::output::{log, table};
 use crate::run::capture;
+use crate::run::planning::{self, PlanClient};
 use crate::run::recording::RecordingFile;
 use crate::run::serve::{self, Process, ServeOptions, ServiceSetup};
 use crate::run::service_manager::ServiceManager;
@@ -91,6 +93,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
         settings.capture.as_deref(),
         "simulated port 1",
     )?;
+    let make_plan = plan_on_a_copy(net.clone());
     let port = SimulatedPort::new(net, sender, receiver);
     let state = settings.state_dir.as_deref().map(StateDir::open);
     let state = state.transpose()?;
@@ -126,6 +129,7 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
             local: None,
             other_ports: None,
             sa_server: None,
+            make_plan,
             process: Process {
                 runtime,
                 signals,
@@ -137,6 +141,16 @@ pub(super) fn run(args: &DemoArgs) -> Result<(), Failure> {
             },
         },
     )
+}
+
+/// Plans a start on a copy of the fabric, whose port is free.
+fn plan_on_a_copy(net: SimNet) -> Arc<MakePlan> {
+    Arc::new(move |settings, options| {
+        let copy = SimNet::new(net.with(|fabric| fabric.clone()));
+        let (sender, receiver) = copy.attach(None).map_err(Failure::runtime)?.split();
+        let port = SimulatedPort::new(copy, Box::new(sender), Box::new(receiver));
+        planning::plan(port, settings, options, PlanClient::Remote)
+    })
 }
 
 /// Logs a link that opens the page, once it is served.
