@@ -100,9 +100,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_api::config::FILES_LEN_MAX;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use self::access::ClientRoles;
+use self::access::{Client, ClientRoles};
 use self::alarms::{Alarms, Followed};
 use self::changes::ChangeLog;
 use self::commands::{CommandLog, SmRequest};
@@ -139,13 +139,16 @@ pub const VIEWERS_MAX: usize = 32;
 const REMOTE_VIEWERS_MAX: usize = 96;
 /// Most other clients over TCP connected at the same time.
 const REMOTE_OPERATORS_MAX: usize = 32;
-/// Most clients of the page connected at the same time. A browser opens six connections.
-const PAGE_CLIENTS_MAX: usize = 64;
+/// Most connections of pages at the same time: a hundred pages have four each, one of them for
+/// their stream.
+const PAGE_CLIENTS_MAX: usize = 512;
 /// Most clients of UFM's calls connected at the same time.
 const UFM_CLIENTS_MAX: usize = 16;
 /// Most clients that receive streams of events at the same time. Fewer than viewers, so that others
 /// can ask.
 const EVENT_STREAMS_MAX: usize = 24;
+/// The same for pages, which have connections of their own.
+const PAGE_STREAMS_MAX: usize = 128;
 /// Most commands that wait for the loop of the SM.
 const COMMANDS_MAX: usize = 16;
 
@@ -178,11 +181,30 @@ pub struct Service {
 
 /// Streams of events that may be opened.
 #[derive(Debug, Clone)]
-struct EventStreams(Arc<Semaphore>);
+struct EventStreams {
+    of_pages: Arc<Semaphore>,
+    of_others: Arc<Semaphore>,
+}
 
 impl Default for EventStreams {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(EVENT_STREAMS_MAX)))
+        Self {
+            of_pages: Arc::new(Semaphore::new(PAGE_STREAMS_MAX)),
+            of_others: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
+        }
+    }
+}
+
+impl EventStreams {
+    /// A stream for a client; `None` if there are too many.
+    fn take(&self, client: &Client) -> Option<OwnedSemaphorePermit> {
+        let places = match client {
+            Client::Page { .. } => &self.of_pages,
+            Client::User { .. } | Client::Certified { .. } | Client::Login { .. } => {
+                &self.of_others
+            }
+        };
+        Arc::clone(places).try_acquire_owned().ok()
     }
 }
 

@@ -6,9 +6,9 @@
 use core::convert::Infallible;
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::SystemTime;
 
+use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State as Shared};
 use axum::http::HeaderMap;
@@ -24,6 +24,7 @@ use tokio::time::timeout;
 
 use super::{Failed, answer, invalid};
 use crate::api::Service;
+use crate::api::access::Client;
 use crate::api::events::EventLog;
 
 /// Longest wait for an event, in seconds.
@@ -47,6 +48,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
         (status = 400, body = ErrorAnswer), (status = 503, body = ErrorAnswer)))]
 pub(super) async fn get_events(
     Shared(service): Shared<Service>,
+    Extension(client): Extension<Client>,
     query: Result<Query<EventQuery>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Failed> {
@@ -54,7 +56,7 @@ pub(super) async fn get_events(
     let accepts = headers.get_all(ACCEPT).iter();
     let mut accepted = accepts.filter_map(|value| value.to_str().ok());
     if accepted.any(|value| value.contains(EVENT_STREAM)) {
-        return open_stream(&service, query, &headers);
+        return open_stream(&service, &client, query, &headers);
     }
     let EventQuery {
         since,
@@ -75,6 +77,7 @@ pub(super) async fn get_events(
 
 fn open_stream(
     service: &Service,
+    client: &Client,
     query: EventQuery,
     headers: &HeaderMap,
 ) -> Result<Response, Failed> {
@@ -86,8 +89,7 @@ fn open_stream(
         number.ok_or_else(|| invalid("last-event-id is not the number of an event".to_owned()))
     });
     let since = resumed.transpose()?.or(query.since);
-    let slots = Arc::clone(&service.event_streams.0);
-    let slot = slots.try_acquire_owned().map_err(|_| {
+    let slot = service.event_streams.take(client).ok_or_else(|| {
         ApiError::new(
             ErrorKind::Busy,
             "too many clients receive streams of events",
