@@ -27,7 +27,7 @@ function advise({ status, answered, at }: State): Advised | undefined {
       title: "The SM waits for your consent",
       steps: [
         <>Another SM configured this subnet: {status.awaits_consent}.</>,
-        <>See what would change: <code>ferrosm plan</code>.</>,
+        <>See what would change: <a href="#/plan">the plan of a start</a>, or <code>ferrosm plan</code>.</>,
         <>Consent: <code>ferrosm takeover --accept KIND</code>, or name it in the configuration.</>,
       ],
     };

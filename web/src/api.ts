@@ -101,6 +101,18 @@ export async function post<T>(resource: string, query: Query = {}, body?: unknow
   return (await request("POST", target(resource, query), body)) as T & Answered;
 }
 
+/** Saves the drawing of the fabric that the service makes, on one page, as a file. */
+export async function saveDrawing(query: Query): Promise<void> {
+  // A link cannot send the token.
+  const response = await fetch(target("drawing.svg", query), { headers: headers(), cache: "no-store" });
+  if (!response.ok) throw new ApiError(response.status, "internal", `no drawing: status ${response.status}`, "Without routes there is no drawing.");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = "fabric.svg";
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
 /** The session of this browser, or of the link in the address. `undefined`: there is none. */
 export async function openSession(): Promise<Session | undefined> {
   const link = /^#login=(.+)$/.exec(location.hash)?.[1];
@@ -119,9 +131,13 @@ export async function closeSession(): Promise<void> {
   localStorage.removeItem(TOKEN_KEY);
 }
 
-/** Follows events from a number on, until the returned function is called. Reconnects by itself. */
+/**
+ * Follows events from a number on, until the returned function is called. Reconnects by itself. A hidden page does not follow: a browser
+ * has six connections to the service for all its pages.
+ */
 export function followEvents(since: number, onEvent: (event: EventEntry) => void, onConnected: (is: boolean) => void): () => void {
-  const abort = new AbortController();
+  let abort = new AbortController();
+  let isEnded = false;
   let last = since;
   const read = async () => {
     // EventSource cannot send the token.
@@ -148,16 +164,29 @@ export function followEvents(since: number, onEvent: (event: EventEntry) => void
     }
   };
   const run = async () => {
-    while (!abort.signal.aborted) {
+    while (!isEnded) {
+      if (document.hidden) {
+        await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+        continue;
+      }
+      abort = new AbortController();
       try {
         await read();
       } catch {
         // The next attempt shows whether the service is back.
       }
       onConnected(false);
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      if (!document.hidden) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   };
+  const pause = () => {
+    if (document.hidden) abort.abort();
+  };
+  document.addEventListener("visibilitychange", pause);
   void run();
-  return () => abort.abort();
+  return () => {
+    isEnded = true;
+    document.removeEventListener("visibilitychange", pause);
+    abort.abort();
+  };
 }

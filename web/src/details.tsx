@@ -3,10 +3,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get } from "./api";
+import { PortLimitsList, limitText, limitsOf, portOf, usePortLimits } from "./limits";
 import { linkName, linkTarget, type Model } from "./model";
 import { Failure, Pill, Time, useAnswer } from "./parts";
 import { mayOperate, useStore } from "./store";
-import type { Change, FabricNode, FabricPath, Host, Link, Page, Port } from "./types";
+import type { Change, FabricNode, FabricPath, Host, Link, Page, Port, PortLimits } from "./types";
 import type { Bundle, Item, View } from "./view";
 
 export interface Actions {
@@ -15,6 +16,8 @@ export interface Actions {
   toggle: (key: string) => void;
   whatIf: (without: string) => void;
   maintain: (change: "drain" | "disable", target: string) => void;
+  /** Sets or ends limits of the link at a port. */
+  limit: (change: "limit" | "unlimit", target: string) => void;
   pathFrom: (name: string) => void;
   pathTo: (name: string) => void;
 }
@@ -40,12 +43,16 @@ export function ItemDetails({ model, item, actions }: { model: Model; item: Item
 
 function NodeDetails({ model, guid, hosts, actions }: { model: Model; guid: string; hosts: number; actions: Actions }) {
   const { alarms, health, at } = useStore();
+  const allLimits = usePortLimits();
   const node = model.nodes.get(guid);
   if (!node) return <p>This node is no longer there.</p>;
   const own = alarms.filter((alarm) => alarm.object.guid === guid);
   const out = health?.maintenance?.find((item) => item.guid === guid && item.kind === "drained-switch");
   const links = (model.linksOf.get(guid) ?? []).map((index) => ({ index, link: model.links[index]! }));
-  const portOf = ({ a, b }: Link) => (a.guid === guid ? a.port : b.port);
+  const ownPort = ({ a, b }: Link) => (a.guid === guid ? a.port : b.port);
+  const atLinks = limitsOf(allLimits, links.map(({ link }) => link));
+  // A port with limits may be without a link.
+  const limits = [...atLinks, ...allLimits.filter((one) => one.guid === guid && !atLinks.includes(one))];
   const place = model.places.get(guid);
   const isSwitch = node.kind === "switch";
   return (
@@ -84,9 +91,9 @@ function NodeDetails({ model, guid, hosts, actions }: { model: Model; guid: stri
         <table>
           <thead><tr><th scope="col">Port</th><th scope="col">To</th><th scope="col">State</th><th scope="col">Rate</th></tr></thead>
           <tbody>
-            {links.sort((x, y) => portOf(x.link) - portOf(y.link)).map(({ index, link }) => (
+            {links.sort((x, y) => ownPort(x.link) - ownPort(y.link)).map(({ index, link }) => (
               <tr key={index}>
-                <td>{portOf(link)}</td>
+                <td>{ownPort(link)}</td>
                 <td><button type="button" class="link" onClick={() => actions.show({ link: index })}>{model.name(model.otherEnd(index, guid))}</button></td>
                 <td><LinkPill link={link} /></td>
                 <td>{link.rate || "–"}</td>
@@ -95,7 +102,8 @@ function NodeDetails({ model, guid, hosts, actions }: { model: Model; guid: stri
           </tbody>
         </table>
       </div>
-      <More node={node} />
+      <PortLimitsList limits={limits} onUnset={(target) => actions.limit("unlimit", target)} />
+      <More node={node} limits={allLimits} />
     </>
   );
 }
@@ -118,9 +126,10 @@ function OnRequest<T>({ title, ask, children }: { title: string; ask: () => Prom
 }
 
 /** What else the service knows of a node, on request. */
-function More({ node }: { node: FabricNode }) {
+function More({ node, limits }: { node: FabricNode; limits: PortLimits[] }) {
   const { at } = useStore();
   const { guid } = node;
+  const limitAt = (port: number) => limits.find((one) => one.guid === guid && portOf(one) === port);
   return (
     // Another node begins with closed ones.
     <div key={guid}>
@@ -128,8 +137,13 @@ function More({ node }: { node: FabricNode }) {
         <OnRequest title="Ports, as read" ask={() => get<Page<Port>>("ports", { at, limit: 1000, where: `guid=${guid}` })}>
           {({ items }) => (
             <table>
-              <thead><tr><th scope="col">Port</th><th scope="col">State</th><th scope="col">Physical</th><th scope="col">MTU</th></tr></thead>
-              <tbody>{items.map((port) => <tr key={port.port}><td>{port.port}</td><td>{port.state}</td><td>{port.physical_state}</td><td>{port.mtu}</td></tr>)}</tbody>
+              <thead><tr><th scope="col">Port</th><th scope="col">State</th><th scope="col">Physical</th><th scope="col">MTU</th><th scope="col">Limits</th></tr></thead>
+              <tbody>
+                {items.map((port) => {
+                  const limited = limitAt(port.port);
+                  return <tr key={port.port}><td>{port.port}</td><td>{port.state}</td><td>{port.physical_state}</td><td>{port.mtu}</td><td>{limited ? limitText(limited) : "–"}</td></tr>;
+                })}
+              </tbody>
             </table>
           )}
         </OnRequest>
@@ -191,10 +205,12 @@ export function BundleDetails({ model, view, bundle, routes, actions }: { model:
 
 export function LinkDetails({ model, index, routes, actions }: { model: Model; index: number; routes?: number; actions: Actions }) {
   const { at } = useStore();
+  const limits = usePortLimits();
   const link = model.links[index];
   if (!link) return <p>This link is no longer there.</p>;
   const target = linkTarget(model, link);
   const isUp = link.state !== "down";
+  const hasSwitch = [link.a, link.b].some(({ guid }) => model.nodes.get(guid)?.kind === "switch");
   return (
     <>
       <h3>{linkName(link)}</h3>
@@ -214,9 +230,11 @@ export function LinkDetails({ model, index, routes, actions }: { model: Model; i
           <>
             <button type="button" onClick={() => actions.maintain("drain", target)}>Drain…</button>
             <button type="button" onClick={() => actions.maintain("disable", target)}>Disable port…</button>
+            {hasSwitch && <button type="button" onClick={() => actions.limit("limit", target)}>Limit…</button>}
           </>
         )}
       </div>
+      <PortLimitsList limits={limitsOf(limits, [link])} onUnset={(port) => actions.limit("unlimit", port)} />
     </>
   );
 }

@@ -2,19 +2,24 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Advice } from "./advice";
+import { ApiError, saveDrawing } from "./api";
 import { BundleDetails, ItemDetails, PathDetails, type Actions } from "./details";
 import { Drawing } from "./drawing";
 import { History } from "./history";
 import { layOut } from "./layout";
+import { LimitsDialog, type LimitsChange } from "./limits";
 import { MaintenanceDialog } from "./maintenance";
+import { Marked } from "./marked";
 import { Painter, linkLoads, palette, type Coloring, type MarkKind, type Marks } from "./paint";
 import { Failure } from "./parts";
+import { PlanFacts } from "./plan";
+import { planMarks } from "./planned";
 import { SingleLosses, WhatIfDetails } from "./prediction";
 import { search } from "./search";
 import { Shown, groupWord, hasGroups, usualDetail, type Detail } from "./shown";
 import { useStore, wantLoad } from "./store";
 import { useTheme } from "./theme";
-import type { FabricPath, SingleLoss, WhatIf } from "./types";
+import type { FabricPath, Plan, SingleLoss, WhatIf } from "./types";
 import { view as viewOf } from "./view";
 
 type Panel =
@@ -22,11 +27,12 @@ type Panel =
   | { kind: "path"; from: string; to: string }
   | { kind: "what-if"; without: string }
   | { kind: "plan"; target: string }
+  | { kind: "start-plan" }
   | { kind: "single-losses" }
   | { kind: "found"; text: string };
 
-export function Fabric({ show, find }: { show?: string; find?: string }) {
-  const { model, fabricError, load, alarms, status, at } = useStore();
+export function Fabric({ show, find, showsPlan }: { show?: string; find?: string; showsPlan: boolean }) {
+  const { model, fabricError, load, alarms, plan, status, at } = useStore();
   const theme = useTheme();
   const [chosen, setDetail] = useState<Detail>();
   const [coloring, setColoring] = useState<Coloring>("state");
@@ -38,6 +44,9 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
   const [losses, setLosses] = useState<SingleLoss[]>();
   const [focus, setFocus] = useState<{ nodes: string[] }>();
   const [change, setChange] = useState<{ kind: "drain" | "disable"; target: string }>();
+  const [limits, setLimits] = useState<LimitsChange>();
+  const [drawingError, setDrawingError] = useState<ApiError>();
+  const [namesPorts, setNamesPorts] = useState(false);
 
   const detail = chosen ?? (model ? usualDetail(model) : "switches");
   const view = useMemo(() => {
@@ -46,15 +55,18 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
     return viewOf(model, layOut(model, shown), shown);
   }, [model, detail, open]);
   const marks = useMemo(
-    () => (model ? marksOf(panel, model, { path, prediction, losses }) : undefined),
-    [model, panel, path, prediction, losses],
+    () => (model ? marksOf(panel, model, { path, prediction, losses, plan }) : undefined),
+    [model, panel, path, prediction, losses, plan],
   );
+  // A link with an alarm shows itself. As a text, so that the same alarms draw nothing again.
+  const troubled = alarms
+    .filter((alarm) => alarm.state === "active" && !at && !alarm.object.name.includes(" - "))
+    .map((alarm) => alarm.object.guid)
+    .join(" ");
   const painter = useMemo(() => {
     if (!model) return undefined;
-    // A link with an alarm shows itself.
-    const active = alarms.filter((alarm) => alarm.state === "active" && !at && !alarm.object.name.includes(" - "));
-    return new Painter(model, coloring, load, new Set(active.map((alarm) => alarm.object.guid)), marks, palette());
-  }, [model, coloring, load, alarms, marks, theme, at]);
+    return new Painter(model, coloring, load, new Set(troubled.split(" ")), marks, palette());
+  }, [model, coloring, load, troubled, marks, theme]);
   const routes = useMemo(() => (model && load ? linkLoads(model, load) : undefined), [model, load]);
 
   const bringIntoView = (nodes: string[]) => setFocus({ nodes });
@@ -88,6 +100,7 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
     },
     whatIf: (without) => setPanel({ kind: "what-if", without }),
     maintain: (kind, target) => setChange({ kind, target }),
+    limit: (kind, target) => setLimits({ kind, target }),
     pathFrom: (from) => setEnds((before) => ({ ...before, from })),
     pathTo: (to) => setEnds((before) => ({ ...before, to })),
   };
@@ -97,6 +110,9 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
   useEffect(() => {
     if (find) setPanel({ kind: "found", text: find });
   }, [find]);
+  useEffect(() => {
+    if (showsPlan) setPanel({ kind: "start-plan" });
+  }, [showsPlan]);
   useEffect(() => {
     const shownPath = panel?.kind === "path" && model && marksOf(panel, model, { path });
     if (shownPath) bringIntoView([...shownPath.nodes.keys()]);
@@ -113,16 +129,26 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
   }
   if (!model || !view || !painter) return <p role="status">Asking the service…</p>;
   if (model.nodes.size === 0) return <div class="empty"><Advice /></div>;
-  const showPlan = (plan: WhatIf | undefined) => {
-    if (!plan || !change) return;
-    setPrediction(plan);
+  const showPrediction = (predicted: WhatIf | undefined) => {
+    if (!predicted || !change) return;
+    setPrediction(predicted);
     setPanel({ kind: "plan", target: change.target });
   };
-  const closePlan = () => {
+  const closeChange = () => {
     setPanel(undefined);
     if (change) showTarget(model.find(change.target));
     setChange(undefined);
   };
+  const save = async () => {
+    const emphasis = panel?.kind === "path" ? { highlight: "path", from: panel.from, to: panel.to } : { highlight: coloring === "load" ? "load" : undefined };
+    try {
+      setDrawingError(undefined);
+      await saveDrawing(emphasis);
+    } catch (error) {
+      if (error instanceof ApiError) setDrawingError(error);
+    }
+  };
+  const marked = marks && <Marked model={model} marks={marks} />;
   const legend = painter.legend();
   const title = model.structure?.summary ?? "structure not known";
   const group = groupWord(model);
@@ -152,17 +178,20 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
             <option value="speed">speed</option>
           </select>
         </label>
-        <span class="pair">
+        <span class="pair" onFocusCapture={() => setNamesPorts(true)}>
           <label>Path from <input list="names" value={ends.from} onInput={(event) => setEnds({ ...ends, from: event.currentTarget.value })} /></label>
           <label>to <input list="names" value={ends.to} onInput={(event) => setEnds({ ...ends, to: event.currentTarget.value })} /></label>
           <button type="submit" disabled={!ends.from || !ends.to}>Show path</button>
         </span>
         <button type="button" disabled={at !== undefined} title="What each single switch and link would cut off" onClick={() => setPanel({ kind: "single-losses" })}>N-1</button>
+        {plan && !at && <button type="button" title="What a start would write" onClick={() => setPanel({ kind: "start-plan" })}>Plan</button>}
         {open.size > 0 && <button type="button" onClick={() => setOpen(new Set())}>Collapse all</button>}
+        <button type="button" disabled={at !== undefined} title="Save the fabric on one page, as it is now" onClick={() => void save()}>Save SVG</button>
         <datalist id="names">
-          {[...model.nodes.values()].filter((node) => node.kind !== "switch").slice(0, 2000).map((node) => <option key={node.guid} value={node.name} />)}
+          {namesPorts && [...model.nodes.values()].filter((node) => node.kind !== "switch").slice(0, 2000).map((node) => <option key={node.guid} value={node.name} />)}
         </datalist>
       </form>
+      {drawingError && <Failure error={drawingError} />}
       <div class="with-panel">
         <Drawing
           model={model}
@@ -191,8 +220,16 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
           {panel?.kind === "path" && <PathDetails from={panel.from} to={panel.to} onPath={setPath} />}
           {panel?.kind === "what-if" && <WhatIfDetails without={panel.without} name={model.nodes.get(panel.without)?.name ?? panel.without} onPrediction={setPrediction} />}
           {panel?.kind === "plan" && <p>The drawing shows what the plan for {panel.target} would do.</p>}
+          {panel?.kind === "start-plan" && (
+            <>
+              <h3>Plan of a start</h3>
+              {plan ? <PlanFacts plan={plan} /> : <p>No plan was made yet.</p>}
+              <p><a href="#/plan">{plan ? "All Sets, links and hosts" : "Make one"}</a></p>
+            </>
+          )}
           {panel?.kind === "single-losses" && <SingleLosses onLosses={setLosses} onSelect={(loss) => setPanel({ kind: "what-if", without: loss.without })} />}
           {panel?.kind === "found" && <Found model={model} text={panel.text} actions={actions} />}
+          {panel?.kind !== "found" && panel?.kind !== "path" && marked}
         </aside>
       </div>
       <div class="below">
@@ -202,7 +239,8 @@ export function Fabric({ show, find }: { show?: string; find?: string }) {
         </ul>
         <History />
       </div>
-      {change && <MaintenanceDialog {...change} onClose={closePlan} onPlan={showPlan} />}
+      {change && <MaintenanceDialog {...change} onClose={closeChange} onPlan={showPrediction} marked={marked} />}
+      {limits && <LimitsDialog {...limits} model={model} onClose={() => setLimits(undefined)} />}
     </div>
   );
 }
@@ -244,7 +282,7 @@ function Found({ model, text, actions }: { model: NonNullable<ReturnType<typeof 
 function marksOf(
   panel: Panel | undefined,
   model: NonNullable<ReturnType<typeof useStore>["model"]>,
-  known: { path?: FabricPath; prediction?: WhatIf; losses?: SingleLoss[] },
+  known: { path?: FabricPath; prediction?: WhatIf; losses?: SingleLoss[]; plan?: Plan },
 ): Marks | undefined {
   const nodes = new Map<string, MarkKind>();
   const links = new Map<number, MarkKind>();
@@ -279,6 +317,7 @@ function marksOf(
     }
     return { title: "what-if", nodes, links };
   }
+  if (panel?.kind === "start-plan" && known.plan) return planMarks(known.plan, model);
   if (panel?.kind === "single-losses" && known.losses) {
     for (const loss of known.losses) {
       if (loss.cut_off > 0 && loss.kind !== "host-link") mark(loss.without, "cut-off");

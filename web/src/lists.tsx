@@ -3,6 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { ApiError, post } from "./api";
 import { LinkPill } from "./details";
+import { PortLimitsSection } from "./limits";
 import { linkName, type Model } from "./model";
 import { EventText, Failure, Pill, Rows, Time, useAnswer } from "./parts";
 import { search } from "./search";
@@ -161,6 +162,7 @@ export function Limits() {
           </tr>
         )} />
       )}
+      <PortLimitsSection />
       <h2>Subnet managers</h2>
       {sms && (
         <Rows caption="Subnet managers" head={["Port", "Location", "State", "Priority"]} rows={sms.items} row={(sm) => (

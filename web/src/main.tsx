@@ -9,6 +9,7 @@ import { Alarms, Events, Groups, Limits, Links, Nodes, Partitions } from "./list
 import { Maintenance } from "./maintenance";
 import { Overview } from "./overview";
 import { Failure, Pill, Time } from "./parts";
+import { PlanView } from "./plan";
 import { logOut, showTime, start, useStore } from "./store";
 import { toggleTheme, useTheme } from "./theme";
 
@@ -20,6 +21,7 @@ const VIEWS = [
   ["alarms", "Alarms"],
   ["events", "Events"],
   ["maintenance", "Maintenance"],
+  ["plan", "Plan"],
   ["partitions", "Partitions"],
   ["groups", "Groups"],
   ["limits", "Limits"],
@@ -31,13 +33,15 @@ interface Route {
   view: ViewName;
   show?: string;
   find?: string;
+  /** The drawing shows the plan that was made. */
+  showsPlan: boolean;
 }
 
 function route(): Route {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const view = VIEWS.find(([name]) => name === path)?.[0] ?? "overview";
   const parameters = new URLSearchParams(query);
-  return { view, show: parameters.get("show") ?? undefined, find: parameters.get("find") ?? undefined };
+  return { view, show: parameters.get("show") ?? undefined, find: parameters.get("find") ?? undefined, showsPlan: parameters.has("plan") };
 }
 
 function useRoute(): Route {
@@ -72,7 +76,7 @@ function App() {
 
 function Frame() {
   const { status, answered, health, alarms, session, error, isLive, at, modelAt } = useStore();
-  const { view, show, find } = useRoute();
+  const { view, show, find, showsPlan } = useRoute();
   const theme = useTheme();
   const [text, setText] = useState("");
   const title = VIEWS.find(([name]) => name === view)![1];
@@ -117,12 +121,13 @@ function Frame() {
         {error && <Failure error={error} />}
         {at && <p class="past" role="status">{modelAt === at ? "The fabric as of" : "Asking for the fabric as of"} <Time at={at} />. Alarms, events and groups are those of now. <button type="button" onClick={() => showTime(undefined)}>Show it now</button></p>}
         {view === "overview" && <Overview />}
-        {view === "fabric" && <Fabric show={show} find={find} />}
+        {view === "fabric" && <Fabric show={show} find={find} showsPlan={showsPlan} />}
         {view === "nodes" && <Nodes />}
         {view === "links" && <Links />}
         {view === "alarms" && <Alarms />}
         {view === "events" && <Events />}
         {view === "maintenance" && <Maintenance />}
+        {view === "plan" && <PlanView />}
         {view === "partitions" && <Partitions />}
         {view === "groups" && <Groups />}
         {view === "limits" && <Limits />}

@@ -1,11 +1,12 @@
 // Drain and port disable: first the plan, then the change. The list of what is out of service.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, post } from "./api";
-import { Dialog, Failure, Pill, Rows, Time } from "./parts";
-import { PredictionFacts } from "./prediction";
+import { ChangeFacts, ReasonForm, useChange } from "./change";
+import { Dialog, Failure, Rows, Time } from "./parts";
 import { mayOperate, refresh, useStore } from "./store";
-import type { ChangePlan, CommandEntry, MaintenanceItem, WhatIf } from "./types";
+import type { MaintenanceItem, WhatIf } from "./types";
 
 interface MaintenanceDialogProps {
   kind: "drain" | "disable";
@@ -13,53 +14,29 @@ interface MaintenanceDialogProps {
   onClose: () => void;
   /** What the change would do, for the drawing. */
   onPlan: (prediction: WhatIf | undefined) => void;
+  /** What the drawing marks, as text. */
+  marked: ComponentChildren;
 }
 
-export function MaintenanceDialog({ kind, target, onClose, onPlan }: MaintenanceDialogProps) {
-  const [plan, setPlan] = useState<ChangePlan & { revision: number }>();
-  const [error, setError] = useState<ApiError>();
-  const [done, setDone] = useState<CommandEntry>();
-  const [isSending, setSending] = useState(false);
-  const [reason, setReason] = useState("");
+export function MaintenanceDialog({ kind, target, onClose, onPlan, marked }: MaintenanceDialogProps) {
+  const change = useChange(kind === "drain" ? "drain" : "ports/disable");
   const [hours, setHours] = useState("");
-  const resource = kind === "drain" ? "drain" : "ports/disable";
   useEffect(() => {
-    post<ChangePlan>(resource, { dry_run: true }, { target })
-      .then((answer) => {
-        setPlan(answer);
-        onPlan(answer.prediction);
-      })
-      .catch((refusal: unknown) => refusal instanceof ApiError && setError(refusal));
+    void change.preview({ target }).then((plan) => plan && onPlan(plan.prediction));
   }, []);
-  const send = async (event: Event) => {
-    event.preventDefault();
-    setSending(true);
-    setError(undefined);
-    try {
-      const for_s = hours ? Math.round(Number(hours) * 3600) : undefined;
-      setDone(await post<CommandEntry>(resource, { reason }, { target, for_s }));
-      refresh();
-    } catch (refusal) {
-      if (refusal instanceof ApiError) setError(refusal);
-    }
-    setSending(false);
+  const send = (reason: string) => {
+    const for_s = hours ? Math.round(Number(hours) * 3600) : undefined;
+    void change.send({ target, for_s }, reason);
   };
-  const verb = kind === "drain" ? "Drain" : "Disable";
+  const { plan, done, error, isBusy } = change;
   return (
     <Dialog title={kind === "drain" ? `Drain ${target}` : `Disable port ${target}`} onClose={onClose}>
-      {!plan && !error && <p role="status">Computing what it would do…</p>}
-      {plan?.prediction && !done && <PredictionFacts prediction={plan.prediction} />}
-      {error && <Failure error={error} />}
-      {done && <p role="status"><Pill kind="ok">{done.state}</Pill> {done.message}</p>}
+      <ChangeFacts change={change} />
+      {plan && !done && marked}
       {plan && !done && (
-        <form onSubmit={(event) => void send(event)}>
-          <label>Reason, for the audit log <input required maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} /></label>
+        <ReasonForm verb={kind === "drain" ? "Drain" : "Disable"} isBusy={isBusy} onSend={send} onCancel={onClose}>
           <label>Hours until it returns by itself; empty: until undone <input type="number" min="0.1" step="any" value={hours} onInput={(event) => setHours(event.currentTarget.value)} /></label>
-          <div class="actions">
-            <button type="submit" class="primary" disabled={isSending}>{verb}</button>
-            <button type="button" onClick={onClose}>Cancel</button>
-          </div>
-        </form>
+        </ReasonForm>
       )}
       {(done || (error && !plan)) && <div class="actions"><button type="button" onClick={onClose}>Close</button></div>}
     </Dialog>

@@ -20,7 +20,20 @@ export interface Marks {
   links: Map<number, MarkKind>;
 }
 
-export type MarkKind = "path" | "lost" | "cut-off" | "at-risk" | "found";
+/** Kinds of marks, the strongest first. */
+const MARK_KINDS = ["lost", "interrupted", "cut-off", "at-risk", "path", "written", "found"] as const;
+
+export type MarkKind = (typeof MARK_KINDS)[number];
+
+export const MARK_TEXTS: Record<MarkKind, string> = {
+  lost: "lost",
+  interrupted: "interrupted, or loses P_Keys",
+  "cut-off": "cut off",
+  "at-risk": "without redundancy",
+  path: "path",
+  written: "written to",
+  found: "found",
+};
 
 export interface Palette {
   text: string;
@@ -100,7 +113,7 @@ export class Painter {
     const { colors } = this;
     if (this.marks) {
       const kinds = item.nodes.map((guid) => this.marks!.nodes.get(guid));
-      const kind = (["lost", "cut-off", "at-risk", "path", "found"] as const).find((one) => kinds.includes(one));
+      const kind = MARK_KINDS.find((one) => kinds.includes(one));
       const isMarked = kind !== undefined;
       return { color: isMarked ? this.markColor(kind) : colors.faintNode, strength: isMarked ? 1.3 : 1, isMarked };
     }
@@ -116,7 +129,7 @@ export class Painter {
     const thick = Math.min(1 + Math.log2(bundle.links.length) * 0.5, 5);
     if (this.marks) {
       const kinds = bundle.links.map((index) => this.marks!.links.get(index));
-      const kind = (["lost", "cut-off", "at-risk", "path", "found"] as const).find((one) => kinds.includes(one));
+      const kind = MARK_KINDS.find((one) => kinds.includes(one));
       return kind
         ? { color: this.markColor(kind), size: Math.max(3, thick), isOnTop: true }
         : { color: colors.faint, size: 0.6, isOnTop: false };
@@ -151,12 +164,14 @@ export class Painter {
     const { colors } = this;
     switch (kind) {
       case "lost":
+      case "interrupted":
         return colors.bad;
       case "cut-off":
         return colors.cutOff;
       case "at-risk":
         return colors.warn;
       case "path":
+      case "written":
       case "found":
         return colors.path;
     }
@@ -170,15 +185,8 @@ export class Painter {
   legend(): Legend {
     const { colors } = this;
     if (this.marks) {
-      const texts: Record<MarkKind, string> = {
-        lost: "lost",
-        "cut-off": "cut off",
-        "at-risk": "without redundancy",
-        path: "path",
-        found: "found",
-      };
       const kinds = new Set([...this.marks.nodes.values(), ...this.marks.links.values()]);
-      return { items: [...kinds].map((kind) => ({ color: this.markColor(kind), text: texts[kind] })) };
+      return { items: [...kinds].map((kind) => ({ color: this.markColor(kind), text: MARK_TEXTS[kind] })) };
     }
     if (this.coloring === "load") {
       const bounds = LOAD_STEPS.map((step) => Math.ceil(step * this.meanLoad));

@@ -3,7 +3,7 @@
 import { useEffect, useReducer } from "preact/hooks";
 import { ApiError, followEvents, get, getAll, openSession, whenLoggedOut } from "./api";
 import { Model } from "./model";
-import type { Alarm, Answered, EventEntry, FabricNode, Health, Link, LinkLoad, Page, Session, Status, Structure } from "./types";
+import type { Alarm, Answered, EventEntry, FabricNode, Health, Link, LinkLoad, Page, Plan, Session, Status, Structure } from "./types";
 
 const EVENTS_KEPT = 500;
 const POLL_MS = 5000;
@@ -28,13 +28,17 @@ export interface State {
   model?: Model;
   fabricError?: ApiError;
   load?: LinkLoad;
+  /** The plan of a start that was made last. */
+  plan?: Plan & Answered;
+  planError?: ApiError;
+  isPlanning: boolean;
   /** The time that is asked for, in UTC; `undefined`: now. */
   at?: string;
   /** The time of `model`. */
   modelAt?: string;
 }
 
-export let state: State = { isLive: false, alarms: [], events: [] };
+export let state: State = { isLive: false, isPlanning: false, alarms: [], events: [] };
 const listeners = new Set<() => void>();
 
 function update(change: Partial<State>) {
@@ -61,6 +65,8 @@ let loadRevision = -1;
 
 async function refreshSummary() {
   const at = state.at;
+  // The first time, nothing decides whether the fabric is asked for.
+  const fabric = fabricRevision < 0 ? refreshFabric() : undefined;
   try {
     const [status, health, alarms] = await Promise.all([
       get<Status>("status", { at }),
@@ -69,7 +75,8 @@ async function refreshSummary() {
     ]);
     if (at !== state.at) return;
     update({ status, answered: status, health, alarms: alarms.items, error: undefined });
-    if (status.revision !== fabricRevision) await refreshFabric();
+    if (fabric) await fabric;
+    else if (status.revision !== fabricRevision) await refreshFabric();
   } catch (error) {
     if (error instanceof ApiError && error.status !== 401) update({ error });
   }
@@ -78,6 +85,16 @@ async function refreshSummary() {
 let structure: Structure | undefined;
 /** Nodes and links for which `structure` was computed. */
 let structureOf = "";
+
+/** The structure; `undefined` without routes: the drawing then has no levels. */
+async function detectStructure(): Promise<Structure | undefined> {
+  try {
+    return await get<Structure>("structure");
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return undefined;
+  }
+}
 
 async function refreshFabric() {
   const at = state.at;
@@ -90,14 +107,8 @@ async function refreshFabric() {
     const hasSwitches = nodes.items.some((node) => node.kind === "switch" && node.state === "present");
     if (!hasSwitches) structure = undefined;
     if (!at && hasSwitches && (shape !== structureOf || !structure)) {
-      try {
-        structure = await get<Structure>("structure");
-        structureOf = shape;
-      } catch (error) {
-        // Without routes there is no structure: the drawing then has no levels.
-        if (!(error instanceof ApiError)) throw error;
-        structure = undefined;
-      }
+      structure = await detectStructure();
+      if (structure) structureOf = shape;
     }
     if (at !== state.at) return;
     fabricRevision = nodes.revision;
@@ -123,6 +134,17 @@ export async function wantLoad() {
   } catch (error) {
     if (error instanceof ApiError && error.status !== 401) update({ error });
   }
+}
+
+/** Makes the plan of a start, with this consent. */
+export async function makePlan(accepted: string[]) {
+  update({ isPlanning: true, planError: undefined });
+  try {
+    update({ plan: await get<Plan>("plan", { accept: accepted.join(",") }) });
+  } catch (error) {
+    if (error instanceof ApiError) update({ planError: error });
+  }
+  update({ isPlanning: false });
 }
 
 let running = false;
@@ -159,7 +181,7 @@ let stop: (() => void) | undefined;
 export async function start() {
   whenLoggedOut((loginError) => {
     stop?.();
-    update({ session: null, loginError, model: undefined, isLive: false });
+    update({ session: null, loginError, model: undefined, plan: undefined, isLive: false });
   });
   try {
     const session = await openSession();
@@ -170,9 +192,11 @@ export async function start() {
     return;
   }
   refresh();
-  const timer = setInterval(() => {
+  const poll = () => {
     if (!document.hidden) refresh();
-  }, POLL_MS);
+  };
+  const timer = setInterval(poll, POLL_MS);
+  document.addEventListener("visibilitychange", poll);
   let last = 0;
   try {
     const events = await get<{ last: number; items: EventEntry[] }>("events");
@@ -191,6 +215,7 @@ export async function start() {
   );
   stop = () => {
     clearInterval(timer);
+    document.removeEventListener("visibilitychange", poll);
     unfollow();
   };
 }
@@ -201,5 +226,5 @@ export function mayOperate(): boolean {
 
 export function logOut() {
   stop?.();
-  update({ session: null, loginError: undefined, model: undefined });
+  update({ session: null, loginError: undefined, model: undefined, plan: undefined });
 }

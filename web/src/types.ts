@@ -247,8 +247,62 @@ export interface SingleLoss {
 export interface ChangePlan {
   kind: string;
   target: string;
+  trains_link: boolean;
   prediction?: WhatIf;
   violations?: { name: string; text: string }[];
+}
+
+export type PlannedEffect =
+  | "lid-changed"
+  | "link-changed"
+  | "p-key-removed"
+  | "m-key-changed"
+  | "lmc-changed"
+  | "lid-assigned"
+  | "activated"
+  | "p-key-added"
+  | "sm-lid-changed"
+  | "reregistered";
+
+export interface SetCount {
+  attribute: string;
+  count: number;
+}
+
+export interface WrittenNode {
+  guid: string;
+  name: string;
+  kind: FabricNode["kind"];
+  sets: SetCount[];
+  effects?: { effect: PlannedEffect; ports: number[] }[];
+}
+
+/** What a start would write. */
+export interface Plan {
+  sms: { guid: string; name: string; priority: number; state: string; reaction: string }[];
+  awaits_consent?: string;
+  lids: { kept: number; assigned: number; changed: number };
+  p_keys: { p_key: string; removed: number; added: number }[];
+  ports: { activated: number; link_changed: number; m_key_changed: number; lmc_changed: number; sm_lid_changed: number; reregistered: number };
+  tables: { switches: number; lft_blocks: number; lft_entries: number; mft_blocks: number; sl_to_vl: number; vl_arbitration: number };
+  sets: SetCount[];
+  nodes?: WrittenNode[];
+  engine: string;
+  problems: string[];
+  violations?: { name: string; text: string }[];
+}
+
+/** Limits of the link at a port of a switch. */
+export interface PortLimits {
+  guid: string;
+  /** The switch and the port: `leaf-2-0/5`. */
+  name: string;
+  mtu?: number;
+  width?: number;
+  speed?: string;
+  reason: string;
+  state: "applied" | "not-applied" | "link-down";
+  now?: string;
 }
 
 export interface CommandEntry {

@@ -2,6 +2,7 @@
 //
 // LINK is of `ferrosm demo fat-tree:4 --web`. Prints what it checked; exit status 1 with the reason if something is wrong.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { checkAccessibility as checkPage, open, show as goTo, withPage } from "./browser.mjs";
 
 const [link, directory] = process.argv.slice(2);
@@ -70,6 +71,23 @@ await withPage(link, directory, async (page, origin) => {
   await page.getByText("Nothing is out of service").waitFor();
   console.log("maintenance: plan, drain, undrain");
 
+  await show("#/plan");
+  await page.getByRole("button", { name: "Make the plan" }).click();
+  await page.getByRole("heading", { name: /Nodes that are written to: [1-9]/ }).waitFor();
+  await page.getByRole("heading", { name: "Hosts concerned: 16" }).waitFor();
+  await page.getByText("no traffic is interrupted").waitFor();
+  await checkAccessibility("the plan of a start");
+  await page.getByRole("link", { name: "Show it on the drawing" }).click();
+  await page.getByText(/Marked in the drawing: [1-9][0-9]* nodes/).click();
+  await page.getByRole("heading", { name: /written to: [1-9]/ }).waitFor();
+  await page.getByRole("listitem").filter({ hasText: "host-3-1-1 mlx5_0" }).waitFor();
+  await checkAccessibility("the plan on the drawing");
+  const saved = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save SVG" }).click();
+  const svg = readFileSync(await (await saved).path(), "utf8");
+  assert.ok(svg.includes("<svg") && svg.includes("leaf-0-0"), svg.slice(0, 200));
+  console.log("plan of a start: tables, drawing, text; drawing as SVG");
+
   for (const [hash, text] of [
     ["#/nodes", "36 nodes"],
     ["#/links", "48 links"],
@@ -83,6 +101,28 @@ await withPage(link, directory, async (page, origin) => {
     await page.getByText(text).first().waitFor();
     await checkAccessibility(hash);
   }
+  await show("#/fabric?show=leaf-0-0/3");
+  await page.getByRole("button", { name: "Limit…" }).click();
+  await page.getByLabel("Highest rate in Gb/s").fill("100");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await page.getByText("the link goes down for a moment").waitFor();
+  await checkAccessibility("the preview of limits");
+  await page.getByLabel("Reason").fill("T-4712");
+  await page.getByRole("dialog").getByRole("button", { name: "Set", exact: true }).click();
+  await page.getByText("complete", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Close", exact: true }).click();
+  await page.getByText(/leaf-0-0\/3: at most width/).waitFor();
+  await show("#/limits");
+  await page.getByText("T-4712").waitFor();
+  await page.getByText("applied", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Unset…" }).click();
+  await page.getByLabel("Reason").fill("T-4712 is done");
+  await page.getByRole("dialog").getByRole("button", { name: "Unset", exact: true }).click();
+  await page.getByText("complete", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Close", exact: true }).click();
+  await page.getByText("No port has limits").waitFor();
+  console.log("limits of ports: preview, set, unset");
+
   await page.getByRole("button", { name: "Dark" }).click();
   await show("#/overview");
   await page.getByRole("heading", { name: "Health" }).waitFor();

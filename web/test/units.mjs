@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { build } from "esbuild";
 
-const sources = ["layout", "model", "search", "shown", "view"].map((name) => `export * from "./src/${name}";`).join("\n");
+const sources = ["layout", "model", "planned", "search", "shown", "view"].map((name) => `export * from "./src/${name}";`).join("\n");
 const root = new URL("..", import.meta.url).pathname;
 const { outputFiles } = await build({
   stdin: { contents: sources, resolveDir: root, loader: "ts" },
@@ -150,4 +150,31 @@ test("names of nodes and links are found", () => {
   assert.equal(page.linkTarget(model, model.links[index]), "leaf-0-0/10");
   assert.deepEqual(model.find("absent"), {});
   assert.equal(model.homeOf.get("host-0-0-1 mlx5_0"), "leaf-0-0");
+});
+
+test("a plan names links by both ends, and those with alarms first", () => {
+  const model = tree(2);
+  const at = (guid, effect, port) => ({ guid, name: guid, kind: guid.startsWith("host") ? "ca" : "switch", sets: [{ attribute: "PortInfo", count: 1 }], effects: [{ effect, ports: [port] }] });
+  const plan = {
+    nodes: [
+      at("leaf-0-0", "activated", 10),
+      at("spine-0-0", "activated", 11),
+      at("leaf-1-0", "link-changed", 10),
+      at("host-0-0-0 mlx5_0", "p-key-removed", 2),
+      at("host-0-0-1 mlx5_0", "reregistered", 3),
+      { guid: "root-0", name: "root-0", kind: "switch", sets: [{ attribute: "LinearForwardingTable", count: 2 }, { attribute: "SwitchInfo", count: 1 }] },
+    ],
+  };
+  const links = page.affectedLinks(plan, model);
+  assert.deepEqual(links.map(({ name }) => name), ["leaf-1-0/10 – spine-1-0/11", "leaf-0-0/10 – spine-0-0/11"]);
+  assert.deepEqual(page.affectedLinks(plan, undefined).map(({ name }) => name), ["leaf-1-0/10", "leaf-0-0/10", "spine-0-0/11"]);
+  assert.deepEqual(page.affectedHosts(plan).map(({ target, effects }) => [target, ...effects]), [
+    ["host-0-0-0 mlx5_0", "p-key-removed"],
+    ["host-0-0-1 mlx5_0", "reregistered"],
+  ]);
+  const marks = page.planMarks(plan, model);
+  assert.equal(marks.nodes.get("host-0-0-0 mlx5_0"), "interrupted");
+  assert.equal(marks.nodes.get("root-0"), "written");
+  assert.deepEqual([...marks.links.values()].sort(), ["interrupted", "written"]);
+  assert.equal(page.setsOf(plan.nodes[5]), 3);
 });
