@@ -23,8 +23,8 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     persist(temporary, path, fill, |_| Ok(()))
 }
 
-/// [`write()`] with mode 0600, for files with keys. If root writes, the file belongs to the owner of
-/// the directory ([`give_to_owner_of`]).
+/// [`write()`] with mode 0600, for files with keys. If root writes, the file belongs to the owner
+/// of the directory ([`give_to_owner_of`]).
 ///
 /// # Errors
 /// As [`write()`].
@@ -38,7 +38,8 @@ pub fn write_private(
 }
 
 /// Replaces a file. The new one has its mode and, if this process may set it, its owner. A file
-/// that did not exist is as one of [`write_private`]. If `path` is a symbolic link, its target is replaced.
+/// that did not exist is as one of [`write_private`]. If `path` is a symbolic link, its target is
+/// replaced.
 ///
 /// # Errors
 /// As [`write()`].

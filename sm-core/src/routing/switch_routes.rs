@@ -24,8 +24,9 @@ pub(super) struct ClearedUpdate {
     pub(super) lids: usize,
 }
 
-/// Clears changing routes from switches to end ports that carry no packets of end ports, and if
-/// that is not enough, all changing routes to switches. `None` if the update still needs a drain.
+/// Clears changing routes from switches to end ports that carry no packets of end ports, whatever
+/// the order of the writes, and if that is not enough, all changing routes to switches. `None` if
+/// the update still needs a drain.
 pub(super) fn clear_switch_routes(
     topology: &Topology,
     installed: &[Option<Arc<Lft>>],
@@ -61,11 +62,10 @@ fn cleared(
         if changing.is_empty() || (is_switch_lid && !clears_switch_lids) {
             continue;
         }
-        let mut is_used = vec![false; old.len()];
-        if !is_switch_lid {
-            mark_routes(topology, &old, dest, &mut is_used);
-            mark_routes(topology, new, dest, &mut is_used);
-        }
+        let is_used = match is_switch_lid {
+            true => vec![false; old.len()],
+            false => used_switches(topology, [&old, new], dest),
+        };
         let mut has_cleared = false;
         for s in changing.into_iter().filter(|s| !is_used[s.index()]) {
             has_cleared |= first[s.index()].get(dest.lid) != PortNum::DROP;
@@ -84,19 +84,18 @@ fn cleared(
     }
 }
 
-/// Marks the switches on routes from switches with end ports to a LID.
-fn mark_routes(topology: &Topology, tables: &Tables, dest: &Destination, is_used: &mut [bool]) {
+/// The switches that packets of end ports to a LID can reach while each switch forwards by its
+/// entry in one or the other of two sets of tables.
+fn used_switches(topology: &Topology, both: [&Tables; 2], dest: &Destination) -> Vec<bool> {
     let has_end_ports = |s: &SwitchIdx| !topology.end_ports(*s).is_empty();
-    let mut is_followed = vec![false; is_used.len()];
-    for from in topology.switches().filter(has_end_ports) {
-        let mut at = from;
-        while !std::mem::replace(&mut is_followed[at.index()], true) {
-            is_used[at.index()] = true;
-            let port = tables[at.index()].get(dest.lid);
-            match topology.neighbor(at, port).filter(|_| at != dest.switch) {
-                Some((next, _)) => at = next,
-                None => break,
-            }
+    let mut waiting: Vec<SwitchIdx> = topology.switches().filter(has_end_ports).collect();
+    let mut is_used = vec![false; topology.num_switches()];
+    while let Some(at) = waiting.pop() {
+        if !std::mem::replace(&mut is_used[at.index()], true) && at != dest.switch {
+            let ports = both.map(|tables| tables[at.index()].get(dest.lid));
+            let next = ports.map(|port| topology.neighbor(at, port));
+            waiting.extend(next.into_iter().flatten().map(|(peer, _)| peer));
         }
     }
+    is_used
 }
