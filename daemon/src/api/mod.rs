@@ -22,6 +22,7 @@
 //! | `rotating_lines` | the files of the audit log and of changes |
 //! | [`config`] | requests that concern the configuration |
 //! | [`server`], [`access`] | the socket and the TCP listener; who a client is and what it may do |
+//! | `admission` | limits of bodies, and requests of pages in a browser |
 //! | `routes`, `list`, `picked` | resources and their OpenAPI document; queries of lists |
 //! | `lookup`, `names` | ports and nodes by GUID, LID or name; their names |
 //! | [`intent`], [`intent_check`] | declared invariants and cables; their comparison |
@@ -38,6 +39,7 @@
 //! | [`start_plan`] | plans of a start, which read the fabric |
 
 pub mod access;
+mod admission;
 pub mod alarms;
 pub mod changes;
 pub mod client;

@@ -1,4 +1,4 @@
-//! The Unix socket and the TCP listener of the API: who may connect, and the size of requests.
+//! The Unix socket and the TCP listener of the API: who may connect.
 
 use core::time::Duration;
 use std::fs::Permissions;
@@ -7,13 +7,9 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use axum::extract::{ConnectInfo, Request, State as Shared};
-use axum::http::header::ORIGIN;
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::ConnectInfo;
 use axum::{Extension, Router, middleware};
 use ferrosm_api::access::ClientRole;
-use ferrosm_api::answer::{ApiError, ErrorKind};
 use ferrosm_replication::https::ServerTls;
 use nix::unistd::Group;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,13 +18,13 @@ use tokio_rustls::rustls::ServerConnection;
 use tracing::{debug, error, info, warn};
 
 use super::access::{Client, ClientRoles};
-use super::routes::{self, Failed};
+use super::admission::{receive_body, refuse_pages};
+use super::routes;
 use super::ufm::{self, Login};
 use super::web;
 use super::{
-    ADMINS_MAX, CONFIG_BODY_MAX, GROUP, OLD_SOCKET_NAME, PAGE_CLIENTS_MAX, REMOTE_OPERATORS_MAX,
-    REMOTE_VIEWERS_MAX, REQUEST_BODY_MAX, REQUEST_TIMEOUT, Service, UFM_CLIENTS_MAX, VIEWERS_MAX,
-    WHAT_IF_BODY_MAX,
+    ADMINS_MAX, GROUP, OLD_SOCKET_NAME, PAGE_CLIENTS_MAX, REMOTE_OPERATORS_MAX, REMOTE_VIEWERS_MAX,
+    Service, UFM_CLIENTS_MAX, VIEWERS_MAX,
 };
 use crate::config::Settings;
 use crate::http::endpoint::{self, Slots};
@@ -141,29 +137,6 @@ fn router(service: &Service) -> Router {
     routes::router(service.clone()).layer(receive)
 }
 
-/// Receives the body of a request in time, and refuses a long one.
-pub(super) async fn receive_body(
-    Shared(service): Shared<Service>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let (head, body) = request.into_parts();
-    let client = head.extensions.get::<Client>();
-    let role = client.and_then(|client| service.client_roles.of(client));
-    let len_max = match head.uri.path() {
-        "/v1/config" if role == Some(ClientRole::Admin) => CONFIG_BODY_MAX,
-        "/v1/whatif" if role.is_some() => WHAT_IF_BODY_MAX,
-        _ => REQUEST_BODY_MAX,
-    };
-    let receive = axum::body::to_bytes(body, len_max);
-    let error = match tokio::time::timeout(REQUEST_TIMEOUT, receive).await {
-        Ok(Ok(body)) => return next.run(Request::from_parts(head, body.into())).await,
-        Ok(Err(_)) => format!("request body longer than {len_max} bytes, or incomplete"),
-        Err(_) => format!("request body not received within {REQUEST_TIMEOUT:?}"),
-    };
-    Failed::from(ApiError::new(ErrorKind::InvalidRequest, error, "")).into_response()
-}
-
 /// Serves the API over TCP, if an address is configured.
 fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
     let Some(listen) = settings.api.listen else {
@@ -186,22 +159,6 @@ fn start_tcp(http: &HttpThread, settings: &Settings, service: &Service) {
         (router.clone().layer(Extension(client)), slots)
     };
     http.serve(|closing| endpoint::serve_tls(listen, ferrosm_api::PREFIX, tls, admit, closing));
-}
-
-/// Refuses requests of pages in a browser: one that holds a certificate of a client would send it
-/// with the request of any page.
-async fn refuse_pages(request: Request, next: Next) -> Response {
-    let headers = request.headers();
-    let site = headers.get(web::SEC_FETCH_SITE);
-    if !headers.contains_key(ORIGIN) && site.is_none_or(|site| site == "none") {
-        return next.run(request).await;
-    }
-    let error = ApiError::new(
-        ErrorKind::Forbidden,
-        "the request is from a page in a browser",
-        "The page of ferrosm is served at another address (`[web]`).",
-    );
-    Failed::from(error).into_response()
 }
 
 /// Connections over TCP. Clients that may only read, or have no role, cannot take those of
@@ -325,6 +282,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
+    use crate::api::REQUEST_BODY_MAX;
     use crate::api::commands::SmRequest;
     use ferrosm_core::{Command, CommandOutcome};
     use tempfile::TempDir;

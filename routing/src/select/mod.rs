@@ -197,8 +197,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// If the fabric has only lost switches or links since the last routing, its engine is the first
-    /// to be tried.
+    /// If the fabric has only lost switches or links since the last routing, its engine is tried
+    /// first.
     fn from_advice(advice: Advice, previous: &PreviousRouting) -> impl Iterator<Item = Self> {
         let Advice {
             structured,
@@ -213,8 +213,8 @@ impl<'a> Stage<'a> {
         let is_installed = |trial: &EngineTrial<'_>| {
             previous.pinned_engine == Some(trial.engine) && keeps_vls(trial)
         };
-        let installed = trials.find(|trial| is_installed(trial)).copied();
-        let installed = installed
+        let in_force = trials.find(|trial| is_installed(trial)).copied();
+        let installed = in_force
             .filter(|trial| structured.first() != Some(trial))
             .map(Choice::Installed);
         let first = Choice::First(structured);

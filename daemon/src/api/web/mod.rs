@@ -34,16 +34,15 @@ use tracing::info;
 use self::files::FILES;
 use super::Service;
 use super::access::{Client, user_name};
+use super::admission::{SEC_FETCH_SITE, receive_body};
 use super::list::invalid;
 use super::routes::{self, Failed};
-use super::server::receive_body;
 use super::sessions::{PageUser, SESSION_TIME, Session};
 
 /// Header with the token of the session.
 const TOKEN: HeaderName = HeaderName::from_static("x-ferrosm-token");
 /// Beginning of the name of the cookie. The port follows: all ports of a host share cookies.
 const COOKIE_NAME: &str = "ferrosm-session-";
-pub(super) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
