@@ -308,6 +308,10 @@ impl LftUpdate {
 
     /// Begins a pass before the last one. Returns the tables that switches should have.
     pub(crate) fn begin_next_pass(&mut self, pass: LftPass) -> NodeLfts {
+        if let Some(after) = &mut self.drain {
+            // Some LIDs are on new routes now.
+            after.before = None;
+        }
         self.rejected.clear();
         self.order = LftWriteOrder::Stages(pass.stages);
         pass.tables
