@@ -49,7 +49,7 @@ impl Describe for AdoptError {
 
 /// Verifies installed tables, with the VL plan and the tree constraint of their engine, and returns
 /// them as a routing of this graph. Entries for unused LIDs are removed. A tree constraint that the
-/// tables do not satisfy becomes [`TreeConstraint::Search`].
+/// tables do not satisfy becomes [`crate::TreeConstraint::Search`].
 ///
 /// `vls` is the number of usable data VLs; `baseline_max_load` is
 /// [`crate::VerifiedRun::baseline_max_load`].
