@@ -63,7 +63,7 @@ pub(super) fn router(service: &Service) -> Router {
         )
         .with_state(service.clone())
         .merge(routes::router(service.clone()))
-        // Only after the guard, so that nobody without a session has a body received.
+        // Behind the guard: without a session, no body is received.
         .layer(middleware::from_fn_with_state(
             service.clone(),
             receive_body,
